@@ -1,0 +1,63 @@
+# The short front of the build: CMake does the work (see CMakePresets.json), in build/release.
+#   make report             packages, build, check and measure: writes report.html
+#   make report PHOTO=FILE  the same with your picture in its gallery
+#   make help               the rest
+
+PREFIX ?= /usr/local
+ISAS ?= baseline;avx2;avx512
+REPORT ?= report.html
+PHOTO ?=
+export PHOTO REPORT PREFIX  # as shell variables, so that file names with spaces or quotes stay whole
+
+.PHONY: help report build test test-all format lint docs install clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make report    install what is missing, build for this machine, check, measure, write report.html"
+	@echo "               PHOTO=picture.jpg puts your picture through the image kernels, REPORT=file names the output"
+	@echo "make test      install what is missing, build and run all tests that fit a continuous integration's budget"
+	@echo "make test-all  the long tests too: everything under ThreadSanitizer, all cases, tensors beyond 2^31 elements"
+	@echo "make build     the library, its plug-ins and the command rooftile, in build/release"
+	@echo "make install   the same, then to PREFIX (/usr/local)"
+	@echo "make format    format every source (clang-format, pinned)"
+	@echo "make lint      check format, scripts and the repository's own rules"
+	@echo "make docs      write snippets, tables of figures and the course's index anew, check every link"
+	@echo "make clean     remove build/"
+
+report:
+	@scripts/install_packages.sh
+	@mkdir -p build
+	@cmake --preset release -DROOFTILE_ISAS=native -DROOFTILE_TESTS=OFF >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+	cmake --build --preset release
+	build/release/bin/rooftile report --out "$$REPORT" $${PHOTO:+--photo "$$PHOTO"}
+	@echo "The report is at $$(realpath "$$REPORT")"
+
+build:
+	@scripts/install_packages.sh
+	cmake --preset release "-DROOFTILE_ISAS=$(ISAS)" -DROOFTILE_TESTS=OFF
+	cmake --build --preset release
+
+test:
+	@scripts/test.sh
+
+test-all:
+	@scripts/test.sh --all
+
+format:
+	@scripts/format.sh
+
+lint:
+	@scripts/format.sh --check
+	@scripts/lint.sh
+
+docs:
+	@scripts/install_packages.sh --test
+	@cmake --preset release -DROOFTILE_TESTS=ON >/dev/null
+	@cmake --build --preset release --target docs_tool >/dev/null
+	@build/release/bin/docs_tool --update .
+
+install: build
+	cmake --install build/release --prefix "$$PREFIX"
+
+clean:
+	rm -rf build

@@ -1,0 +1,143 @@
+#include "rooftile/harness/bench.h"
+
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/failure.h"
+#include "cli/interrupt.h"
+#include "cli/output.h"
+#include "cli/progress_bar.h"
+#include "cli/record.h"
+#include "cli/table.h"
+#include "rooftile/harness/machine.h"
+
+namespace rooftile::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+/// A number of the record, or `otherwise` where it is missing or null.
+double number(const Json& row, const char* name, double otherwise = 0) {
+  const auto found = row.find(name);
+  return found != row.end() && found->is_number() ? found->get<double>() : otherwise;
+}
+
+std::string text(const Json& row, const char* name) {
+  const auto found = row.find(name);
+  return found != row.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+std::vector<std::string> texts(const Json& record, const char* name) {
+  std::vector<std::string> all;
+  for (const Json& text : record.value(name, Json::array()))
+    if (text.is_string()) all.push_back(text.get<std::string>());
+  return all;
+}
+
+std::string microseconds(double us) {
+  return us < 100      ? fmt::format("{:.2f}", us)
+         : us < 10'000 ? fmt::format("{:.1f}", us)
+                       : fmt::format("{:.0f}", us);
+}
+
+std::string ratio(double above, double below) {
+  return above > 0 && below > 0 ? fmt::format("{:.2f}", above / below) : "";
+}
+
+/// Shapes are refused before memory is taken for them.
+void check_shapes(const std::vector<const Op*>& ops, const std::vector<harness::Shape>& shapes,
+                  const std::vector<DType>& dtypes) {
+  for (const Op* op : ops) {
+    const harness::Spec* spec = harness::find_spec(op->function);
+    if (!spec) continue;
+    for (const harness::Shape& shape : shapes) {
+      check_rank(*spec, shape);
+      for (const DType type : dtypes.empty() ? spec->dtypes : dtypes) {
+        harness::Case c;
+        c.shape = shape;
+        c.dtype = type;
+        const double needed = operand_bytes(*spec, c);
+        const double there = static_cast<double>(harness::available_memory_bytes());
+        if (needed > there)
+          fail("{} {} {} takes {}, and {} are available", op->function, to_text(shape), name(type),
+               in_bytes(needed), in_bytes(there));
+      }
+    }
+  }
+}
+
+std::string bench_table(const Json& results) {
+  Table table({"op", "variant", "isa", "shape", "dtype", ">threads", "cache", ">µs", ">GB/s", ">of copy",
+               ">of limit", "limit", "peers (their time / ours)"});
+  std::string isa;
+  bool one_isa = true;
+  for (const Json& r : results) {
+    if (isa.empty()) isa = text(r, "isa");
+    one_isa = one_isa && text(r, "isa") == isa;
+  }
+  for (const Json& r : results) {
+    const double us = number(r, "median_us");
+    harness::Shape shape;
+    for (const Json& size : r.value("shape", Json::array())) shape.push_back(size.get<std::int64_t>());
+    std::string peers;
+    for (const Json& peer : r.value("peers", Json::array()))
+      if (const std::string times = ratio(number(peer, "median_us"), us); !times.empty())
+        peers += (peers.empty() ? "" : ", ") + text(peer, "name") + " " + times;
+    const std::string direction = text(r, "direction");
+    const double of_limit = number(r, "of_limit");
+    table.add({text(r, "op") + (direction == "backward" ? " backward" : ""), text(r, "variant"),
+               one_isa ? "" : text(r, "isa"), to_text(shape), text(r, "dtype"),
+               fmt::format("{:.0f}", number(r, "threads", 1)), text(r, "cache"), microseconds(us),
+               us > 0 ? fmt::format("{:.1f}", number(r, "bytes") / us / 1e3) : "",
+               ratio(number(r, "copy_us"), us), of_limit > 0 ? fmt::format("{:.2f}", of_limit) : "",
+               text(r, "limit"), peers});
+  }
+  return table.text();
+}
+
+}  // namespace
+
+int bench(const BenchArguments& arguments) {
+  const Selection& selection = arguments.selection;
+  const std::vector<const Op*> ops = select_ops(selection.ops, selection.direction);
+  check_variants(ops, selection.variants);
+  check_isas(selection.isas);
+  check_distinct(arguments.json, arguments.csv);
+  check_destination(arguments.json);
+  check_destination(arguments.csv);
+
+  harness::BenchOptions options;
+  options.functions = functions_of(ops);
+  options.variants = selection.variants;
+  options.isas = selection.isas;
+  options.dtypes = parse_dtypes(selection.dtypes);
+  options.shapes = parse_shapes(arguments.shapes);
+  check_shapes(ops, options.shapes, options.dtypes);
+  options.threads = arguments.threads;
+  options.scope = arguments.full ? harness::Scope::full : harness::Scope::standard;
+  options.peers = arguments.peers;
+  options.seconds = arguments.seconds;
+  options.cancel = &interrupted();
+  Json record;
+  {
+    const Cancellable cancellable;
+    ProgressBar bar("measuring");
+    options.progress = [&](const harness::Progress& progress) { bar.update(progress); };
+    record = harness::bench(options);
+  }
+  stop_if_interrupted();
+  stamp(record);
+  const Json results = record.value("results", Json::array());
+  const std::vector<std::string> errors = texts(record, "errors"), notes = texts(record, "notes");
+  if (results.empty())
+    fail("nothing was measured: {}", errors.empty() ? std::string("no case fits these options") : errors[0]);
+  if (arguments.json != "-" && arguments.csv != "-") {
+    say("{}", bench_table(results));
+    for (const std::string& error : errors) say("LEFT OUT: {}\n", error);
+    for (const std::string& note : notes) say("note: {}\n", note);
+  }
+  if (!arguments.csv.empty()) write_destination(arguments.csv, harness::to_csv(record));
+  if (!arguments.json.empty()) write_destination(arguments.json, dump(record));
+  return errors.empty() ? kOk : kFailedCheck;
+}
+
+}  // namespace rooftile::cli

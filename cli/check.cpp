@@ -1,0 +1,87 @@
+#include "rooftile/harness/check.h"
+
+#include <set>
+
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/failure.h"
+#include "cli/interrupt.h"
+#include "cli/output.h"
+#include "cli/progress_bar.h"
+#include "cli/record.h"
+#include "cli/table.h"
+
+namespace rooftile::cli {
+namespace {
+
+std::string check_table(const std::vector<harness::CheckResult>& results) {
+  Table table(
+      {"function", "variant", "isa", "dtype", ">cases", ">refused", ">of tolerance", ">rms", "verdict"});
+  for (const harness::CheckResult& r : results)
+    table.add({r.function, r.variant, r.isa, r.dtype, std::to_string(r.cases),
+               r.refused ? std::to_string(r.refused) : "", fmt::format("{:.3f}", r.worst_of_tolerance),
+               fmt::format("{:.3f}", r.rms_of_tolerance),
+               r.ok() ? std::string("ok") : fmt::format("FAILED ({} of {})", r.cases - r.passed, r.cases)});
+  return table.text();
+}
+
+}  // namespace
+
+int check(const CheckArguments& arguments) {
+  const Selection& selection = arguments.selection;
+  const std::vector<const Op*> ops = select_ops(selection.ops, selection.direction);
+  check_variants(ops, selection.variants);
+  check_isas(selection.isas);
+  check_distinct(arguments.json, arguments.csv);
+  check_destination(arguments.json);
+  check_destination(arguments.csv);
+
+  harness::CheckOptions options;
+  options.functions = functions_of(ops);
+  options.variants = selection.variants;
+  options.isas = selection.isas;
+  options.dtypes = parse_dtypes(selection.dtypes);
+  options.quick = arguments.quick;
+  options.huge = arguments.huge;
+  options.listed = !arguments.random_only;
+  options.random_cases = arguments.random_cases;
+  options.seed = static_cast<std::uint64_t>(arguments.seed);
+  options.cancel = &interrupted();
+  std::vector<harness::CheckResult> results;
+  {
+    const Cancellable cancellable;
+    ProgressBar bar("checking");
+    options.progress = [&](const harness::Progress& progress) { bar.update(progress); };
+    results = harness::check(options);
+  }
+  stop_if_interrupted();
+  if (results.empty())
+    refuse("no check fits these options; `rooftile list` shows functions, dtypes and variants");
+
+  std::size_t failed = 0;
+  int cases = 0;
+  for (const harness::CheckResult& r : results) failed += !r.ok(), cases += r.cases;
+  if (arguments.json != "-" && arguments.csv != "-") {
+    print_text(check_table(results));
+    for (const harness::CheckResult& r : results)
+      for (const std::string& failure : r.failures)
+        say("{} {} {} {}: {}\n", r.function, r.variant, r.isa, r.dtype, failure);
+    std::set<std::string> notes;
+    for (const harness::CheckResult& r : results) notes.insert(r.notes.begin(), r.notes.end());
+    for (const std::string& note : notes) say("note: {}\n", note);
+    say("{} cases, {}\n", cases,
+        failed ? fmt::format("{} of {} checks FAILED", failed, results.size())
+               : fmt::format("{} checks, all ok", results.size()));
+  }
+  const nlohmann::json checks = to_json(results);
+  if (!arguments.csv.empty()) write_destination(arguments.csv, checks_csv(checks));
+  if (!arguments.json.empty()) {
+    nlohmann::json record = new_record();
+    record["machine"] = harness::to_json(machine_of(Queue::cpu({.threads = 1})));
+    record["checks"] = checks;
+    write_destination(arguments.json, dump(record));
+  }
+  return failed ? kFailedCheck : kOk;
+}
+
+}  // namespace rooftile::cli

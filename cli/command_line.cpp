@@ -1,0 +1,253 @@
+#include "cli/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <limits>
+#include <memory>
+
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/exit_codes.h"
+#include "cli/failure.h"
+#include "cli/output.h"
+
+namespace rooftile::cli {
+namespace {
+
+/// A list: several values by commas or by repeating the option; the next word is not part of it.
+CLI::Option* add_list(CLI::App* app, const std::string& names, std::vector<std::string>& to,
+                      const std::string& what) {
+  return app->add_option(names, to, what)->delimiter(',')->allow_extra_args(false);
+}
+
+void add_json(CLI::App* app, std::string& to) {
+  app->add_option("--json", to,
+                  "also write this as JSON; - is standard output, and then nothing else goes there")
+      ->type_name("FILE")
+      ->expected(1);
+}
+
+void add_csv(CLI::App* app, std::string& to) {
+  app->add_option("--csv", to, "the same as comma-separated lines")->type_name("FILE")->expected(1);
+}
+
+void add_selection(CLI::App* app, Selection& to) {
+  app->add_option("OP", to.ops, "ops or functions (softmax, softmax_backward); none: all");
+  add_list(app, "--variant", to.variants, "these variants alone")->type_name("NAME");
+  add_list(app, "--isa", to.isas, "these instruction sets alone: baseline, avx2, avx512")->type_name("NAME");
+  add_list(app, "--dtype", to.dtypes, "these element types alone: f32, f16, …")->type_name("DTYPE");
+  auto* forward = app->add_flag_callback(
+      "--forward", [&to] { to.direction = "forward"; }, "forward functions alone");
+  app->add_flag_callback(
+         "--backward", [&to] { to.direction = "backward"; }, "backward functions alone")
+      ->excludes(forward);
+}
+
+struct Everything {
+  DevicesArguments devices;
+  ListArguments list;
+  CheckArguments check;
+  BenchArguments bench;
+  WhyArguments why;
+  ReportArguments report;
+  GrayArguments gray;
+};
+
+void add_commands(CLI::App& app, Everything& all, std::function<int()>& command) {
+  // Sentences of the footers are examples first: that is what one looks for in a help text.
+  CLI::App* devices_app =
+      app.add_subcommand("devices", "this machine: instruction set and why, caches, rates, peaks");
+  devices_app->add_flag("!--no-measure", all.devices.measure,
+                        "describe only; measure no bandwidth and no peak");
+  add_json(devices_app, all.devices.json);
+  devices_app->footer(
+      "Examples:\n"
+      "  rooftile devices                      describe and measure, some 15 seconds\n"
+      "  rooftile devices --no-measure\n"
+      "  rooftile devices --json machine.json");
+  devices_app->final_callback([&] { command = [&all] { return devices(all.devices); }; });
+
+  CLI::App* list_app = app.add_subcommand("list", "the ops, their functions, dtypes and variants");
+  list_app->add_option("OP", all.list.ops, "these alone");
+  add_json(list_app, all.list.json);
+  list_app->footer(
+      "Examples:\n"
+      "  rooftile list\n"
+      "  rooftile list softmax\n"
+      "Roles: standard variants are the library's choice, the first that accepts; named ones (another order "
+      "of\n"
+      "additions, say), rungs of the ladder and oracles run only when asked for by name.");
+  list_app->final_callback([&] { command = [&all] { return list(all.list); }; });
+
+  CLI::App* check_app =
+      app.add_subcommand("check", "check variants against the oracle, impostors and themselves");
+  add_selection(check_app, all.check.selection);
+  auto* quick =
+      check_app->add_flag("--quick", all.check.quick, "two cases of each variant and dtype, no impostors");
+  check_app->add_flag("--huge", all.check.huge, "one case of each op beyond 2^31 elements, and nothing else")
+      ->excludes(quick);
+  auto* random =
+      check_app
+          ->add_option("--random", all.check.random_cases, "so many random shapes, strides and offsets, too")
+          ->type_name("N")
+          ->check(CLI::Range(0, 100'000'000));
+  check_app->add_flag("--random-only", all.check.random_only, "and no others")->needs(random);
+  check_app->add_option("--seed", all.check.seed, "where the random cases begin (1)")
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()));
+  add_json(check_app, all.check.json);
+  add_csv(check_app, all.check.csv);
+  check_app->footer(
+      "Examples:\n"
+      "  rooftile check                        everything, on every instruction set of this machine\n"
+      "  rooftile check softmax --quick\n"
+      "  rooftile check softmax_backward --isa avx2 --dtype f16,bf16\n"
+      "  rooftile check --random 10000 --seed 7\n"
+      "\"of tolerance\" is the largest error as a share of what the arithmetic allows. Exit code 1: a check "
+      "failed.");
+  check_app->final_callback([&] { command = [&all] { return check(all.check); }; });
+
+  CLI::App* bench_app =
+      app.add_subcommand("bench", "time variants beside the best copy, the limit and the peers");
+  add_selection(bench_app, all.bench.selection);
+  add_list(bench_app, "--shape", all.bench.shapes, "these shapes instead of the op's own")
+      ->type_name("64x1024");
+  bench_app->add_option("--threads", all.bench.threads, "thread counts (1 and all)")
+      ->type_name("N")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::Range(1, 4096));
+  bench_app->add_flag("--full", all.bench.full, "all variants, dtypes and shapes, with 1 and all threads");
+  bench_app->add_flag("!--no-peers", all.bench.peers, "leave out other libraries");
+  bench_app->add_option("--seconds", all.bench.seconds, "start nothing new after so long")
+      ->type_name("N")
+      ->check(CLI::Range(0.0, 1e6));
+  add_json(bench_app, all.bench.json);
+  add_csv(bench_app, all.bench.csv);
+  bench_app->footer(
+      "Examples:\n"
+      "  rooftile bench softmax\n"
+      "  rooftile bench softmax --shape 64x1024 --dtype bf16 --threads 1,2\n"
+      "  rooftile bench --full --json full.json      then: rooftile report --from full.json\n"
+      "  rooftile bench copy --csv - | column -ts,\n"
+      "\"of copy\": a copy of the same bytes in the same cache state takes that share of the time; \"of "
+      "limit\": the\n"
+      "hardware's limit does. A peer's figure is its time over ours: above 1 ours is faster.");
+  bench_app->final_callback([&] { command = [&all] { return bench(all.bench); }; });
+
+  CLI::App* why_app = app.add_subcommand("why", "which variant would run, and what the others answer");
+  why_app->add_option("OP", all.why.op, "an op or a function")->required();
+  why_app->add_option("SHAPE", all.why.shape, "in the op's own terms, see `rooftile list`")->required();
+  why_app->add_option("DTYPE", all.why.dtype, "f32, f16, bf16, …")->required();
+  why_app->add_option("--set", all.why.parameters, "a parameter of the call")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  why_app->add_flag("--backward", all.why.backward, "the op's backward function");
+  why_app->add_flag("--in-place", all.why.in_place, "the output is the input, where the op allows it");
+  why_app->add_option("--layout", all.why.layout, "contiguous, padded_rows, strided_columns or transposed")
+      ->type_name("NAME");
+  why_app->add_option("--isa", all.why.isa, "ask this instruction set's kernels")->type_name("NAME");
+  add_json(why_app, all.why.json);
+  why_app->footer(
+      "Examples:\n"
+      "  rooftile why softmax 64x1024 bf16\n"
+      "  rooftile why softmax 1x100000 f32 --set log=1 --backward\n"
+      "  rooftile why softmax 64x1024 f32 --layout strided_columns\n"
+      "Nothing is computed and no memory taken. Exit code 1: the library would refuse the call.");
+  why_app->final_callback([&] { command = [&all] { return why(all.why); }; });
+
+  CLI::App* report_app =
+      app.add_subcommand("report", "check and time the kernels here, and draw one HTML page of it");
+  report_app->add_option("--out", all.report.out, "the page (report.html)")->type_name("FILE")->expected(1);
+  auto* photo =
+      report_app->add_option("--photo", all.report.photo, "your picture for the gallery, PNG or JPEG")
+          ->type_name("FILE")
+          ->expected(1);
+  report_app->add_option("--from", all.report.from, "draw these records (from --json) and measure nothing")
+      ->type_name("FILE...")
+      ->excludes(photo);
+  add_json(report_app, all.report.json);
+  report_app->footer(
+      "Examples:\n"
+      "  rooftile report                       some 2½ minutes, then open report.html\n"
+      "  rooftile report --photo holiday.jpg --out ours.html --json ours.json\n"
+      "  rooftile report --from check.json bench.json\n"
+      "The page holds all it needs and works offline. Exit code 1: it was written, and a check failed.");
+  report_app->final_callback([&] { command = [&all] { return report(all.report); }; });
+
+  CLI::App* image_app = app.add_subcommand("image", "the image kernels on a picture of yours");
+  image_app->require_subcommand(1);
+  CLI::App* gray_app = image_app->add_subcommand("gray", "red, green, blue to gray");
+  gray_app->add_option("IN", all.gray.in, "PNG or JPEG")->required();
+  gray_app->add_option("OUT", all.gray.out, "its name says the format: .png, .jpg, .jpeg")->required();
+  gray_app->add_flag("--luminosity", all.gray.luminosity,
+                     "weights 0.21, 0.72, 0.07 instead of 0.299, 0.587, 0.114");
+  gray_app->footer("Example:\n  rooftile image gray photo.jpg gray.png");
+  gray_app->final_callback([&] { command = [&all] { return image_gray(all.gray); }; });
+}
+
+/// The command line as far as it was understood: "rooftile image".
+const CLI::App* innermost(const CLI::App& app, std::string& path) {
+  const CLI::App* inner = &app;
+  for (path = "rooftile"; !inner->get_subcommands().empty(); path += " " + inner->get_name())
+    inner = inner->get_subcommands().front();
+  return inner;
+}
+
+/// CLI11's sentences, with the place to read on; ours where it could not know what was meant.
+std::string sentence_of(const CLI::ParseError& e, const CLI::App& app) {
+  std::string path;
+  const CLI::App* inner = innermost(app, path);
+  std::vector<std::string> commands;
+  for (const CLI::App* command : inner->get_subcommands([](const CLI::App*) { return true; }))
+    commands.push_back(command->get_name());
+  const std::vector<std::string> extras = app.remaining(true);
+  const std::string word = extras.empty() ? std::string() : extras.front();
+  const bool extra = dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr;
+  const bool missing = dynamic_cast<const CLI::RequiredError*>(&e) != nullptr;
+  if (extra && word.size() > 1 && word[0] == '-' && word[1] >= '0' && word[1] <= '9')
+    return fmt::format("\"{}\": negative numbers are not understood here; a size is a whole number from 0",
+                       word);
+  if ((extra || missing) && !commands.empty() && !word.empty() && word[0] != '-')
+    return fmt::format("no command \"{}\"{}; {} --help lists them", word, suggestion(word, commands), path);
+  if (missing && !commands.empty())
+    return fmt::format("a command is missing: {} {}", path, fmt::join(commands, " or "));
+  return fmt::format("{}; see {} --help", e.what(), path);
+}
+
+}  // namespace
+
+std::function<int()> read_command_line(int argc, char** argv) {
+  auto app = std::make_shared<CLI::App>(
+      "Checks and times rooftile's kernels, and shows what this machine can do.", "rooftile");
+  auto all = std::make_shared<Everything>();
+  std::function<int()> command;
+  app->set_version_flag("--version", std::string("rooftile ") + ROOFTILE_VERSION, "print the version");
+  app->set_help_flag("-h,--help", "print this help");
+  app->require_subcommand(0, 1);
+  app->failure_message(CLI::FailureMessage::simple);
+  app->footer(
+      std::string(
+          "Examples:\n"
+          "  rooftile devices\n"
+          "  rooftile check softmax\n"
+          "  rooftile bench softmax --json my.json\n"
+          "  rooftile why softmax 64x1024 bf16\n"
+          "  rooftile report --photo holiday.jpg\n"
+          "Each command has a --help of its own. Environment: ROOFTILE_CPU names the instruction set,\n"
+          "ROOFTILE_PLUGINS the plug-ins' folder, ROOFTILE_PEERS that of the peers.\n") +
+      kExitCodeHelp);
+  add_commands(*app, *all, command);
+  try {
+    app->parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    return [text = app->help()] { return print_text(text), static_cast<int>(kOk); };
+  } catch (const CLI::CallForVersion& version) {
+    return [text = std::string(version.what())] { return say("{}\n", text), static_cast<int>(kOk); };
+  } catch (const CLI::ParseError& e) {
+    throw Failure(kUsage, sentence_of(e, *app));
+  }
+  if (!command) refuse("a command is missing; rooftile --help lists them");
+  return [app, all, command] { return command(); };
+}
+
+}  // namespace rooftile::cli

@@ -1,0 +1,66 @@
+#pragma once
+// The commands: what command_line.cpp read, and one function each, which returns the exit code.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace rooftile::cli {
+
+struct DevicesArguments {
+  bool measure = true;
+  std::string json;
+};
+int devices(const DevicesArguments& arguments);
+
+struct ListArguments {
+  std::vector<std::string> ops;
+  std::string json;
+};
+int list(const ListArguments& arguments);
+
+/// What check and bench are to be about.
+struct Selection {
+  std::vector<std::string> ops, variants, isas, dtypes;
+  std::string direction;  ///< "forward", "backward" or empty
+};
+
+struct CheckArguments {
+  Selection selection;
+  bool quick = false, huge = false, random_only = false;
+  int random_cases = 0;
+  std::int64_t seed = 1;
+  std::string json, csv;
+};
+int check(const CheckArguments& arguments);
+
+struct BenchArguments {
+  Selection selection;
+  std::vector<std::string> shapes;
+  std::vector<int> threads;
+  bool full = false, peers = true;
+  double seconds = 0;
+  std::string json, csv;
+};
+int bench(const BenchArguments& arguments);
+
+struct WhyArguments {
+  std::string op, shape, dtype, isa, layout;
+  std::vector<std::string> parameters;
+  bool backward = false, in_place = false;
+  std::string json;
+};
+int why(const WhyArguments& arguments);
+
+struct ReportArguments {
+  std::string out = "report.html", photo, json;
+  std::vector<std::string> from;
+};
+int report(const ReportArguments& arguments);
+
+struct GrayArguments {
+  std::string in, out;
+  bool luminosity = false;
+};
+int image_gray(const GrayArguments& arguments);
+
+}  // namespace rooftile::cli

@@ -1,0 +1,52 @@
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/failure.h"
+#include "cli/output.h"
+#include "cli/record.h"
+#include "cli/table.h"
+#include "rooftile/core/queue_state.h"
+
+namespace rooftile::cli {
+int list(const ListArguments& arguments) {
+  const std::vector<const Op*> ops = select_ops(arguments.ops);
+  check_destination(arguments.json);
+  const Queue queue = Queue::cpu({.threads = 1});
+  if (const Status s = queue.status(); !s) throw Failure(kTrouble, s.message());
+
+  nlohmann::json all = nlohmann::json::array();
+  for (const Op* op : ops) {
+    const harness::Spec* spec = harness::find_spec(op->function);
+    std::vector<std::string> dtypes;
+    if (spec)
+      for (const DType type : spec->dtypes) dtypes.emplace_back(name(type));
+    nlohmann::json variants = nlohmann::json::array();
+    Table table({"variant", "role", queue.isa(), "idea"});
+    for (std::size_t v = 0; v < op->variants.size(); ++v) {
+      const Variant& variant = op->variants[v];
+      const bool here = queue.state().backend->kernels[static_cast<std::size_t>(op->slot) + v] != nullptr;
+      table.add({variant.name, role_name(variant.role), here ? "yes" : "no", variant.idea});
+      variants.push_back({{"name", variant.name},
+                          {"role", role_name(variant.role)},
+                          {"idea", variant.idea},
+                          {"here", here}});
+    }
+    all.push_back({{"function", op->function},
+                   {"op", op->name},
+                   {"direction", op->direction},
+                   {"dtypes", dtypes},
+                   {"axes", spec ? spec->axes : ""},
+                   {"variants", variants}});
+    if (arguments.json == "-") continue;
+    say("{} ({} {}; {}; {})\n{}\n", op->function, op->name, op->direction, fmt::join(dtypes, " "),
+        spec ? spec->axes : "no cases", table.text("  "));
+  }
+  if (!arguments.json.empty())
+    write_destination(arguments.json,
+                      dump({{"rooftile", ROOFTILE_VERSION}, {"isa", queue.isa()}, {"functions", all}}));
+  return kOk;
+}
+
+}  // namespace rooftile::cli

@@ -1,0 +1,21 @@
+# The library, its plug-ins, its public headers, its CMake package, and the command.
+include(CMakePackageConfigHelpers)
+get_property(plugins GLOBAL PROPERTY ROOFTILE_PLUGINS)
+install(TARGETS rooftile EXPORT rooftile LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS ${plugins} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(ROOFTILE_TOOLS)
+  install(TARGETS rooftile_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+foreach(header IN LISTS ROOFTILE_PUBLIC_HEADERS)
+  get_filename_component(folder ${header} DIRECTORY)
+  set(from ${PROJECT_SOURCE_DIR}/${header})
+  if(NOT EXISTS ${from})
+    set(from ${ROOFTILE_GENERATED_INCLUDE_DIR}/${header})
+  endif()
+  install(FILES ${from} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder})
+endforeach()
+install(EXPORT rooftile NAMESPACE rooftile:: FILE rooftile-config.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/rooftile)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/rooftile-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/rooftile-config-version.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/rooftile)

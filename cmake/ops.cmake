@@ -1,0 +1,77 @@
+# Every folder of rooftile/ops is an op: nothing else names them. Written into the build folder:
+#   generated/rooftile/rooftile.h      the umbrella header
+#   generated/registry.cpp             all_ops()
+#   generated/cpu_plugin.cpp           a CPU plug-in's table
+#   generated/case_registry.cpp        all_specs(), for the harness
+file(GLOB op_folders CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/rooftile/ops/*/*.h)
+list(TRANSFORM op_folders REPLACE "/[^/]*$" "")
+list(REMOVE_DUPLICATES op_folders)
+list(SORT op_folders)
+
+set(ROOFTILE_GENERATED_INCLUDE_DIR ${PROJECT_BINARY_DIR}/generated)
+set(ROOFTILE_OP_SOURCES "")
+set(ROOFTILE_CPU_SOURCES "")
+set(ROOFTILE_PUBLIC_HEADERS rooftile/rooftile.h)
+foreach(header convert dtype queue status view workspace)
+  list(APPEND ROOFTILE_PUBLIC_HEADERS rooftile/core/${header}.h)
+endforeach()
+set(umbrella "#pragma once\n#include \"rooftile/core/queue.h\"\n#include \"rooftile/core/status.h\"\n\
+#include \"rooftile/core/view.h\"\n#include \"rooftile/core/workspace.h\"\n")
+foreach(folder IN LISTS op_folders)
+  get_filename_component(op ${folder} NAME)
+  file(GLOB kernels CONFIGURE_DEPENDS ${folder}/*.cpu.cpp ${folder}/ladder/*.cpp ${folder}/ladder/*/*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "\\.cpu\\.cpp$")
+  list(APPEND ROOFTILE_OP_SOURCES ${sources})
+  list(APPEND ROOFTILE_CPU_SOURCES ${kernels})
+  list(APPEND ROOFTILE_PUBLIC_HEADERS rooftile/ops/${op}/${op}.h)
+  string(APPEND umbrella "#include \"rooftile/ops/${op}/${op}.h\"\n")
+  string(APPEND op_externs "extern const Op* const ${op}_ops[];\n")
+  string(APPEND op_names "${op}_ops, ")
+  string(APPEND kernel_externs "extern const PluginEntry ${op}_cpu_kernels[];\n")
+  string(APPEND kernel_names "${op}_cpu_kernels, ")
+  string(APPEND case_includes "#include \"rooftile/ops/${op}/cases.h\"\n")
+  string(APPEND case_calls "  for (const Spec& s : ${op}_specs()) all.push_back(s);\n")
+endforeach()
+
+function(write_if_different file text)
+  file(CONFIGURE OUTPUT ${ROOFTILE_GENERATED_INCLUDE_DIR}/${file} CONTENT "${text}" @ONLY)
+endfunction()
+write_if_different(rooftile/rooftile.h "${umbrella}")
+write_if_different(registry.cpp "#include <vector>\n#include \"rooftile/core/op.h\"\n\nnamespace rooftile {\n${op_externs}
+std::span<const Op* const> all_ops() {
+  static const std::vector<const Op*> all = [] {
+    std::vector<const Op*> ops;
+    for (const Op* const* list : {${op_names}})
+      for (; *list; ++list) ops.push_back(*list);
+    return ops;
+  }();
+  return all;
+}
+}  // namespace rooftile\n")
+write_if_different(cpu_plugin.cpp "#include \"rooftile/core/plugin.h\"\n\nnamespace rooftile {\n${kernel_externs}
+namespace {
+constexpr const PluginEntry* kFolders[] = {${kernel_names}};
+constexpr int kMost = 4096;
+PluginEntry table[kMost];
+Plugin plugin{kPluginVersion, ROOFTILE_BACKEND, 0, table};
+}  // namespace
+}  // namespace rooftile
+
+extern \"C\" __attribute__((visibility(\"default\"))) const rooftile::Plugin* rooftile_plugin() {
+  using namespace rooftile;
+  plugin.count = 0;
+  for (const PluginEntry* folder : kFolders)
+    for (; folder->function && plugin.count < kMost; ++folder) table[plugin.count++] = *folder;
+  return &plugin;
+}\n")
+write_if_different(case_registry.cpp "#include \"rooftile/harness/spec.h\"\n${case_includes}
+namespace rooftile::harness {
+const std::vector<Spec>& all_specs() {
+  static const std::vector<Spec> specs = [] {
+    std::vector<Spec> all;
+${case_calls}    return all;
+  }();
+  return specs;
+}
+}  // namespace rooftile::harness\n")

@@ -1,0 +1,70 @@
+#include <cstring>
+
+#include "rooftile/backend/cpu/fp_mode.h"
+#include "rooftile/core/op.h"
+#include "rooftile/core/queue_state.h"
+
+namespace rooftile {
+namespace {
+
+CpuKernel kernel_of(const Queue::State& state, const Op& op, std::size_t v) {
+  return state.backend->kernels[static_cast<std::size_t>(op.slot) + v];
+}
+
+Status not_part(const Queue::State& state, const Op& op, std::size_t v) {
+  return Status::error("%s: variant \"%s\" is not part of plug-in %s", op.function, op.variants[v].name,
+                       state.backend->name);
+}
+
+Status explain(const Queue::State& state, const Op& op, const void* problem) {
+  bool chosen = false;
+  for (std::size_t v = 0; v < op.variants.size(); ++v) {
+    const Variant& variant = op.variants[v];
+    const bool available = kernel_of(state, op, v) != nullptr;
+    const Status status = variant.accept(problem);
+    const bool takes = available && status.ok() && variant.role == Role::standard && !chosen;
+    chosen = chosen || takes;
+    state.explanation.answer(state.explanation.context, op, variant, available, takes, status);
+  }
+  return {};
+}
+
+Status run(const Queue::State& state, const Op& op, std::size_t v, const void* problem, const char* reason) {
+  const Variant& variant = op.variants[v];
+  const CpuKernel kernel = kernel_of(state, op, v);
+  if (!kernel) return not_part(state, op, v);
+  if (state.observer.notify) state.observer.notify(state.observer.context, op.function, variant.name, reason);
+  const cpu::FpMode mode;
+  kernel(state.launch, problem);
+  return {};
+}
+
+}  // namespace
+
+Status dispatch(const Queue& queue, const Op& op, const void* problem, const char* name) {
+  const Queue::State& state = queue.state();
+  if (!state.status) return state.status;
+  if (state.explanation.answer) return explain(state, op, problem);
+
+  if (name) {
+    for (std::size_t v = 0; v < op.variants.size(); ++v) {
+      if (std::strcmp(op.variants[v].name, name) != 0) continue;
+      if (Status s = op.variants[v].accept(problem); !s) return s;
+      return run(state, op, v, problem, "asked for by name");
+    }
+    return Status::error("%s: no variant \"%s\"; `rooftile list %s` names those there are", op.function, name,
+                         op.function);
+  }
+  Status last = Status::error("%s: has no variant to choose", op.function);
+  for (std::size_t v = 0; v < op.variants.size(); ++v) {
+    if (op.variants[v].role != Role::standard) continue;
+    const Status s = kernel_of(state, op, v) ? op.variants[v].accept(problem) : not_part(state, op, v);
+    if (s.ok()) return run(state, op, v, problem, "the first in the list that accepts");
+    last = s;
+  }
+  return last;
+}
+
+void set_explanation(const Queue& queue, Explanation explanation) { queue.state().explanation = explanation; }
+
+}  // namespace rooftile

@@ -1,0 +1,43 @@
+#pragma once
+// What a queue holds. Inside the library and its harness only.
+#include <atomic>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "rooftile/backend/cpu/pool.h"
+#include "rooftile/core/op.h"
+#include "rooftile/core/plugin.h"
+#include "rooftile/core/queue.h"
+
+namespace rooftile {
+
+/// A loaded plug-in: for each op (Op::slot) the kernels of its variants, in the order of its list; null where
+/// the plug-in has none.
+struct Backend {
+  char folder[1024];
+  char name[32];
+  std::vector<CpuKernel> kernels;
+};
+
+/// Loads `<folder>/rooftile-<name>.so`, once; later calls find it again. Null folder: the folder of
+/// librooftile.so.
+Status load_backend(const char* folder, const char* name, const Backend*& backend);
+
+struct Queue::State {
+  std::atomic<int> references{1};
+  Status status;
+  const Backend* backend = nullptr;
+  char isa[32] = "none";
+  char isa_reason[200] = "";
+  CpuLaunch launch{};
+  Executor executor;
+  std::unique_ptr<cpu::Pool> pool;  // with an executor: of one thread, for its lock
+  std::byte* scratch = nullptr;
+  Observer observer;
+  Explanation explanation;
+
+  ~State() { ::operator delete[](scratch, std::align_val_t{4096}, std::nothrow); }
+};
+
+}  // namespace rooftile

@@ -1,0 +1,22 @@
+#include "rooftile/core/status.h"
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+namespace rooftile {
+
+Status Status::error(const char* format, ...) noexcept {
+  Status status;
+  va_list arguments;
+  va_start(arguments, format);
+  const int length = std::vsnprintf(status.text_, kCapacity, format, arguments);
+  va_end(arguments);
+  if (length >= kCapacity) std::strcpy(status.text_ + kCapacity - 4, "...");
+  // A failure must never read as success, whatever the format did.
+  if (length <= 0 || status.text_[0] == '\0')
+    std::strcpy(status.text_, "failed, and its message could not be formatted");
+  return status;
+}
+
+}  // namespace rooftile

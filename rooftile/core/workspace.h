@@ -1,0 +1,13 @@
+#pragma once
+#include <cstddef>
+
+namespace rooftile {
+
+/// Memory of the caller's that an op may use while it runs. How much: `<op>_workspace(...)`. Aligned to 64
+/// bytes; its content before and after means nothing.
+struct Workspace {
+  void* pointer = nullptr;
+  std::size_t bytes = 0;
+};
+
+}  // namespace rooftile

@@ -1,0 +1,49 @@
+#pragma once
+// Times variants beside the best copy this machine can do, and beside the peers, in one interleaved run.
+#include <atomic>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "rooftile/harness/check.h"
+
+namespace rooftile::harness {
+
+enum class Scope { report, standard, full };  ///< what is measured: see bench()
+
+struct BenchOptions {
+  std::vector<std::string> functions;  ///< "softmax", "softmax_backward"; empty: all
+  std::vector<std::string> variants;   ///< empty: what the library chooses, and by scope the ladder or all
+  std::vector<std::string> isas;  ///< empty: the best, with Scope::full every one built that this CPU runs
+  std::vector<DType> dtypes;      ///< empty: those of the spec's bench()
+  std::vector<Shape> shapes;      ///< empty: those of the spec's bench()
+  std::vector<int> threads;       ///< empty: 1 and all
+  Scope scope = Scope::standard;
+  bool roofs = true;  ///< measure every level and peak first (8 s), not only what the rows need
+  bool peers = true;
+  std::string peers_folder;  ///< of the peers' programs; empty: $ROOFTILE_PEERS, else librooftile.so's folder
+  double seconds = 0;        ///< stop starting new rows after so long; 0: 120 for Scope::report, else no end
+  std::string command = "rooftile bench";  ///< for the record
+  std::function<void(const Progress&)> progress;
+  const std::atomic<bool>* cancel = nullptr;
+};
+
+/// The whole record: {"schema": 1, "rooftile", "date", "command", "machine": …, "overheads": […], "results":
+/// […], "errors": […], "notes": […]}. Rows by scope:
+///   report    the best variant of every op at one size in L2 and one in memory, the whole ladder and the
+///   sweep over
+///             sizes for two ops, within 120 s
+///   standard  every spec's cache cases (warm and cold) and memory cases, best variants
+///   full      all variants, instruction sets, dtypes, shapes, ladders and sweeps, 1 and all threads; 2 GiB
+///   in memory
+/// "errors" holds a sentence for each row that could not be believed (an impossible time, outputs that
+/// changed while it was timed) or failed; such a row is not among the results. "notes": what was left out,
+/// and why. Throws std::runtime_error with a sentence where an option names nothing.
+nlohmann::json bench(const BenchOptions& options);
+
+/// The results of a record as CSV: a line of names, then one line for each result, its shape as 64x1024, and
+/// a column for each peer's median.
+std::string to_csv(const nlohmann::json& record);
+
+}  // namespace rooftile::harness

@@ -1,0 +1,259 @@
+#include "rooftile/harness/bench_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "rooftile/harness/bench_data.h"
+
+namespace rooftile::harness {
+namespace {
+
+constexpr double kFullMemory = 2147483648.0;  // a share of any machine's caches that nobody can doubt
+constexpr int kReportOps = 2;                 // whose ladder and sweep the report measures
+
+template <class T>
+bool has(const std::vector<T>& list, const T& one) {
+  return std::find(list.begin(), list.end(), one) != list.end();
+}
+
+/// Cases of the wished dtypes; where the list holds none of one, its first case with that dtype, if the op
+/// takes it.
+std::vector<Case> wished(const Spec& spec, const std::vector<Case>& cases, const BenchOptions& options) {
+  if (options.dtypes.empty()) return cases;
+  std::vector<Case> kept;
+  for (const DType dtype : options.dtypes) {
+    const std::size_t before = kept.size();
+    for (const Case& c : cases)
+      if (c.dtype == dtype) kept.push_back(c);
+    if (kept.size() > before || cases.empty() || !has(spec.dtypes, dtype)) continue;
+    kept.push_back(cases.front());
+    kept.back().dtype = dtype;
+  }
+  return kept;
+}
+
+std::vector<const Variant*> rungs_upwards(const Op& op) {
+  std::vector<const Variant*> rungs;
+  for (const Variant& v : op.variants)
+    if (v.role == Role::rung) rungs.insert(rungs.begin(), &v);
+  return rungs;
+}
+
+class Plan {
+ public:
+  Plan(const BenchOptions& options, const PlanOptions& machine) : options_(options), machine_(machine) {
+    threads_ = options.threads;
+    if (threads_.empty()) threads_ = {1, machine.all_threads};
+    for (const int t : threads_)
+      if (t < 1 || t > 4096) throw std::runtime_error(fmt::format("threads is {}, must be 1 to 4096", t));
+    std::sort(threads_.begin(), threads_.end());
+    threads_.erase(std::unique(threads_.begin(), threads_.end()), threads_.end());
+  }
+
+  std::vector<BenchRow> rows() && { return std::move(rows_); }
+
+  bool fits_caches(const Spec& spec, const Case& c) const {
+    return spec.bytes(c) < 4 * static_cast<double>(machine_.last_level_bytes);
+  }
+  Case in_memory(const Spec& spec, const Case& c) const {
+    const double least = 8 * static_cast<double>(machine_.last_level_bytes);
+    return scale_memory(spec, c, options_.scope == Scope::full ? std::max(least, kFullMemory) : least);
+  }
+
+  /// One row for each number of threads; of the chosen variant, or of those asked for.
+  void best(const Spec& spec, const Case& c, CacheState cache, bool in_memory) {
+    for (const std::string& isa : machine_.isas)
+      for (const int threads : threads_) {
+        BenchRow row{&spec, c, "", isa, threads, cache, in_memory, "best", 0, true};
+        if (isa != machine_.isas.front()) row.group = "full";
+        if (options_.variants.empty()) rows_.push_back(row);
+        for (const std::string& variant : options_.variants) {
+          row.variant = variant;
+          row.group = "full";
+          row.peers = false;
+          rows_.push_back(row);
+        }
+      }
+  }
+
+  /// The rungs, each on one thread, and on top what the library does, on all.
+  void ladder(const Spec& spec, const Op& op, const Case& c, CacheState cache, bool in_memory) {
+    int rung = 0;
+    for (const Variant* v : rungs_upwards(op))
+      rows_.push_back(
+          {&spec, c, v->name, machine_.isas.front(), 1, cache, in_memory, "ladder", ++rung, false});
+    if (rung == 0) return;
+    rows_.push_back(
+        {&spec, c, "", machine_.isas.front(), threads_.back(), cache, in_memory, "ladder", ++rung, false});
+  }
+
+  void sweep(const Spec& spec, int threads) {
+    for (const Case& c : wished(spec, spec.bench().sweep, options_))
+      rows_.push_back(
+          {&spec, c, "", machine_.isas.front(), threads, CacheState::kWarm, false, "sweep", 0, false});
+  }
+
+  /// What the library would not choose by itself: on all instruction sets, rungs where no ladder shows them.
+  /// Not in memory: there the plainest would take minutes for 2 GiB.
+  void others(const Spec& spec, const Op& op, const Case& c, CacheState cache, bool in_memory,
+              bool in_ladder) {
+    for (const std::string& isa : machine_.isas)
+      for (const Variant& v : op.variants) {
+        const bool shown = in_memory || (in_ladder && isa == machine_.isas.front());
+        if (v.role == Role::oracle || (v.role == Role::rung && shown)) continue;
+        for (const int threads : threads_)
+          if (v.role != Role::rung || threads == 1)
+            rows_.push_back({&spec, c, v.name, isa, threads, cache, in_memory, "full", 0, false});
+      }
+  }
+
+  const std::vector<int>& threads() const { return threads_; }
+
+ private:
+  const BenchOptions& options_;
+  const PlanOptions& machine_;
+  std::vector<int> threads_;
+  std::vector<BenchRow> rows_;
+};
+
+void check_names(const BenchOptions& options, const std::vector<Spec>& specs) {
+  for (const std::string& name : options.functions)
+    if (std::none_of(specs.begin(), specs.end(), [&](const Spec& s) { return name == s.function; }))
+      throw std::runtime_error(fmt::format("no op \"{}\"; `rooftile list` names those there are", name));
+  for (const std::string& name : options.variants) {
+    bool known = false;
+    for (const Spec& spec : specs) {
+      const Op* op = find_op(spec.function);
+      if (!op || (!options.functions.empty() && !has(options.functions, std::string(spec.function))))
+        continue;
+      for (const Variant& v : op->variants) known = known || name == v.name;
+    }
+    if (!known)
+      throw std::runtime_error(fmt::format("no variant \"{}\"; `rooftile list` names those there are", name));
+  }
+}
+
+}  // namespace
+
+Case scale_memory(const Spec& spec, Case c, double bytes) {
+  if (c.shape.empty() || c.shape[0] < 1) return c;
+  // Twice, since weights and the like do not grow with the rows.
+  for (int pass = 0; pass < 2; ++pass) {
+    const double factor = bytes / std::max(spec.bytes(c), 1.0);
+    c.shape[0] =
+        std::max<std::int64_t>(1, std::llround(std::ceil(static_cast<double>(c.shape[0]) * factor - 1e-6)));
+  }
+  return c;
+}
+
+std::string describe(const BenchRow& row) {
+  return fmt::format("{} {}{} {} {}, {} {}, {}", row.spec->function, row.variant,
+                     row.variant.empty() ? row.isa : " " + row.isa, name(row.c.dtype),
+                     dimensions(row.c.shape), row.threads, row.threads == 1 ? "thread" : "threads",
+                     row.in_memory                    ? "in memory"
+                     : row.cache == CacheState::kWarm ? "warm"
+                                                      : "cold");
+}
+
+std::vector<BenchRow> plan_rows(const BenchOptions& options, const PlanOptions& machine,
+                                const std::vector<Spec>& specs) {
+  check_names(options, specs);
+  Plan plan(options, machine);
+  std::vector<std::pair<const Spec*, BenchCases>> chosen;
+  for (const Spec& spec : specs)
+    if (options.functions.empty() || has(options.functions, std::string(spec.function)))
+      if (spec.bench) chosen.emplace_back(&spec, spec.bench());
+
+  if (!options.shapes.empty()) {
+    for (const auto& [spec, cases] : chosen) {
+      const Case like = !cases.cache.empty()    ? cases.cache[0]
+                        : !cases.memory.empty() ? cases.memory[0]
+                                                : Case{};
+      for (const Shape& shape : options.shapes) {
+        if (shape.size() < like.shape.size())
+          throw std::runtime_error(fmt::format("{} takes {}; {} has {} sizes", spec->function, spec->axes,
+                                               dimensions(shape), shape.size()));
+        for (const DType dtype : options.dtypes.empty() ? spec->dtypes : options.dtypes) {
+          if (!has(spec->dtypes, dtype)) continue;
+          Case c = like;
+          c.shape = shape;
+          c.dtype = dtype;
+          if (plan.fits_caches(*spec, c)) {
+            plan.best(*spec, c, CacheState::kWarm, false);
+            if (options.scope != Scope::report) plan.best(*spec, c, CacheState::kCold, false);
+          } else {
+            plan.best(*spec, c, CacheState::kCold, true);
+          }
+        }
+      }
+    }
+    return std::move(plan).rows();
+  }
+
+  if (options.scope == Scope::report) {
+    for (const bool memory : {false, true})
+      for (const auto& [spec, cases] : chosen) {
+        const std::vector<Case> list = wished(*spec, memory ? cases.memory : cases.cache, options);
+        if (list.empty()) continue;
+        if (memory)
+          plan.best(*spec, plan.in_memory(*spec, list[0]), CacheState::kCold, true);
+        else
+          plan.best(*spec, list[0], CacheState::kWarm, false);
+      }
+    if (!options.variants.empty()) return std::move(plan).rows();
+    std::vector<const std::pair<const Spec*, BenchCases>*> climbed, swept;
+    for (const auto& one : chosen) {
+      const Op* op = find_op(one.first->function);
+      if (op && !rungs_upwards(*op).empty() && !one.second.cache.empty()) climbed.push_back(&one);
+      if (!one.second.sweep.empty()) swept.push_back(&one);
+    }
+    climbed.resize(std::min<std::size_t>(climbed.size(), kReportOps));
+    const auto shown = [](const auto* one) {
+      const std::string_view function = one->first->function;
+      return function == "copy" ? 0 : function == "softmax" ? 1 : 2;
+    };
+    std::stable_sort(swept.begin(), swept.end(), [&](auto* a, auto* b) { return shown(a) < shown(b); });
+    swept.resize(std::min<std::size_t>(swept.size(), kReportOps));
+
+    for (const auto* one : climbed)
+      plan.ladder(*one->first, *find_op(one->first->function), one->second.cache[0], CacheState::kWarm,
+                  false);
+    for (const auto* one : swept) plan.sweep(*one->first, plan.threads().front());
+    for (const auto* one : climbed)
+      if (!one->second.memory.empty())
+        plan.ladder(*one->first, *find_op(one->first->function),
+                    plan.in_memory(*one->first, one->second.memory[0]), CacheState::kCold, true);
+    if (plan.threads().size() > 1)
+      for (const auto* one : swept) plan.sweep(*one->first, plan.threads().back());
+    return std::move(plan).rows();
+  }
+
+  const bool full = options.scope == Scope::full;
+  for (const auto& [spec, cases] : chosen) {
+    const Op* op = find_op(spec->function);
+    const auto each = [&](const Case& c, CacheState cache, bool memory, bool in_ladder) {
+      plan.best(*spec, c, cache, memory);
+      if (full && op && options.variants.empty()) plan.others(*spec, *op, c, cache, memory, in_ladder);
+    };
+    const std::vector<Case> in_cache = wished(*spec, cases.cache, options);
+    const std::vector<Case> in_memory = wished(*spec, cases.memory, options);
+    for (const Case& c : in_cache) {
+      each(c, CacheState::kWarm, false, &c == &in_cache[0]);
+      each(c, CacheState::kCold, false, false);
+    }
+    for (const Case& c : in_memory) each(plan.in_memory(*spec, c), CacheState::kCold, true, false);
+    if (!full || !options.variants.empty()) continue;
+    if (op && !in_cache.empty()) plan.ladder(*spec, *op, in_cache[0], CacheState::kWarm, false);
+    if (op && !in_memory.empty())
+      plan.ladder(*spec, *op,
+                  scale_memory(*spec, in_memory[0], 8 * static_cast<double>(machine.last_level_bytes)),
+                  CacheState::kCold, true);
+    for (const int threads : plan.threads()) plan.sweep(*spec, threads);
+  }
+  return std::move(plan).rows();
+}
+
+}  // namespace rooftile::harness

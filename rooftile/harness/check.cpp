@@ -1,0 +1,330 @@
+#include "rooftile/harness/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <stdexcept>
+
+#include "rooftile/harness/contract.h"
+#include "rooftile/harness/fill.h"
+#include "rooftile/harness/impostors.h"
+#include "rooftile/harness/invariance.h"
+#include "rooftile/harness/ledger.h"
+#include "rooftile/harness/standard_cases.h"
+
+namespace rooftile::harness {
+namespace {
+
+template <class List, class T>
+bool contains(const List& list, const T& item) {
+  return std::find(list.begin(), list.end(), item) != list.end();
+}
+
+bool cancelled(const CheckOptions& options) { return options.cancel && *options.cancel; }
+
+std::vector<Queues> make_queues(const CheckOptions& options) {
+  const std::vector<std::string> built = built_isas();
+  std::vector<Queues> queues;
+  for (const std::string& isa : options.isas.empty() ? built : options.isas) queues.emplace_back(isa);
+  if (queues.empty())
+    throw std::runtime_error(
+        "check: no plug-in beside librooftile.so that this CPU runs; build one (ROOFTILE_ISAS)");
+  return queues;
+}
+
+/// Null, the library's choice, before the names.
+std::vector<const char*> variants_of(const Spec& spec, const CheckOptions& options) {
+  std::vector<const char*> variants;
+  const auto wanted = [&](const char* name) {
+    return options.variants.empty() || contains(options.variants, std::string(name));
+  };
+  if (wanted(Ledger::kChoice)) variants.push_back(nullptr);
+  if (const Op* op = find_op(spec.function))
+    for (const Variant& v : op->variants)
+      if (wanted(v.name)) variants.push_back(v.name);
+  return variants;
+}
+
+/// A tolerance that the arithmetic cannot justify is too loose; so is one that no error comes near.
+constexpr double kMostC = 8;
+constexpr double kLeastWorst = 0.02;
+
+class SpecCheck {
+ public:
+  /// `random`: how many random cases of each dtype.
+  SpecCheck(const Spec& spec, const CheckOptions& options, std::vector<Queues>& queues,
+            std::map<DType, int> random, std::int64_t done, std::int64_t total)
+      : spec_(spec),
+        options_(options),
+        subjects_{queues, variants_of(spec, options)},
+        random_(std::move(random)),
+        done_(done),
+        total_(total) {}
+
+  std::vector<CheckResult> run() {
+    std::vector<CheckResult> results;
+    for (DType dtype : spec_.dtypes) {
+      if (!options_.dtypes.empty() && !contains(options_.dtypes, dtype)) continue;
+      if (cancelled(options_)) break;
+      Ledger ledger(spec_, dtype);
+      run_dtype(dtype, ledger);
+      for (CheckResult& r : ledger.close()) results.push_back(std::move(r));
+    }
+    return results;
+  }
+
+ private:
+  void run_dtype(DType dtype, Ledger& ledger) {
+    if (!spec_.tolerance.exact && !(spec_.tolerance.c <= kMostC))
+      ledger.note("any", Ledger::kOracle,
+                  fmt::format("the tolerance's c is {:g}, may be at most {:g}", spec_.tolerance.c, kMostC));
+    if (options_.listed) list(dtype, ledger);
+    if (const int count = random_.count(dtype) ? random_.at(dtype) : 0; count > 0) {
+      progress(dtype, "at random", 0);
+      guarded(ledger, [&] { check_random(spec_, dtype, count, options_.seed, subjects_, ledger); });
+    }
+  }
+
+  void list(DType dtype, Ledger& ledger) {
+    guarded(ledger, [&] { cases(dtype, ledger); });
+    if (options_.quick) return;
+    const auto step = [&](const char* what, auto&& f) {
+      if (cancelled(options_)) return;
+      progress(dtype, what, 0);
+      guarded(ledger, f);
+    };
+    step("bits", [&] { check_invariance(spec_, dtype, subjects_, ledger); });
+    step("edges", [&] { check_edges(spec_, dtype, subjects_, ledger); });
+    step("refusals", [&] { check_refusals(spec_, dtype, subjects_, ledger); });
+    step("cost", [&] { check_cost(spec_, dtype, ledger); });
+    if (spec_.gradient_of) step("gradient", [&] { gradient(dtype, ledger); });
+    step("taken", [&] { taken(dtype, ledger); });
+    step("looseness", [&] { looseness(ledger); });
+  }
+
+  /// What an oracle or a spec throws fails the check like any other sentence.
+  template <class F>
+  void guarded(Ledger& ledger, F&& f) {
+    try {
+      f();
+    } catch (const std::exception& e) {
+      ledger.note("any", Ledger::kOracle, e.what());
+    }
+  }
+
+  void cases(DType dtype, Ledger& ledger) {
+    const std::vector<Case> list = all_cases(spec_, dtype, options_.quick);
+    const Op* op = find_op(spec_.function);
+    Impostors impostors(spec_, dtype, op && !op->variants.empty() ? op->variants[0].name : "");
+    for (std::size_t k = 0; k < list.size() && !cancelled(options_); ++k) {
+      const Problem problem(spec_, list[k], options_.seed + k);
+      Memory memory(problem);
+      const bool streaming = k % 2;
+      for (Queues& queues : subjects_.isas)
+        for (const char* variant : subjects_.variants)
+          one(problem, memory, queues, queues.all[streaming ? Queues::kThreeStreaming : Queues::kOne],
+              variant, ledger);
+      if (!options_.quick && !spec_refuses(list[k])) impostors.show(problem);
+      progress(dtype, "", 1);
+    }
+    if (options_.quick || cancelled(options_)) return;
+    const std::vector<std::string> sentences = impostors.verdict();
+    for (int i = 0; i < impostors.rejected(); ++i) ledger.note("any", Ledger::kOracle, "");
+    for (const std::string& s : sentences) ledger.note("any", Ledger::kOracle, s);
+  }
+
+  bool spec_refuses(const Case& c) const { return spec_.refuses && spec_.refuses(c); }
+
+  void one(const Problem& p, Memory& memory, const Queues& queues, const NamedQueue& queue,
+           const char* variant, Ledger& ledger) {
+    const std::string label = variant ? variant : Ledger::kChoice;
+    const Run got = harness::run(queue.queue, p, memory, variant);
+    std::string failure = got.damage;
+    if (spec_refuses(p.what())) {
+      const std::string word = spec_.refuses(p.what());
+      if (!got.refused)
+        failure = "is taken, but must be refused";
+      else if (got.message.find(word) == std::string::npos)
+        failure = fmt::format("is refused by a sentence without \"{}\": {}", word, got.message);
+    } else if (got.refused && variant) {
+      if (got.message.find(spec_.function) == std::string::npos)
+        failure =
+            fmt::format("is refused by a sentence that does not name {}: {}", spec_.function, got.message);
+      if (failure.empty()) {
+        ++ledger.of(queues.isa, label).refused;
+        return;
+      }
+    } else if (got.refused) {
+      failure = "is refused: " + got.message;
+    } else {
+      const Limits limits = limits_of(spec_, p.what(), got.chosen);
+      for (std::size_t o = 0; o < p.operands().size(); ++o) {
+        if (!p.is_output(o)) continue;
+        const Comparison c = compare(limits, p.operands()[o], p.answer(o), got.outputs[o]);
+        ledger.add(queues.isa, label, c);
+        if (failure.empty()) failure = c.failure;
+      }
+    }
+    ledger.note(queues.isa, label,
+                failure.empty() ? "" : fmt::format("{}, {}: {}", describe(p.what()), queue.name, failure));
+  }
+
+  void gradient(DType dtype, Ledger& ledger) {
+    const Spec* forward = find_spec(spec_.gradient_of);
+    if (!forward)
+      throw std::runtime_error(fmt::format("gradient of {}: there is no such function", spec_.gradient_of));
+    check_gradient(spec_, *forward, dtype, ledger);
+  }
+
+  /// Every variant must take a case of some dtype: one that refuses all is dead.
+  void taken(DType dtype, Ledger& ledger) {
+    for (Queues& queues : subjects_.isas) {
+      for (const char* variant : subjects_.variants) {
+        if (!variant || ledger.of(queues.isa, variant).cases > 0) continue;
+        bool takes = false;
+        std::string message;
+        for (DType other : spec_.dtypes) {
+          if (other == dtype) continue;
+          for (const Case& c : all_cases(spec_, other, false)) {
+            if (takes || count_of(c.shape) > 100000) continue;
+            const Problem p(spec_, c, 1);
+            Memory memory(p);
+            const Run got = harness::run(queues.all[Queues::kOne].queue, p, memory, variant);
+            takes = !got.refused;
+            message = got.message;
+          }
+        }
+        if (!takes) ledger.note(queues.isa, variant, fmt::format("takes no case of any dtype: {}", message));
+      }
+    }
+  }
+
+  void looseness(Ledger& ledger) {
+    if (spec_.tolerance.exact || !contains(subjects_.variants, static_cast<const char*>(nullptr))) return;
+    for (const Queues& queues : subjects_.isas) {
+      const double worst = ledger.of(queues.isa, Ledger::kChoice).worst_of_tolerance;
+      if (worst < kLeastWorst)
+        ledger.note(
+            queues.isa, Ledger::kChoice,
+            fmt::format(
+                "the largest error of all cases is {:.2g} of its tolerance, which is too loose to be one "
+                "(at least {:g} is expected)",
+                worst, kLeastWorst));
+    }
+  }
+
+  void progress(DType dtype, const char* what, std::int64_t cases) {
+    done_ += cases;
+    if (options_.progress)
+      options_.progress(
+          {done_, total_,
+           fmt::format("{} {}{}{}", spec_.function, rooftile::name(dtype), *what ? " " : "", what)});
+  }
+
+  const Spec& spec_;
+  const CheckOptions& options_;
+  Subjects subjects_;
+  std::map<DType, int> random_;
+  std::int64_t done_, total_;
+};
+
+std::int64_t cases_of(const Spec& spec, const CheckOptions& options) {
+  std::int64_t n = 0;
+  if (!options.listed) return 0;
+  for (DType dtype : spec.dtypes)
+    if (options.dtypes.empty() || contains(options.dtypes, dtype))
+      n += static_cast<std::int64_t>(all_cases(spec, dtype, options.quick).size());
+  return n;
+}
+
+/// The chosen dtype of fewest bits, so that outputs beyond 2^31 elements fit the memory.
+std::vector<CheckResult> huge(const Spec& spec, const CheckOptions& options, std::vector<Queues>& queues) {
+  const DType* smallest = nullptr;
+  for (const DType& dtype : spec.dtypes)
+    if (options.dtypes.empty() || contains(options.dtypes, dtype))
+      if (!smallest || bits(dtype) < bits(*smallest)) smallest = &dtype;
+  if (!smallest) return {};
+  Ledger ledger(spec, *smallest);
+  try {
+    check_huge(spec, *smallest, {queues, {nullptr}}, ledger);
+  } catch (const std::exception& e) {
+    ledger.note("any", Ledger::kOracle, e.what());
+  }
+  return ledger.close();
+}
+
+/// The random cases shared out over functions and dtypes, the remainder to the first.
+std::map<const Spec*, std::map<DType, int>> share_out(const std::vector<const Spec*>& specs,
+                                                      const CheckOptions& options) {
+  std::vector<std::pair<const Spec*, DType>> takers;
+  for (const Spec* spec : specs)
+    for (DType dtype : spec->dtypes)
+      if (spec->standard && (options.dtypes.empty() || contains(options.dtypes, dtype)))
+        takers.emplace_back(spec, dtype);
+  std::map<const Spec*, std::map<DType, int>> shares;
+  const int count = static_cast<int>(takers.size());
+  for (int k = 0; k < count; ++k)
+    shares[takers[static_cast<std::size_t>(k)].first][takers[static_cast<std::size_t>(k)].second] =
+        options.random_cases / count + (k < options.random_cases % count);
+  return shares;
+}
+
+std::vector<CheckResult> check_all(const std::vector<const Spec*>& specs, const CheckOptions& options) {
+  std::vector<Queues> queues = make_queues(options);
+  auto random = share_out(specs, options);
+  std::int64_t done = 0, total = 0;
+  for (const Spec* spec : specs) total += options.huge ? 1 : cases_of(*spec, options);
+  std::vector<CheckResult> results;
+  for (const Spec* spec : specs) {
+    if (cancelled(options)) break;
+    std::vector<CheckResult> more;
+    if (options.huge) {
+      if (options.progress)
+        options.progress({done, total, std::string(spec->function) + " beyond 2^31 elements"});
+      more = huge(*spec, options, queues);
+      ++done;
+    } else {
+      more = SpecCheck(*spec, options, queues, random[spec], done, total).run();
+      done += cases_of(*spec, options);
+    }
+    for (CheckResult& r : more) results.push_back(std::move(r));
+  }
+  return results;
+}
+
+}  // namespace
+
+std::vector<CheckResult> check(const CheckOptions& options) {
+  std::vector<const Spec*> specs;
+  for (const Spec& spec : all_specs())
+    if (options.functions.empty() || contains(options.functions, std::string(spec.function)))
+      specs.push_back(&spec);
+  for (const std::string& function : options.functions) {
+    if (find_spec(function)) continue;
+    std::string known;
+    for (const Spec& spec : all_specs()) known += (known.empty() ? "" : ", ") + std::string(spec.function);
+    throw std::runtime_error(fmt::format("check: no function \"{}\"; there are {}", function, known));
+  }
+  for (const std::string& variant : options.variants) {
+    bool known = variant == Ledger::kChoice;
+    for (const Spec* spec : specs)
+      if (const Op* op = find_op(spec->function))
+        for (const Variant& v : op->variants) known = known || variant == v.name;
+    if (!known)
+      throw std::runtime_error(fmt::format("check: no variant \"{}\" of the functions asked for", variant));
+  }
+  for (DType dtype : options.dtypes)
+    if (std::none_of(specs.begin(), specs.end(), [&](const Spec* s) { return contains(s->dtypes, dtype); }))
+      throw std::runtime_error(
+          fmt::format("check: none of the functions asked for takes {}", rooftile::name(dtype)));
+  return check_all(specs, options);
+}
+
+std::vector<CheckResult> check_spec(const Spec& spec, const CheckOptions& options) {
+  return check_all({&spec}, options);
+}
+
+}  // namespace rooftile::harness

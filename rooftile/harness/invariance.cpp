@@ -1,0 +1,267 @@
+#include "rooftile/harness/invariance.h"
+#include "rooftile/harness/compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "rooftile/harness/fill.h"
+#include "rooftile/harness/standard_cases.h"
+
+namespace rooftile::harness {
+namespace {
+
+Role role_of(const Spec& spec, const char* variant) {
+  const Op* op = find_op(spec.function);
+  if (op && variant)
+    for (const Variant& v : op->variants)
+      if (std::strcmp(v.name, variant) == 0) return v.role;
+  return Role::standard;
+}
+
+std::vector<Placement> placements(const Problem& p, Layout inputs, Layout outputs) {
+  std::vector<Placement> result;
+  for (std::size_t o = 0; o < p.operands().size(); ++o)
+    result.push_back(place(p.operands()[o], p.is_output(o) ? outputs : inputs, 0));
+  return result;
+}
+/// Dense, `inputs` and `outputs` elements behind a boundary: weights, too.
+std::vector<Placement> at_offsets(const Problem& p, std::int64_t inputs, std::int64_t outputs) {
+  std::vector<Placement> result = placements(p, Layout::contiguous, Layout::contiguous);
+  for (std::size_t o = 0; o < result.size(); ++o) result[o].offset = p.is_output(o) ? outputs : inputs;
+  return result;
+}
+
+/// One variant on one instruction set.
+class Invariance {
+ public:
+  Invariance(const Spec& spec, const Queues& queues, const char* variant, Ledger& ledger)
+      : queues_(queues), variant_(variant), role_(role_of(spec, variant)), ledger_(ledger) {}
+
+  /// On a problem with dense operands. `thorough`: each offset and layout.
+  void meet(const Problem& p, bool thorough) {
+    Memory dense(p, placements(p, Layout::contiguous, Layout::contiguous), false);
+    const Run reference = run(queue(Queues::kOne), p, dense, variant_);
+    if (reference.refused) return refuse(p, "on dense operands", reference.message);
+    if (!reference.damage.empty()) return note(p, reference.damage);
+
+    const auto differs = [&](const std::string& how, std::size_t q, Memory& memory) {
+      const Run again = run(queue(q), p, memory, variant_);
+      if (again.refused) return refuse(p, how, again.message);
+      note(p,
+           again.damage.empty() ? difference(p, how, again.outputs, p, reference.outputs, 0) : again.damage);
+    };
+    differs("a second time", Queues::kOne, dense);
+    if (role_ == Role::named) return;
+    for (std::size_t q = Queues::kTwo; q < queues_.all.size(); ++q) {
+      if (role_ != Role::standard && q != Queues::kTwo && q != Queues::kOneStreaming) continue;
+      differs(fmt::format("with {}", queues_.all[q].name), q, dense);
+    }
+    rows(p, reference.outputs);
+    if (!thorough) return;
+
+    const std::int64_t within = 64 / static_cast<std::int64_t>(width_of(p.what().dtype));
+    for (std::int64_t k = 1; k < within; ++k) {
+      Memory all(p, at_offsets(p, k, k), false);
+      differs(fmt::format("{} elements behind a boundary", k), k % 2 ? Queues::kOne : Queues::kOneStreaming,
+              all);
+      Memory one(p, at_offsets(p, k % 3 ? 0 : 1, k), false);
+      differs(fmt::format("with outputs {} elements behind a boundary", k),
+              k % 2 ? Queues::kOneStreaming : Queues::kOne, one);
+    }
+    for (Layout layout :
+         {Layout::padded_rows, Layout::strided_columns, Layout::reversed, Layout::transposed}) {
+      Memory both(p, placements(p, layout, layout), false),
+          in(p, placements(p, layout, Layout::contiguous), false),
+          out(p, placements(p, Layout::contiguous, layout), false);
+      const std::string which = name(layout);
+      differs(which, Queues::kOne, both);
+      differs(which + " and three threads, streaming", Queues::kThreeStreaming, both);
+      differs("inputs " + which, Queues::kOne, in);
+      differs("outputs " + which, Queues::kOneStreaming, out);
+    }
+    for (std::size_t o = 0; o < p.operands().size(); ++o) {
+      if (in_place_of(p, o) == p.operands().size()) continue;
+      Memory same(p, placements(p, Layout::contiguous, Layout::contiguous), true);
+      differs("in place", Queues::kOne, same);
+      differs("in place and streaming", Queues::kOneStreaming, same);
+      break;
+    }
+  }
+
+  /// Inputs with a stride of 0 against the same values laid out in full.
+  void meet_broadcast(const Problem& p) {
+    Memory full(p, placements(p, Layout::contiguous, Layout::contiguous), false);
+    Memory broadcast(p, placements(p, Layout::broadcast, Layout::contiguous), false);
+    const Run reference = run(queue(Queues::kOne), p, full, variant_);
+    if (reference.refused) return;
+    const Run again = run(queue(Queues::kOne), p, broadcast, variant_);
+    if (again.refused) return refuse(p, "broadcast", again.message);
+    note(p, difference(p, "broadcast", again.outputs, p, reference.outputs, 0));
+  }
+
+ private:
+  const Queue& queue(std::size_t q) const { return queues_.all[q].queue; }
+  std::string label() const { return variant_ ? variant_ : Ledger::kChoice; }
+  void note(const Problem& p, const std::string& failure) {
+    ledger_.note(queues_.isa, label(), failure.empty() ? "" : describe(p.what()) + ": " + failure);
+  }
+  void refuse(const Problem& p, const std::string& how, const std::string& message) {
+    if (variant_)
+      ++ledger_.of(queues_.isa, label()).refused;
+    else
+      note(p, fmt::format("is refused {}: {}", how, message));
+  }
+
+  void rows(const Problem& p, const std::vector<Bytes>& batch) {
+    if (p.what().shape.empty()) return;
+    const std::int64_t n = p.what().shape[0];
+    const auto part = [&](std::int64_t begin, std::int64_t count, std::size_t q) {
+      const std::optional<Problem> alone = p.slice(0, begin, count);
+      if (!alone) return;
+      for (std::size_t o = 0; o < p.operands().size();
+           ++o)  // what is added up over the rows is another problem
+        if (p.is_input(o) && p.operands()[o].shape != alone->operands()[o].shape && !p.operands()[o].batched)
+          return;
+      Memory memory(*alone, placements(*alone, Layout::contiguous, Layout::contiguous), false);
+      const std::string how = fmt::format("rows {} to {} alone", begin, begin + count - 1);
+      const Run again = run(queue(q), *alone, memory, variant_);
+      if (again.refused) return refuse(p, how, again.message);
+      note(p, difference(p, how, again.outputs, *alone, batch, begin));
+    };
+    for (std::int64_t row : {std::int64_t{0}, std::int64_t{1}, n / 2, n - 2, n - 1})
+      if (row >= 0 && row < n && n > 1) part(row, 1, row % 2 ? Queues::kOneStreaming : Queues::kOne);
+    if (n > 4) part(1, 3, Queues::kTwo);
+  }
+
+  /// Outputs that are not those of the reference, which begin at its row `from`; unbatched ones only if none
+  /// is cut.
+  std::string difference(const Problem& p, const std::string& how, const std::vector<Bytes>& got,
+                         const Problem& got_of, const std::vector<Bytes>& reference,
+                         std::int64_t from) const {
+    const bool cut = &p != &got_of;
+    for (std::size_t o = 0; o < p.operands().size(); ++o) {
+      const Operand &output = p.operands()[o], &part = got_of.operands()[o];
+      if (!p.is_output(o) || got[o].empty() || (cut && (!output.batched || output.shape.empty()))) continue;
+      const std::size_t width = width_of(output.dtype);
+      const std::size_t begin =
+          cut ? static_cast<std::size_t>(from) * got[o].size() / static_cast<std::size_t>(part.shape[0]) : 0;
+      if (begin + got[o].size() > reference[o].size()) continue;
+      const std::byte* expected = reference[o].data() + begin;
+      const std::int64_t at = first_difference(output.dtype, got[o].data(), expected, got[o].size());
+      if (at < 0) continue;
+      const std::size_t i = static_cast<std::size_t>(at);
+      double is = 0, was = 0;
+      decode(output.dtype, got[o].data() + i * width, 1, &is);
+      decode(output.dtype, expected + i * width, 1, &was);
+      return fmt::format("bits differ {}: {} is {:.9g}, was {:.9g}", how,
+                         element_name(output, static_cast<std::int64_t>(begin / width + i)), is, was);
+    }
+    return "";
+  }
+
+  const Queues& queues_;
+  const char* variant_;
+  Role role_;
+  Ledger& ledger_;
+};
+
+}  // namespace
+
+void check_invariance(const Spec& spec, DType dtype, const Subjects& subjects, Ledger& ledger) {
+  struct Base {
+    std::int64_t rows, columns;
+    bool thorough, long_row;
+  };
+  // Enough rows and bytes for seven threads; every offset and layout; a row of two tiles and a tail; a row
+  // that is not held.
+  constexpr Base kBases[] = {{67, 1009, false, false}, {9, 133, true, false}, {2, 70001, false, true}};
+  const Fill usual = is_floating(dtype) ? Fill::normal : Fill::bytes;
+  const auto sets = parameter_sets(spec, dtype, 6);
+  for (std::size_t s = 0; s < sets.size(); ++s) {
+    for (const Base& base : kBases) {
+      if (base.long_row && s > 0) continue;
+      const Case c{shape_of(spec, base.rows, base.columns), dtype, sets[s], Layout::contiguous, usual};
+      if (spec.refuses && spec.refuses(c)) continue;
+      if (spec.suits && !spec.suits(c)) continue;
+      const Problem p(spec, c, 77 + s);
+      Case repeated = c;
+      repeated.layout = Layout::broadcast;
+      const Problem b(spec, repeated, 78 + s);
+      for (Queues& queues : subjects.isas) {
+        for (const char* variant : subjects.variants) {
+          const Role role = role_of(spec, variant);
+          if (role == Role::oracle || (base.long_row && role != Role::standard)) continue;
+          Invariance invariance(spec, queues, variant, ledger);
+          invariance.meet(p, base.thorough && s < 2);
+          if (base.thorough && role == Role::standard) invariance.meet_broadcast(b);
+        }
+      }
+    }
+  }
+}
+
+void check_random(const Spec& spec, DType dtype, int count, std::uint64_t seed, const Subjects& subjects,
+                  Ledger& ledger) {
+  const auto sets = parameter_sets(spec, dtype, 64);
+  for (int k = 0; k < count; ++k) {
+    std::mt19937_64 random((seed * 1000003 + static_cast<std::uint64_t>(k)) * 31 +
+                           static_cast<std::uint64_t>(dtype));
+    const Case c = random_case(spec, dtype, sets, random);
+    if (spec.refuses && spec.refuses(c)) continue;
+    Problem drawn(spec, c, random());
+    std::vector<Placement> where;
+    for (const Operand& operand : drawn.operands()) where.push_back(place_at_random(operand, random));
+    for (std::size_t o = 0; o < where.size();
+         ++o) {  // an input that an output is written over: no stride of 0
+      const std::size_t host = c.in_place ? in_place_of(drawn, o) : where.size();
+      if (host < where.size()) where[host] = where[o];
+    }
+    std::vector<std::vector<double>> values(where.size());
+    for (std::size_t o = 0; o < where.size(); ++o) {  // a stride of 0 makes elements equal
+      if (!drawn.is_input(o)) continue;
+      Tensor tensor(drawn.operands()[o].dtype, drawn.operands()[o].shape, where[o]);
+      tensor.fill(drawn.bytes(o));
+      values[o] = decode(drawn.operands()[o].dtype, tensor.read());
+    }
+    const Problem p(spec, c, std::move(values));
+
+    const Queues& queues = subjects.isas[random() % subjects.isas.size()];
+    const NamedQueue& queue = queues.all[random() % queues.all.size()];
+    const char* variant =
+        random() % 2 ? subjects.variants[random() % subjects.variants.size()] : subjects.variants[0];
+    const std::string label = variant ? variant : Ledger::kChoice;
+    Memory memory(p, where, c.in_place);
+    const Run got = run(queue.queue, p, memory, variant);
+    if (got.refused && variant) {
+      ++ledger.of(queues.isa, label).refused;
+      continue;
+    }
+    std::string failure = got.refused ? "is refused: " + got.message : got.damage;
+    const Limits limits = limits_of(spec, c, got.chosen);
+    for (std::size_t o = 0; failure.empty() && o < where.size(); ++o) {
+      if (!p.is_output(o)) continue;
+      Comparison comparison = compare(limits, p.operands()[o], p.answer(o), got.outputs[o]);
+      comparison.gated = false;
+      failure = comparison.failure;
+      ledger.add(queues.isa, label, comparison);
+    }
+    if (failure.empty() && role_of(spec, variant) == Role::standard) {
+      Memory dense(p, placements(p, Layout::contiguous, Layout::contiguous), false);
+      const Run plain = run(queues.all[Queues::kOne].queue, p, dense, variant);
+      for (std::size_t o = 0; o < where.size() && failure.empty(); ++o)
+        if (p.is_output(o) && !plain.refused &&
+            first_difference(p.operands()[o].dtype, plain.outputs[o].data(), got.outputs[o].data(),
+                             got.outputs[o].size()) >= 0)
+          failure = std::string(p.operands()[o].name) + ": bits differ from dense operands on one thread";
+    }
+    if (!failure.empty())
+      failure = fmt::format("random case {} of seed {}, {}, {}, {}: {}", k, seed, describe(c), queue.name,
+                            memory.describe(), failure);
+    ledger.note(queues.isa, label, failure);
+  }
+}
+
+}  // namespace rooftile::harness

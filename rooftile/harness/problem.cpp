@@ -1,0 +1,160 @@
+#include "rooftile/harness/problem.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "rooftile/harness/fill.h"
+
+namespace rooftile::harness {
+namespace {
+
+bool finite_fill(Fill fill) {
+  return fill != Fill::one_infinity && fill != Fill::minus_infinities && fill != Fill::one_nan;
+}
+
+/// One value throughout where a stride of 0 will show one element at every index of the first dimension.
+void repeat_first(std::vector<double>& values, const Shape& shape) {
+  if (shape.empty() || shape[0] < 2) return;
+  const std::size_t inner = values.size() / static_cast<std::size_t>(shape[0]);
+  for (std::size_t i = inner; i < values.size(); ++i) values[i] = values[i - inner];
+}
+
+}  // namespace
+
+Problem::Problem(const Spec& spec, const Case& c, std::uint64_t seed)
+    : spec_(&spec), case_(c), operands_(spec.operands(c)), values_(operands_.size()) {
+  const bool any_batched = std::any_of(operands_.begin(), operands_.end(), [](const Operand& o) {
+    return o.batched && o.kind != Operand::Kind::output;
+  });
+  Arrays<double> inputs;
+  for (std::size_t o = 0; o < operands_.size(); ++o) {
+    if (!is_input(o)) continue;
+    const Operand& operand = operands_[o];
+    // What all rows share (a weight) stays finite: a NaN in it would leave nothing else to see.
+    const bool shared = any_batched && !operand.batched;
+    Fill fill = shared && !finite_fill(c.fill) ? Fill::normal : c.fill;
+    if (!fits(fill, operand.dtype)) fill = is_floating(operand.dtype) ? Fill::normal : Fill::bytes;
+    inputs[operand.name] = Array<double>(fill_values(operand, fill, seed * 0x9E3779B97F4A7C15u + o));
+  }
+  if (spec.prepare) spec.prepare(c, inputs);
+  for (std::size_t o = 0; o < operands_.size(); ++o) {
+    if (!is_input(o)) continue;
+    values_[o] = inputs[operands_[o].name].values();
+    if (c.layout == Layout::broadcast && operands_[o].keeps_layout &&
+        operands_[o].kind == Operand::Kind::input)
+      repeat_first(values_[o], operands_[o].shape);
+  }
+  encode_inputs();
+}
+
+Problem::Problem(const Spec& spec, const Case& c, std::vector<std::vector<double>> values)
+    : spec_(&spec), case_(c), operands_(spec.operands(c)), values_(std::move(values)) {
+  encode_inputs();
+}
+
+void Problem::encode_inputs() {
+  bytes_.resize(operands_.size());
+  for (std::size_t o = 0; o < operands_.size(); ++o) {
+    if (!is_input(o)) continue;
+    if (static_cast<std::int64_t>(values_[o].size()) != count_of(operands_[o].shape))
+      throw std::runtime_error(fmt::format("{}: {} holds {} values for shape {}", spec_->function,
+                                           operands_[o].name, values_[o].size(),
+                                           describe(operands_[o].shape)));
+    bytes_[o] = encode(operands_[o].dtype, values_[o]);
+    values_[o] = decode(operands_[o].dtype, bytes_[o]);
+  }
+}
+
+std::size_t Problem::index_of(const std::string& operand) const {
+  std::size_t o = 0;
+  while (o < operands_.size() && operand != operands_[o].name) ++o;
+  return o;
+}
+
+const Answer& Problem::answer(std::size_t wanted) const {
+  if (answers_.empty()) {
+    std::vector<Answer> answers(operands_.size());
+    const bool quad = std::any_of(operands_.begin(), operands_.end(), [](const Operand& o) {
+      return o.kind != Operand::Kind::input && o.dtype == DType::f64;
+    });
+    const auto take = [&](auto arrays) {
+      for (std::size_t o = 0; o < operands_.size(); ++o) {
+        if (!is_output(o)) continue;
+        const auto& array = arrays[operands_[o].name];
+        Answer& answer = answers[o];
+        answer.magnitude = array.magnitudes();
+        for (const auto& v : array.values()) {
+          const double value = to_double(v);
+          answer.value.push_back(value);
+          answer.rest.push_back(quad && std::isfinite(value) ? to_double(v - value) : 0);
+        }
+        answer.rounded = encode(operands_[o].dtype, answer.value);
+      }
+    };
+    if (quad && !spec_->tolerance.exact) {
+      if (!spec_->oracle.quad)
+        throw std::runtime_error(
+            fmt::format("{}: has f64 outputs, but no oracle in quadruple precision", spec_->function));
+      auto arrays = this->arrays<Quad>();
+      spec_->oracle.quad(case_, arrays);
+      take(std::move(arrays));
+    } else {
+      auto arrays = this->arrays<double>();
+      spec_->oracle.exact(case_, arrays);
+      take(std::move(arrays));
+    }
+    answers_ = std::move(answers);
+  }
+  return answers_[wanted];
+}
+
+std::vector<double> cut(const std::vector<double>& dense, const Shape& shape, const Shape& begin,
+                        const Shape& part) {
+  std::vector<double> result(static_cast<std::size_t>(count_of(part)));
+  Shape index(shape.size(), 0);
+  for (double& r : result) {
+    std::int64_t at = 0;
+    for (std::size_t d = 0; d < shape.size(); ++d) at = at * shape[d] + begin[d] + index[d];
+    r = dense[static_cast<std::size_t>(at)];
+    for (std::size_t d = shape.size(); d-- > 0 && ++index[d] == part[d];) index[d] = 0;
+  }
+  return result;
+}
+
+std::optional<Problem> Problem::slice(std::size_t dim, std::int64_t begin, std::int64_t count) const {
+  Case smaller = case_;
+  if (dim >= smaller.shape.size()) return {};
+  smaller.shape[dim] = count;
+  const std::vector<Operand> parts = spec_->operands(smaller);
+  if (parts.size() != operands_.size()) return {};
+  std::vector<std::vector<double>> values(parts.size());
+  for (std::size_t o = 0; o < parts.size(); ++o) {
+    const Shape &whole = operands_[o].shape, &part = parts[o].shape;
+    if (whole.size() != part.size()) return {};
+    Shape from(whole.size(), 0);
+    for (std::size_t d = 0; d < whole.size(); ++d) {
+      if (part[d] == whole[d]) continue;
+      if (whole[d] != case_.shape[dim] || part[d] != count) return {};
+      from[d] = begin;
+    }
+    if (is_input(o)) values[o] = cut(values_[o], whole, from, part);
+  }
+  return Problem(*spec_, smaller, std::move(values));
+}
+
+std::string describe(const Shape& shape) { return fmt::format("{{{}}}", fmt::join(shape, ", ")); }
+
+std::string describe(const Case& c) {
+  std::string text = describe(c.shape) + " " + rooftile::name(c.dtype);
+  for (const auto& [key, value] : c.parameters) text += fmt::format(" {}={:g}", key, value);
+  text += fmt::format(", {}", name(c.layout));
+  if (c.layout == Layout::offset) text += fmt::format(" {}", c.offset);
+  text += fmt::format(", {}", name(c.fill));
+  if (c.in_place) text += ", in place";
+  return text;
+}
+
+}  // namespace rooftile::harness

@@ -1,0 +1,189 @@
+#include "rooftile/harness/python_peers.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "rooftile/harness/timing.h"
+
+extern char** environ;
+
+namespace rooftile::harness {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kStartSeconds = 90;  // importing PyTorch from a cold disk took 40
+constexpr int kCallSeconds = 120;
+
+std::string base64(const std::vector<char>& bytes) {
+  constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t group = 0;
+    const std::size_t part = std::min<std::size_t>(3, bytes.size() - i);
+    for (std::size_t k = 0; k < 3; ++k)
+      group = group << 8 | (k < part ? static_cast<unsigned char>(bytes[i + k]) : 0u);
+    for (std::size_t k = 0; k < 4; ++k) out += k <= part ? kDigits[group >> (18 - 6 * k) & 63] : '=';
+  }
+  return out;
+}
+
+class PythonCall : public PeerCall {
+ public:
+  PythonCall(PythonPeers& peers, int id) : peers_(peers), id_(id) {}
+  ~PythonCall() override {
+    if (peers_.alive()) peers_.ask({{"command", "release"}, {"id", id_}}, kCallSeconds);
+  }
+  void prepare(CacheState cache) override { before_ = cache == CacheState::kCold ? "evict" : "call"; }
+  double time(int calls) override {
+    const json answer =
+        peers_.ask({{"command", "time"}, {"id", id_}, {"calls", calls}, {"before", before_}}, kCallSeconds);
+    before_ = "";
+    return answer.value("seconds", 0.0);
+  }
+  std::vector<std::vector<double>> results() override {
+    const json answer = peers_.ask({{"command", "results"}, {"id", id_}}, kCallSeconds);
+    std::vector<std::vector<double>> all;
+    if (!answer.contains("results")) return all;
+    for (const json& values : answer["results"]) {
+      all.emplace_back();
+      for (const json& v : values) all.back().push_back(v.is_number() ? v.get<double>() : std::nan(""));
+    }
+    return all;
+  }
+
+ private:
+  PythonPeers& peers_;
+  int id_;
+  const char* before_ = "";  // only that process can do it, right before it times
+};
+
+}  // namespace
+
+std::unique_ptr<PythonPeers> PythonPeers::start(const std::string& script, std::string& why) {
+  const char* named = std::getenv("ROOFTILE_PYTHON");
+  const bool asked = named != nullptr && *named != '\0';
+  const std::string python = asked ? named : "python3";
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return nullptr;
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], 0);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+  if (!asked) posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+  const char* arguments[] = {python.c_str(), "-u", script.c_str(), nullptr};
+  pid_t process = 0;
+  const int failed =
+      posix_spawnp(&process, python.c_str(), &actions, nullptr, const_cast<char* const*>(arguments), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  if (failed != 0) {
+    close(ends[0]);
+    if (asked) why = fmt::format("{} (ROOFTILE_PYTHON) cannot be started", python);
+    return nullptr;
+  }
+  std::unique_ptr<PythonPeers> peers(new PythonPeers(process, ends[0]));
+  const json answer = peers->ask({{"command", "hello"}}, kStartSeconds);
+  if (answer.contains("peers") && !answer["peers"].empty()) return peers;
+  if (asked)
+    why = answer.contains("error")
+              ? fmt::format("{} (ROOFTILE_PYTHON) failed: {}", python, answer["error"].get<std::string>())
+              : fmt::format("{} (ROOFTILE_PYTHON) has neither torch nor cv2", python);
+  return nullptr;
+}
+
+PythonPeers::~PythonPeers() { end(); }
+
+void PythonPeers::end() {
+  if (socket_ < 0) return;
+  close(socket_);  // the process ends at the end of its input
+  socket_ = -1;
+  const std::int64_t deadline = now_ns() + 3'000'000'000;
+  while (waitpid(process_, nullptr, WNOHANG) == 0) {
+    if (now_ns() > deadline) {
+      kill(process_, SIGKILL);
+      waitpid(process_, nullptr, 0);
+      break;
+    }
+    usleep(1000);
+  }
+}
+
+json PythonPeers::ask(const json& request, int seconds) {
+  const auto fail = [&](const std::string& sentence) -> json {
+    end();
+    return {{"error", sentence}};
+  };
+  if (socket_ < 0) return {{"error", "the Python process is gone"}};
+  const std::string line = request.dump() + "\n";
+  for (std::size_t at = 0; at < line.size();) {
+    const ssize_t sent = send(socket_, line.data() + at, line.size() - at, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return fail("the Python process ended");
+    at += static_cast<std::size_t>(sent);
+  }
+  const std::int64_t deadline = now_ns() + std::int64_t{1'000'000'000} * seconds;
+  std::size_t end_of_line;
+  while ((end_of_line = pending_.find('\n')) == pending_.npos) {
+    pollfd waiting{socket_, POLLIN, 0};
+    const std::int64_t left = (deadline - now_ns()) / 1'000'000;
+    const int ready = left > 0 ? poll(&waiting, 1, static_cast<int>(left)) : 0;
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) {
+      kill(process_, SIGKILL);
+      return fail(fmt::format("the Python process did not answer within {} s", seconds));
+    }
+    char part[65536];
+    const ssize_t got = recv(socket_, part, sizeof part, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return fail("the Python process ended");
+    pending_.append(part, static_cast<std::size_t>(got));
+  }
+  json answer = json::parse(pending_.substr(0, end_of_line), nullptr, false);
+  pending_.erase(0, end_of_line + 1);
+  if (!answer.is_object()) return fail("the Python process answered something else than JSON");
+  return answer;
+}
+
+std::vector<std::unique_ptr<PeerCall>> PythonPeers::calls(const Spec& spec, const Case& c,
+                                                          const BenchData& data, int threads,
+                                                          std::string& why) {
+  json operands = json::array();
+  for (const Placed& p : data.operands()) {
+    const bool read = !p.pattern.empty();
+    operands.push_back({{"name", p.operand.name},
+                        {"dtype", rooftile::name(p.operand.dtype)},
+                        {"shape", p.operand.shape},
+                        {"written", p.written()},
+                        {"pattern", read ? json(base64(p.pattern)) : json()}});
+  }
+  const json answer = ask({{"command", "prepare"},
+                           {"function", spec.function},
+                           {"parameters", c.parameters},
+                           {"threads", threads},
+                           {"sampled", BenchData::kSampled},
+                           {"operands", operands}},
+                          kCallSeconds);
+  if (answer.contains("error")) why = answer["error"].get<std::string>();
+  std::vector<std::unique_ptr<PeerCall>> all;
+  if (!answer.contains("calls")) return all;
+  for (const json& one : answer["calls"]) {
+    auto call = std::make_unique<PythonCall>(*this, one.value("id", 0));
+    call->name = one.value("name", "");
+    call->version = one.value("version", "");
+    call->call_us = one.value("call_us", 0.0);
+    all.push_back(std::move(call));
+  }
+  return all;
+}
+
+}  // namespace rooftile::harness

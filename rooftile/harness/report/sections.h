@@ -1,0 +1,363 @@
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "rooftile/harness/report/record.h"
+
+/// The page's sections, as HTML with every figure in a table: the page is whole without JavaScript. Part of
+/// report.cpp.
+namespace rooftile::harness::report {
+
+inline std::string paragraph(std::string_view css_class, std::string_view html) {
+  return fmt::format("<p class=\"{}\">{}</p>\n", css_class, html);
+}
+
+/// What stands where a part is missing: one sentence that says what would fill it.
+inline std::string empty(std::string_view html) { return paragraph("empty", html); }
+
+inline std::string canvas(const char* id, const char* label) {
+  return fmt::format(
+      "<figure class=\"chart\"><div class=\"plot\"><canvas id=\"{}\" role=\"img\" "
+      "aria-label=\"{}\"></canvas></div>"
+      "<p class=\"failed\" hidden>This chart could not be drawn; the table below holds its "
+      "figures.</p></figure>\n",
+      id, label);
+}
+
+inline std::string details(const char* summary, const std::string& html) {
+  return fmt::format("<details><summary>{}</summary>\n{}</details>\n", summary, html);
+}
+
+inline std::string limit_name(const std::string& limit) {
+  if (limit.empty()) return "hardware’s limit";
+  return limit == "fma" ? "arithmetic limit (fma)" : limit + " limit";
+}
+
+inline std::string strong(const std::string& html) { return "<strong>" + html + "</strong>"; }
+
+inline std::string finding_checks(const Record& record) {
+  double cases = 0, failed = 0, failed_checks = 0;
+  std::set<std::string> kernels, isas;
+  const Check* worst = nullptr;
+  for (const Check& c : record.checks) {
+    cases += c.cases, failed_checks += c.ok() ? 0 : 1;
+    failed += std::max(c.cases - c.passed, static_cast<double>(c.failures.size()));
+    kernels.insert(c.name());
+    if (!c.isa.empty()) isas.insert(c.isa);
+    if (c.worst && (!worst || *c.worst > *worst->worst)) worst = &c;
+  }
+  if (record.checks.empty())
+    return strong("Nothing was checked") +
+           " in this run, so the times below say nothing about right or wrong.";
+  if (failed_checks > 0)
+    return fmt::format(
+        "{} A kernel that gives wrong answers has no speed: see <a href=\"#errors\">errors</a> first.",
+        strong(fmt::format("FAILED: {} of {}, in {} of {}.", count(failed), plural(cases, "case", "cases"),
+                           count(failed_checks),
+                           plural(static_cast<double>(record.checks.size()), "check", "checks"))));
+  std::string out =
+      strong(cases == 1 ? "The one case passed" : fmt::format("All {} cases passed", count(cases))) +
+      fmt::format(": {}", plural(static_cast<double>(kernels.size()), "kernel", "kernels"));
+  if (!isas.empty()) out += fmt::format(" on {}", escape(fmt::format("{}", fmt::join(isas, ", "))));
+  out += " against an exact reference.";
+  if (worst)
+    out += fmt::format(" The largest error used {} of what the arithmetic allows ({} {}).",
+                       percent(worst->worst), escape(worst->name()), escape(worst->dtype));
+  return out;
+}
+
+inline std::string finding_limits(const Record& record) {
+  std::vector<const Result*> shares;
+  const bool has_best = std::any_of(record.results.begin(), record.results.end(),
+                                    [](const Result& r) { return r.group == "best" && r.of_limit; });
+  for (const Result& r : record.results)
+    if (r.of_limit && !r.rung && (!has_best || r.group == "best")) shares.push_back(&r);
+  if (shares.empty()) return "";
+  std::sort(shares.begin(), shares.end(),
+            [](const Result* a, const Result* b) { return *a->of_limit > *b->of_limit; });
+  const Result& first = *shares.front();
+  std::string out = fmt::format("{} is the best share of the hardware’s limit: {} with {} ({}).",
+                                strong(percent(first.of_limit)), escape(first.problem()),
+                                escape(first.where()), escape(limit_name(first.limit)));
+  if (shares.size() > 2) {
+    const Result& last = *shares.back();
+    out += fmt::format(" Half of the {} measurements reach {} or more; the least is {} ({}).", shares.size(),
+                       percent(shares[(shares.size() - 1) / 2]->of_limit), percent(last.of_limit),
+                       escape(last.problem() + ", " + last.where()));
+  }
+  return out;
+}
+
+inline std::string finding_peers(const Record& record) {
+  struct Ratio {
+    double value;
+    const Result* result;
+    const Peer* peer;
+  };
+  std::vector<Ratio> ratios;
+  for (const Result& r : record.results) {
+    const Peer* fastest = nullptr;
+    for (const Peer& p : r.peers)
+      if (p.median_us && (!fastest || *p.median_us < *fastest->median_us)) fastest = &p;
+    if (fastest && r.median_us) ratios.push_back({*fastest->median_us / *r.median_us, &r, fastest});
+  }
+  if (ratios.empty()) return "";
+  std::sort(ratios.begin(), ratios.end(), [](const Ratio& a, const Ratio& b) { return a.value > b.value; });
+  const auto ahead = std::count_if(ratios.begin(), ratios.end(), [](const Ratio& r) { return r.value > 1; });
+  const auto say = [](const Ratio& r) {
+    return fmt::format("{} the speed of {} ({}, {})", times(r.value), escape(r.peer->name),
+                       escape(r.result->problem()), escape(r.result->where()));
+  };
+  std::string out =
+      strong(fmt::format("Faster than the best peer in {} of {}", ahead,
+                         plural(static_cast<double>(ratios.size()), "measurement", "measurements"))) +
+      ": ";
+  if (ratios.size() == 1) return out + say(ratios[0]) + ".";
+  return out + "at best " + say(ratios.front()) + ", at worst " + say(ratios.back()) + ".";
+}
+
+/// Rungs of the same problem stand in one ladder, whatever their number of threads: that may be a rung's
+/// idea.
+inline std::map<std::string, std::vector<const Result*>> ladders(const Record& record) {
+  std::map<std::string, std::vector<const Result*>> out;
+  for (const Result& r : record.results)
+    if (r.rung && r.median_us)
+      out[r.problem() + (r.cache.empty() ? "" : ", " + r.cache) +
+          (r.layout.empty() || r.layout == "contiguous" ? "" : ", " + r.layout)]
+          .push_back(&r);
+  for (auto& [name, rungs] : out)
+    std::stable_sort(rungs.begin(), rungs.end(), [](const Result* a, const Result* b) {
+      return std::pair(*a->rung, a->threads.value_or(0)) < std::pair(*b->rung, b->threads.value_or(0));
+    });
+  return out;
+}
+
+inline std::string finding_ladders(const Record& record) {
+  double best = 0;
+  std::string out;
+  for (const auto& [name, rungs] : ladders(record)) {
+    const Result& first = *rungs.front();
+    const auto fastest = std::min_element(rungs.begin(), rungs.end(), [](const Result* a, const Result* b) {
+      return *a->median_us < *b->median_us;
+    });
+    const double gain = *first.median_us / *(*fastest)->median_us;
+    if (rungs.size() < 2 || gain <= best) continue;
+    best = gain;
+    out = fmt::format("{} from plain C++ to the fastest rung of its ladder: {} goes from {} to {}.",
+                      strong(times(gain) + " faster"), escape(name), time_us(first.median_us),
+                      time_us((*fastest)->median_us));
+  }
+  return out;
+}
+
+inline std::string headline(const Record& record) {
+  std::string out = "<ul class=\"findings\">\n";
+  for (const std::string& finding :
+       {finding_checks(record), finding_limits(record), finding_peers(record), finding_ladders(record)})
+    if (!finding.empty()) out += "<li>" + finding + "</li>\n";
+  const auto throttled = std::count_if(record.results.begin(), record.results.end(),
+                                       [](const Result& r) { return r.throttled.value_or(false); });
+  if (throttled > 0)
+    out += fmt::format(
+        "<li>{}: the processor slowed itself down while they ran, so their times are too long.</li>\n",
+        strong(plural(static_cast<double>(throttled), "measurement was throttled",
+                      "measurements were throttled")));
+  return out + "</ul>\n";
+}
+
+inline std::string machine(const Record& record) {
+  const Json& m = record.machine;
+  std::string facts;
+  const auto fact = [&](const char* name, const std::string& value) {
+    if (!value.empty() && value != kUnknown)
+      facts += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", name, value);
+  };
+  const std::string isa = text(m, "isa"), reason = text(m, "isa_reason"), vendor = text(m, "vendor");
+  fact("Processor", escape(text(m, "cpu") + (vendor.empty() ? "" : " (" + vendor + ")")));
+  fact("Instructions", escape(isa + (reason.empty() ? "" : " – " + reason)));
+  const Number cores = number(m, "cores"), threads = number(m, "threads");
+  if (cores || threads)
+    fact("Cores", (cores ? plural(*cores, "core", "cores") : "") + (cores && threads ? ", " : "") +
+                      (threads ? plural(*threads, "thread", "threads") + " used" : ""));
+  fact("Memory", bytes(number(m, "memory_bytes")));
+  fact("System", escape(text(m, "os")));
+  fact("Compiler", escape(text(m, "compiler")));
+  std::string out = facts.empty() ? empty(
+                                        "The record does not say which machine it is from; <code>rooftile "
+                                        "report</code> writes that into each record.")
+                                  : "<dl class=\"facts\">\n" + facts + "</dl>\n";
+  out += paragraph(
+      "how",
+      "Two things bound every kernel: how fast data comes from the cache or memory where it lies, and how "
+      "fast the processor multiplies and adds. Both were measured here, in the same run as the kernels; "
+      "they are the <em>roofs</em> of the next chart.");
+  Table levels("Measured speed of each level, in GB/s",
+               {{"Level", false},
+                {"Footprint", true, "Bytes that the measurement worked on"},
+                {"Threads", true},
+                {"Read", true},
+                {"Write", true},
+                {"Copy", true, "Bytes read and bytes written together"}});
+  for (const Level& l : record.levels)
+    levels.row({escape(l.name), bytes(l.footprint_bytes), count(l.threads), digits(l.read_gbs),
+                digits(l.write_gbs), digits(l.copy_gbs)});
+  out += levels.rows() ? levels.html()
+                       : empty("No level’s speed was measured; <code>rooftile devices</code> measures them.");
+  Table peaks(
+      "Measured arithmetic peaks",
+      {{"Peak", false}, {"Type", false}, {"Instructions", false}, {"Threads", true}, {"GFLOP/s", true}});
+  for (const Peak& p : record.peaks)
+    peaks.row({escape(p.name), escape(p.dtype), escape(p.isa), count(p.threads), digits(p.gflops)});
+  out += peaks.rows()
+             ? peaks.html()
+             : empty("No arithmetic peak was measured; <code>rooftile devices</code> measures them.");
+  Table caches("Caches, as the system reports them",
+               {{"Cache", false},
+                {"Size", true},
+                {"Shared by", true, "Threads that share one such cache"},
+                {"Line", true}});
+  for (const Cache& c : record.caches)
+    caches.row({escape(c.name), bytes(c.bytes), count(c.shared_by), bytes(c.line_bytes)});
+  if (caches.rows()) out += caches.html();
+  return out;
+}
+
+inline bool in_speed_chart(const Result& r) {
+  return r.group == "sweep" && (r.op == "copy" || r.op == "softmax") && r.bytes && *r.bytes > 0 &&
+         r.rate_gbs().value_or(0) > 0;
+}
+
+inline std::string roofline(const Record& record) {
+  Table arithmetic("Every measurement with arithmetic",
+                   {{"Kernel", false},
+                    {"Variant", false},
+                    {"Run on", false},
+                    {"Flops per byte", true, "Operations for each byte moved"},
+                    {"GFLOP/s", true},
+                    {"Time", true},
+                    {"Limit", false, "What binds: a level’s speed or the arithmetic peak"},
+                    {"Of limit", true}});
+  Table bandwidth("Measurements that only move data", {{"Kernel", false},
+                                                       {"Variant", false},
+                                                       {"Run on", false},
+                                                       {"Bytes moved", true},
+                                                       {"Time", true},
+                                                       {"GB/s", true},
+                                                       {"Limit", false},
+                                                       {"Of limit", true}});
+  for (const Result& r : record.results) {
+    const std::string where = escape(r.where() + (r.isa.empty() ? "" : ", " + r.isa));
+    if (r.has_flops())
+      arithmetic.row({escape(r.problem()), escape(r.variant), where, digits(r.intensity()),
+                      digits(r.gflops()), time_us(r.median_us), escape(r.limit), percent(r.of_limit)});
+    else if (!in_speed_chart(r))  // those stand in the next section
+      bandwidth.row({escape(r.problem()), escape(r.variant), where, bytes(r.bytes), time_us(r.median_us),
+                     digits(r.rate_gbs()), escape(r.limit), percent(r.of_limit)});
+  }
+  std::string out;
+  if (arithmetic.rows()) {
+    out += paragraph(
+        "how",
+        "Each mark is one measurement. Further right: more arithmetic for each byte moved. Further up: "
+        "faster. "
+        "Slanting lines show how fast data can come from each cache or from memory, horizontal ones how "
+        "fast the processor can calculate. <em>The nearer a mark stands to the line that binds it, the "
+        "less is left to gain</em>; the table, and a tap on the mark, say which line that is. Filled "
+        "marks are the library’s kernels, hollow ones the ladders’ rungs.");
+    out +=
+        canvas("roofline",
+               "Roofline: operations per byte against GFLOP per second; the table below holds the figures");
+    out += details("The figures behind this chart", arithmetic.html());
+  } else {
+    out += empty(
+        "No measured kernel calculates anything yet; <code>rooftile bench</code> or <code>rooftile "
+        "report</code> measures them.");
+  }
+  if (bandwidth.rows()) {
+    out += paragraph(
+        "how",
+        "Kernels that only move data have no place in that chart. For them one figure counts: the bytes "
+        "read and written in a second.");
+    out += bandwidth.html();
+  }
+  return out;
+}
+
+inline std::string speed(const Record& record) {
+  Table table("Speed against size", {{"Kernel", false},
+                                     {"Shape", false},
+                                     {"Run on", false},
+                                     {"Bytes moved", true},
+                                     {"Time", true},
+                                     {"GB/s", true},
+                                     {"Of copy", true,
+                                      "Speed as a share of a copy "
+                                      "of the same bytes"}});
+  std::vector<const Result*> rows;
+  for (const Result& r : record.results)
+    if (in_speed_chart(r)) rows.push_back(&r);
+  if (rows.empty())
+    return empty(
+        "This record holds no sweep over sizes; <code>rooftile report</code> measures one for copy and "
+        "softmax, from 4 KiB to 1 GiB.");
+  for (const Result* r : rows)
+    table.row({escape(r->name() + " " + r->dtype), escape(r->shape), escape(r->where()), bytes(r->bytes),
+               time_us(r->median_us), digits(r->rate_gbs()), percent(r->of_copy())});
+  return paragraph(
+             "how",
+             "Further right: more data moved by one call. While it fits a cache it comes fast; past each "
+             "vertical "
+             "line (a cache’s size) it no longer fits, and the speed falls towards that of the next cache or "
+             "of "
+             "memory, which the horizontal lines show (a copy, measured). Very small calls are slow because "
+             "starting one takes time, too.") +
+         canvas("speed",
+                "Speed against size: bytes moved against GB per second; the table below holds the figures") +
+         details("The figures behind this chart", table.html());
+}
+
+inline std::string ladder(const Record& record) {
+  const auto all = ladders(record);
+  if (all.empty())
+    return empty(
+        "No ladder was measured; <code>rooftile report</code> measures two, <code>rooftile bench "
+        "--full</code> all of them.");
+  std::string out = paragraph(
+      "how",
+      "A ladder leads from the plainest version of a kernel to the library’s, one idea a rung. The bar is "
+      "the "
+      "share of the hardware’s limit that the rung reaches; the mark at its end is the limit itself.");
+  for (const auto& [name, rungs] : all) {
+    double scale = 1;
+    for (const Result* r : rungs) scale = std::max(scale, r->of_limit.value_or(0) * 1.02);
+    out += fmt::format("<h3>{}</h3>\n<ol class=\"ladder\">\n", escape(name));
+    const Result* before = nullptr;
+    for (const Result* r : rungs) {
+      const std::string idea = r->title.empty() ? escape(r->variant) : escape(r->title);
+      std::string figures =
+          fmt::format("{}, {}", time_us(r->median_us),
+                      escape(r->threads ? plural(*r->threads, "thread", "threads") : kUnknown));
+      if (before) {
+        const double gain = *before->median_us / *r->median_us;
+        figures +=
+            gain >= 1 ? fmt::format(", {} faster", times(gain)) : fmt::format(", {} slower", times(1 / gain));
+      }
+      out += fmt::format(
+          "<li><span class=\"number\">{}</span><span class=\"idea\">{} <span "
+          "class=\"variant\">{}</span></span>"
+          "{}<span class=\"share\">{}</span><span class=\"figures\">{}</span></li>\n",
+          count(r->rung), idea, r->title.empty() ? "" : escape(r->variant),
+          r->of_limit ? bar(r->of_limit, scale) : "<span class=\"bar unknown\"></span>", percent(r->of_limit),
+          figures);
+      before = r;
+    }
+    out += "</ol>\n";
+  }
+  return out;
+}
+
+}  // namespace rooftile::harness::report

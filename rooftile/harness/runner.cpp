@@ -1,0 +1,160 @@
+#include "rooftile/harness/runner.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <stdexcept>
+
+#include "rooftile/backend/cpu/isa.h"
+
+namespace rooftile::harness {
+namespace {
+
+std::string plugin_folder() {
+  if (const char* named = std::getenv("ROOFTILE_PLUGINS"); named && *named) return named;
+  Dl_info info;
+  const auto function = static_cast<Queue (*)(const CpuOptions&)>(&Queue::cpu);
+  if (!dladdr(reinterpret_cast<const void*>(function), &info) || !info.dli_fname) return ".";
+  const std::string path = info.dli_fname;
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+Placement in_memory(const Operand& operand, const Case& c) { return place(operand, c.layout, c.offset); }
+
+}  // namespace
+
+std::vector<std::string> built_isas() {
+  std::vector<std::string> isas;
+  for (cpu::Isa isa : {cpu::Isa::baseline, cpu::Isa::avx2, cpu::Isa::avx512}) {
+    const std::string file = plugin_folder() + "/rooftile-cpu-" + cpu::name(isa) + ".so";
+    if (cpu::supported(isa) && access(file.c_str(), R_OK) == 0) isas.emplace_back(cpu::name(isa));
+  }
+  return isas;
+}
+
+Queues::Queues(const std::string& isa_) : isa(isa_) {
+  constexpr std::int64_t kNever = std::int64_t{1} << 62;
+  const auto add = [&](int threads, std::int64_t streaming_bytes) {
+    CpuOptions options;
+    options.threads = threads;
+    options.isa = isa.c_str();
+    options.streaming_bytes = streaming_bytes;
+    NamedQueue q{
+        fmt::format("{} thread{}{}", threads, threads == 1 ? "" : "s", streaming_bytes ? "" : ", streaming"),
+        Queue::cpu(options)};
+    if (const Status s = q.queue.status(); !s) throw std::runtime_error(s.message());
+    all.push_back(std::move(q));
+  };
+  for (int threads : {1, 2, 3, 7}) add(threads, kNever);
+  for (int threads : {1, 3}) add(threads, 0);
+}
+
+std::size_t in_place_of(const Problem& problem, std::size_t o) {
+  const auto& operands = problem.operands();
+  if (!problem.is_output(o) || !operands[o].may_be) return operands.size();
+  const std::size_t input = problem.index_of(operands[o].may_be);
+  if (input == operands.size() || operands[input].dtype != operands[o].dtype ||
+      operands[input].shape != operands[o].shape)
+    return operands.size();
+  return input;
+}
+
+Memory::Memory(const Problem& problem, Edge edge)
+    : Memory(
+          problem,
+          [&] {
+            std::vector<Placement> placements;
+            for (const Operand& operand : problem.operands())
+              placements.push_back(in_memory(operand, problem.what()));
+            return placements;
+          }(),
+          problem.what().in_place && problem.what().layout != Layout::broadcast, edge) {}
+
+Memory::Memory(const Problem& problem, const std::vector<Placement>& placements, bool in_place, Edge edge)
+    : problem_(problem) {
+  const auto& operands = problem.operands();
+  tensors_.resize(operands.size());
+  for (std::size_t o = 0; o < operands.size(); ++o) {
+    const std::size_t host = in_place ? in_place_of(problem, o) : operands.size();
+    owner_.push_back(host == operands.size() ? o : host);
+    if (owner_[o] != o) continue;
+    tensors_[o] = std::make_unique<Tensor>(operands[o].dtype, operands[o].shape, placements[o], edge);
+    if (problem.is_input(o)) tensors_[o]->fill(problem.bytes(o));
+  }
+  for (std::size_t o = 0; o < operands.size(); ++o) views_.push_back(tensors_[owner_[o]]->view());
+}
+
+Arguments Memory::arguments() const {
+  Arguments a;
+  for (std::size_t o = 0; o < views_.size(); ++o) a.add(problem_.operands()[o].name, views_[o]);
+  return a;
+}
+
+std::vector<Bytes> Memory::take(std::string& damage, bool outputs_too) {
+  const auto& operands = problem_.operands();
+  std::vector<Bytes> outputs(operands.size());
+  std::vector<bool> written(operands.size());
+  for (std::size_t o = 0; o < operands.size(); ++o) {
+    if (!problem_.is_output(o)) continue;
+    outputs[o] = tensors_[owner_[o]]->read();
+    written[owner_[o]] = true;
+  }
+  for (std::size_t o = 0; o < operands.size(); ++o) {
+    if (!tensors_[o]) continue;
+    const std::string where = tensors_[o]->restore(outputs_too || !written[o]);
+    if (!where.empty() && damage.empty())
+      damage = fmt::format("{} was changed {}",
+                           written[o] ? operands[o].name : std::string("input ") + operands[o].name, where);
+  }
+  if (workspace_) {
+    const std::string where = workspace_->restore(false);
+    if (!where.empty() && damage.empty()) damage = "the workspace's surroundings were changed " + where;
+  }
+  return outputs;
+}
+
+Status Memory::workspace(const Queue& queue, Workspace& workspace) {
+  workspace = {};
+  const Spec& spec = problem_.spec();
+  if (!spec.workspace) return {};
+  std::size_t bytes = 0;
+  if (Status s = spec.workspace(queue, problem_.what(), arguments(), bytes); !s) return s;
+  if (bytes == 0) return {};
+  const auto size = static_cast<std::int64_t>(bytes);
+  if (!workspace_ || workspace_->view().size() != size)
+    workspace_ = std::make_unique<Tensor>(DType::u8, Shape{size}, Placement{{1}, 0});
+  workspace_->fill(Bytes(bytes, std::byte{0xFF}));
+  workspace = {workspace_->view().mutable_data(), bytes};
+  return {};
+}
+
+std::string Memory::describe() const {
+  std::string text;
+  for (std::size_t o = 0; o < views_.size(); ++o) {
+    text += fmt::format("{}{} strides {{", o ? ", " : "", problem_.operands()[o].name);
+    for (int d = 0; d < views_[o].rank; ++d) text += fmt::format("{}{}", d ? ", " : "", views_[o].stride[d]);
+    text += fmt::format("}} at {} mod 64", reinterpret_cast<std::uintptr_t>(views_[o].data) % 64);
+  }
+  return text;
+}
+
+Run run(const Queue& queue, const Problem& problem, Memory& memory, const char* variant) {
+  Run result;
+  Queue q = queue;
+  q.set_observer({&result.chosen, [](void* context, const char*, const char* name, const char*) {
+                    *static_cast<std::string*>(context) = name;
+                  }});
+  Workspace workspace;
+  Status status = memory.workspace(q, workspace);
+  if (status) status = problem.spec().call(q, problem.what(), memory.arguments(), variant, workspace);
+  q.set_observer({});
+  result.refused = !status;
+  result.message = status.message();
+  result.outputs = memory.take(result.damage, result.refused);
+  return result;
+}
+
+}  // namespace rooftile::harness

@@ -1,0 +1,157 @@
+#pragma once
+// What an op tells the harness about itself, in its cases.h: the one source for check, bench, gradients, why
+// and docs.
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rooftile/core/op.h"
+#include "rooftile/core/view.h"
+#include "rooftile/core/workspace.h"
+#include "rooftile/harness/arrays.h"
+
+namespace rooftile::harness {
+
+using Shape = std::vector<std::int64_t>;
+
+/// How the operands of a case lie in memory. The outermost dimensions keep their meaning in each.
+enum class Layout {
+  contiguous,
+  offset,           ///< contiguous, beginning `Case::offset` elements behind a 64-byte boundary
+  padded_rows,      ///< rows further apart than they are long, by an odd number of elements
+  strided_columns,  ///< every second element
+  reversed,         ///< negative strides in every dimension
+  transposed,       ///< the last two dimensions exchanged in memory
+  broadcast,        ///< inputs: a stride of 0 in the first dimension; outputs: padded_rows
+};
+
+/// What the inputs hold.
+enum class Fill {
+  normal,         ///< standard normal, rounded to the dtype
+  wide,           ///< normal · 2^k, k uniform in -12 … 12
+  positive,       ///< |normal|
+  constant_rows,  ///< one value throughout
+  large_offset,   ///< 1000 + normal: cancels in a variance by E[x²] - E[x]²
+  zeros,
+  denormals,         ///< around the dtype's smallest normal number
+  one_infinity,      ///< normal, one +inf in each row
+  minus_infinities,  ///< normal, half of each row -inf; a whole row -inf where there are several
+  one_nan,           ///< normal, one NaN in each row
+  bytes,             ///< integers: uniform over the whole range of the dtype
+};
+
+struct Case {
+  Shape shape;  ///< in the op's own terms (Spec::axes)
+  DType dtype = DType::f32;
+  std::map<std::string, double> parameters;  ///< "scale", "eps", …; flags are 0 or 1
+  Layout layout = Layout::contiguous;
+  Fill fill = Fill::normal;
+  std::int64_t offset = 0;  ///< in elements, with Layout::offset
+  bool in_place = false;    ///< outputs with Operand::may_be share that input's memory
+
+  double parameter(const std::string& name, double otherwise = 0) const {
+    const auto it = parameters.find(name);
+    return it == parameters.end() ? otherwise : it->second;
+  }
+};
+
+struct Operand {
+  enum class Kind { input, output, inout };
+  const char* name;
+  Kind kind;
+  DType dtype;
+  Shape shape;
+  bool batched = true;           ///< its first dimension counts rows that know nothing of each other
+  const char* may_be = nullptr;  ///< the input whose memory this output may be
+  bool keeps_layout = true;      ///< follows Case::layout; false: always contiguous (a weight, say)
+  bool optional = false;         ///< a call without it is no error, though this case has it
+};
+
+/// What a case's call gets: views by operand name; an operand that the case lacks is absent.
+class Arguments {
+ public:
+  void add(const std::string& name, const View& view) { views_[name] = view; }
+  ConstView in(const std::string& name) const { return find(name); }
+  View out(const std::string& name) const { return find(name); }
+
+ private:
+  View find(const std::string& name) const {
+    const auto it = views_.find(name);
+    return it == views_.end() ? View{} : it->second;
+  }
+  std::map<std::string, View> views_;
+};
+
+/// |error| ≤ max(u(output)·|y|, half the output's smallest subnormal) + c·√K·u(accumulator)·magnitude, where
+/// the oracle gives the magnitude of each output element: Σ|terms| carried through the equation.
+struct Tolerance {
+  bool exact = false;  ///< no arithmetic: every bit must match
+  double c = 2;        ///< at most 8
+  /// K: the longest chain of additions in this variant; 1 for none.
+  double (*chain)(const Case&, std::string_view variant) = nullptr;
+  DType (*accumulator)(const Case&) = nullptr;
+  const char* reason = "";
+};
+
+/// An impostor that equals the right answer by nature, and why that is so.
+struct Excuse {
+  const char* impostor;  ///< "zeros", "constant", "input", "last_row", "last_column", "unread_tail",
+                         ///< "lower_precision"
+  const char* reason;
+  bool (*applies)(const Case&) = nullptr;  ///< null: to every case
+  const char* operand = nullptr;           ///< the output it is about; null: each
+};
+
+/// Shapes to time, all in the case's terms.
+struct BenchCases {
+  std::vector<Case> cache;  ///< fits a second-level cache of 1 MiB; the first is the one of `make report`
+  std::vector<Case>
+      memory;  ///< at least 8 times any last-level cache… made longer by the harness (scale_memory)
+  std::vector<Case> sweep;  ///< speed against size, 4 KiB to 1 GiB moved; empty: none
+};
+
+struct Spec {
+  const char* function;  ///< Op::function, by which its variants are found
+  const char* axes;      ///< what a shape's numbers mean: "rows x columns"
+  std::vector<DType> dtypes;
+  std::vector<Operand> (*operands)(const Case&);
+  Status (*call)(const Queue&, const Case&, const Arguments&, const char* variant, Workspace);
+  Status (*workspace)(const Queue&, const Case&, const Arguments&,
+                      std::size_t& bytes) = nullptr;  ///< null: none
+  OracleFunctions oracle;                             ///< oracles<SoftmaxOracle>()
+  double (*flops)(const Case&);                       ///< each + - · / max exp … counts one
+  double (*bytes)(
+      const Case&);  ///< each operand's touched elements, once; an inout's once read, once written
+  Tolerance tolerance;
+  std::vector<Excuse> excuses = {};
+  std::vector<Case> (*cases)();  ///< the op's own, beside those of standard_cases(spec)
+  BenchCases (*bench)();
+  const char* gradient_of = nullptr;  ///< the forward function, whose finite differences check this backward
+
+  // How the cases that the harness adds by itself (standard_cases, random ones) fit this op.
+  bool standard = true;  ///< false: none of them
+  Shape (*standard_shape)(const Shape& rows_columns) =
+      nullptr;                           ///< {rows, columns} in the op's terms; null: the same
+  bool (*suits)(const Case&) = nullptr;  ///< false drops a case that means nothing here; null: all do
+  /// Changes the filled inputs, before they are rounded to their dtype: indices that must lie in a range,
+  /// say.
+  void (*prepare)(const Case&, Arrays<double>& inputs) = nullptr;
+  /// A word of the sentence by which the op refuses this case, which it then must; null: it takes the case.
+  const char* (*refuses)(const Case&) = nullptr;
+  /// The case of more than 2^31 elements; null: {65537, 32771} in the op's terms, the dtype of fewest bits.
+  Case (*huge_case)() = nullptr;
+  /// Beyond 2^31 elements: the right answer of an output that is not batched where every input is 1
+  /// throughout.
+  double (*huge_output)(const Case&, std::string_view operand, std::int64_t index) = nullptr;
+};
+
+/// Every spec, from the op folders' cases.h; generated.
+const std::vector<Spec>& all_specs();
+
+/// The op of a spec, and the spec of a function's name; null where there is none.
+const Op* find_op(std::string_view function);
+const Spec* find_spec(std::string_view function);
+
+}  // namespace rooftile::harness

@@ -1,0 +1,170 @@
+#include "rooftile/ops/blas1/blas1.h"
+
+#include "rooftile/core/check.h"
+#include "rooftile/core/op.h"
+#include "rooftile/ops/blas1/blas1.problem.h"
+
+namespace rooftile {
+namespace {
+
+constexpr auto kReals = {DType::f64, DType::f32, DType::f16, DType::bf16};
+constexpr auto kAll = {DType::f64,    DType::f32,     DType::tf32, DType::f16, DType::bf16,
+                       DType::f8e4m3, DType::f8e5m2,  DType::i64,  DType::i32, DType::i8,
+                       DType::u8,     DType::boolean, DType::u4};
+
+template <class Problem>
+Status any(const Problem&) {
+  return {};
+}
+
+/// The rungs: one thread, f32, all elements side by side in every operand.
+template <int kOperands>
+Status plain_f32(const char* function, DType dtype, const Rows<kOperands>& rows) {
+  if (dtype != DType::f32)
+    return Status::error("%s: the ladder's rungs take f32, x is %s", function, name(dtype));
+  if (rows.rank > 0 || !rows.dense())
+    return Status::error(
+        "%s: the ladder's rungs take elements that lie side by side; these are %lld rows of %lld "
+        "with element strides %lld and %lld",
+        function, static_cast<long long>(rows.rows), static_cast<long long>(rows.columns),
+        static_cast<long long>(rows.column_stride[0]), static_cast<long long>(rows.column_stride[1]));
+  return {};
+}
+Status plain_add(const AddProblem& p) { return plain_f32("add", p.dtype, p.rows); }
+Status plain_dot(const DotProblem& p) { return plain_f32("dot", p.dtype, p.rows); }
+
+constexpr Variant kCopyVariants[] = {
+    {"tile", "32-bit words whatever the dtype; past the caches where the call exceeds them", Role::standard,
+     accepts<any<CopyProblem>>},
+};
+constexpr Variant kAddVariants[] = {
+    {"tile", "all threads; the block language's kernel", Role::standard, accepts<any<AddProblem>>},
+    {"03_streaming", "prefetch ahead, stores past the caches", Role::rung, accepts<plain_add>},
+    {"02_vectors", "a whole vector a step", Role::rung, accepts<plain_add>},
+    {"01_scalar", "one element a step", Role::rung, accepts<plain_add>},
+};
+constexpr Variant kAxpbyVariants[] = {
+    {"tile", "all threads; the block language's kernel", Role::standard, accepts<any<AxpbyProblem>>},
+};
+constexpr Variant kDotVariants[] = {
+    {"tile", "all threads, prefetch; bitwise the rung below", Role::standard, accepts<any<DotProblem>>},
+    {"compensated", "the exercise's solution: each lane keeps what its additions rounded away", Role::named,
+     accepts<plain_dot>},
+    {"04_chunks", "chunks of 16384, their sums added pairwise in f64", Role::rung, accepts<plain_dot>},
+    {"03_accumulators", "four vectors of sums, so that additions need not wait for each other", Role::rung,
+     accepts<plain_dot>},
+    {"02_vectors", "one vector of sums", Role::rung, accepts<plain_dot>},
+    {"01_scalar", "one sum", Role::rung, accepts<plain_dot>},
+};
+
+/// Dimensions merged where one stride walks them in both operands, in row-major order.
+Rows<2> flat_of(const ConstView& x, const ConstView& y) {
+  Rows<2> r;
+  r.rank = x.rank;
+  std::int64_t size = 1;
+  for (int d = 0; d < x.rank; ++d) {
+    size *= r.extent[d] = x.shape[d];
+    r.stride[0][d] = x.stride[d];
+    r.stride[1][d] = y.stride[d];
+  }
+  r.column_stride[0] = r.column_stride[1] = 1;
+  if (size != 0) detail::merge_outer(r);
+  if (size <= 1 || r.rank == 0) {
+    r.rank = 0;
+    r.columns = size;
+    return r;
+  }
+  --r.rank;
+  r.columns = r.extent[r.rank];
+  r.rows = size / r.columns;
+  for (int o = 0; o < 2; ++o) r.column_stride[o] = r.stride[o][r.rank];
+  return r;
+}
+
+/// Packed elements have no address of their own: only whole vectors of them are copied.
+Status check_packed(const char* function, Argument argument) {
+  const ConstView& v = argument.view;
+  std::int64_t expected = 1;
+  for (int d = v.rank - 1; d >= 0; --d) {
+    if (v.shape[d] != 1 && v.stride[d] != expected)
+      return Status::error("%s: %s is %s: packed elements must lie side by side in row-major order", function,
+                           argument.name, describe(v).text);
+    expected *= v.shape[d];
+  }
+  return {};
+}
+
+Status check_result(const ConstView& x, const View& result) {
+  ROOFTILE_TRY(check_view("dot", {"result", result}, kReals));
+  if (result.size() != 1)
+    return Status::error("dot: result is %s, must have one element", describe(result).text);
+  if (result.dtype == DType::f64 || result.dtype == x.dtype ||
+      (result.dtype == DType::f32 && x.dtype != DType::f64))
+    return {};
+  return Status::error("dot: result is %s, x is %s: the result is f64%s or has x's dtype",
+                       describe(result).text, describe(x).text, x.dtype == DType::f64 ? "" : ", f32");
+}
+
+}  // namespace
+
+extern const Op copy_op{"copy", "forward", "copy", kCopyVariants};
+extern const Op add_op{"add", "forward", "add", kAddVariants};
+extern const Op axpby_op{"axpby", "forward", "axpby", kAxpbyVariants};
+extern const Op dot_op{"dot", "forward", "dot", kDotVariants};
+extern const Op* const blas1_ops[] = {&copy_op, &add_op, &axpby_op, &dot_op, nullptr};
+
+Status copy(const Queue& queue, ConstView x, View y, const CopyOptions& options) {
+  ROOFTILE_TRY(check_view("copy", {"x", x}, kAll));
+  ROOFTILE_TRY(check_view("copy", {"y", y}, kAll));
+  ROOFTILE_TRY(check_same_shape("copy", {"x", x}, {"y", y}));
+  ROOFTILE_TRY(check_same_dtype("copy", {"x", x}, {"y", y}));
+  if (x.dtype == DType::u4) {
+    ROOFTILE_TRY(check_packed("copy", {"x", x}));
+    ROOFTILE_TRY(check_packed("copy", {"y", y}));
+  }
+  ROOFTILE_TRY(check_output("copy", {"y", y}));
+  ROOFTILE_TRY(check_no_overlap("copy", {"y", y}, {"x", x}, true));
+  const CopyProblem problem{elements_of(y, x), x.data, y.mutable_data(), x.dtype};
+  return dispatch(queue, copy_op, &problem, options.variant);
+}
+
+Status add(const Queue& queue, ConstView x, ConstView y, View z, const AddOptions& options) {
+  ROOFTILE_TRY(check_view("add", {"x", x}, kReals));
+  ROOFTILE_TRY(check_view("add", {"y", y}, kReals));
+  ROOFTILE_TRY(check_view("add", {"z", z}, kReals));
+  ROOFTILE_TRY(check_same_shape("add", {"x", x}, {"y", y}));
+  ROOFTILE_TRY(check_same_shape("add", {"x", x}, {"z", z}));
+  ROOFTILE_TRY(check_same_dtype("add", {"x", x}, {"y", y}));
+  ROOFTILE_TRY(check_same_dtype("add", {"x", x}, {"z", z}));
+  ROOFTILE_TRY(check_output("add", {"z", z}));
+  ROOFTILE_TRY(check_no_overlap("add", {"z", z}, {"x", x}, true));
+  ROOFTILE_TRY(check_no_overlap("add", {"z", z}, {"y", y}, true));
+  const AddProblem problem{elements_of(z, x, y), x.data, y.data, z.mutable_data(), x.dtype};
+  return dispatch(queue, add_op, &problem, options.variant);
+}
+
+Status axpby(const Queue& queue, double alpha, ConstView x, double beta, View y,
+             const AxpbyOptions& options) {
+  ROOFTILE_TRY(check_view("axpby", {"x", x}, kReals));
+  ROOFTILE_TRY(check_view("axpby", {"y", y}, kReals));
+  ROOFTILE_TRY(check_same_shape("axpby", {"x", x}, {"y", y}));
+  ROOFTILE_TRY(check_same_dtype("axpby", {"x", x}, {"y", y}));
+  ROOFTILE_TRY(check_output("axpby", {"y", y}));
+  ROOFTILE_TRY(check_no_overlap("axpby", {"y", y}, {"x", x}, true));
+  const AxpbyProblem problem{elements_of(y, x), alpha, x.data, beta, y.mutable_data(), x.dtype};
+  return dispatch(queue, axpby_op, &problem, options.variant);
+}
+
+Status dot(const Queue& queue, ConstView x, ConstView y, View result, const DotOptions& options) {
+  ROOFTILE_TRY(check_view("dot", {"x", x}, kReals));
+  ROOFTILE_TRY(check_view("dot", {"y", y}, kReals));
+  ROOFTILE_TRY(check_same_shape("dot", {"x", x}, {"y", y}));
+  ROOFTILE_TRY(check_same_dtype("dot", {"x", x}, {"y", y}));
+  ROOFTILE_TRY(check_result(x, result));
+  ROOFTILE_TRY(check_no_overlap("dot", {"result", result}, {"x", x}, false));
+  ROOFTILE_TRY(check_no_overlap("dot", {"result", result}, {"y", y}, false));
+  const DotProblem problem{flat_of(x, y), x.data, y.data, result.mutable_data(), x.dtype, result.dtype};
+  return dispatch(queue, dot_op, &problem, options.variant);
+}
+
+}  // namespace rooftile

@@ -1,0 +1,57 @@
+#pragma once
+#include "rooftile/core/queue.h"
+#include "rooftile/core/view.h"
+
+namespace rooftile {
+
+// Vectors here are views of any rank, shape and strides: 0 broadcasts an input, negative strides reverse. All
+// operands of a call have one shape and one dtype. `variant`: null, chosen by the library; else a name that
+// `rooftile list <function>` shows. None needs a workspace.
+//
+// Errors, in each: an absent view, a dtype the function does not take, shapes or dtypes that differ, null or
+// misaligned data, an output that holds two elements at one address or overlaps an input in part, a variant
+// that is unknown or refuses.
+
+struct CopyOptions {
+  const char* variant = nullptr;
+};
+
+/// y ← x, every bit as it is (a NaN keeps its payload). Any dtype; u4 needs views without gaps, in row-major
+/// order. y may be x. Cost: 2n elements moved, no flops.
+Status copy(const Queue& queue, ConstView x, View y, const CopyOptions& options = {});
+
+struct AddOptions {
+  const char* variant = nullptr;
+};
+
+/// z ← x + y, f64 f32 f16 bf16; halves are added in f32 and rounded once. z may be x or y.
+/// Cost: 3n elements moved, n flops.
+Status add(const Queue& queue, ConstView x, ConstView y, View z, const AddOptions& options = {});
+
+struct AxpbyOptions {
+  const char* variant = nullptr;
+};
+
+/// y ← α·x + β·y, f64 f32 f16 bf16, computed as fma(α, x, β·y) in f64 or f32; there α and β are rounded to
+/// f32 first.
+///
+/// As in BLAS, a factor of 0 means that its operand is not read: β = 0 gives α·x whatever y holds, α = 0
+/// gives β·y whatever x holds (so no NaN comes from either), both 0 give +0. x may be y. Cost: 3n elements
+/// moved, 3n flops; 2n and n where one factor is 0.
+Status axpby(const Queue& queue, double alpha, ConstView x, double beta, View y,
+             const AxpbyOptions& options = {});
+
+struct DotOptions {
+  const char* variant = nullptr;
+};
+
+/// result ← Σ x_i·y_i, f64 f32 f16 bf16. `result`: one element, any rank; f64, f32 or x's dtype (f64 data:
+/// f64), apart from x and y. No elements: 0.
+///
+/// The elements in row-major order are cut into chunks of 16384; each is summed in f32 (f64 data: f64) by
+/// lanes, with fused multiply-adds; the chunks' sums are added pairwise in index order in f64. So the result
+/// has the same bits for any strides, alignment and thread count, and the error does not grow with n: 2^31
+/// ones give 2^31. Cost: 2n elements moved, 2n flops.
+Status dot(const Queue& queue, ConstView x, ConstView y, View result, const DotOptions& options = {});
+
+}  // namespace rooftile

@@ -1,0 +1,42 @@
+#pragma once
+// What passes from validation (blas1.cpp) to the launches (blas1.cpu.cpp and the ladder).
+#include "rooftile/core/rows.h"
+
+namespace rooftile {
+
+struct CopyProblem {
+  Rows<2> rows;  // of y, x
+  const void* x;
+  void* y;
+  DType dtype;
+};
+
+struct AddProblem {
+  Rows<3> rows;  // of z, x, y
+  const void* x;
+  const void* y;
+  void* z;
+  DType dtype;
+};
+
+struct AxpbyProblem {
+  Rows<2> rows;  // of y, x
+  double alpha;
+  const void* x;
+  double beta;
+  void* y;
+  DType dtype;
+};
+
+struct DotProblem {
+  Rows<2> rows;  // of x, y, in row-major order
+  const void* x;
+  const void* y;
+  void* result;
+  DType dtype;
+  DType result_dtype;
+
+  std::int64_t size() const { return rows.rows * rows.columns; }
+};
+
+}  // namespace rooftile

@@ -1,0 +1,210 @@
+#pragma once
+#include "rooftile/ops/layer_norm/layer_norm.h"
+#include "rooftile/ops/layer_norm/oracle.h"
+
+namespace rooftile::harness {
+
+// Parameters: "weight", "bias": 0 absent, 1 of the data's dtype (the default), 2 of f32; "residual", "sum",
+// "mean", "rstd", "dweight", "dbias": 0 or 1; "eps".
+inline DType layer_norm_weights(const Case& c) {
+  return c.parameter("weight", 1) == 2 || c.parameter("bias", 1) == 2 ? DType::f32 : c.dtype;
+}
+
+inline std::vector<Operand> layer_norm_operands(const Case& c) {
+  const Shape outer(c.shape.begin(), c.shape.end() - 1), columns{c.shape.back()};
+  const DType weights = layer_norm_weights(c);
+  using Kind = Operand::Kind;
+  std::vector<Operand> all{{"x", Kind::input, c.dtype, c.shape}};
+  if (c.parameter("residual"))
+    all.push_back({"residual", Kind::input, c.dtype, c.shape, true, nullptr, true, true});
+  if (c.parameter("weight", 1))
+    all.push_back({"weight", Kind::input, weights, columns, false, nullptr, false, true});
+  if (c.parameter("bias", 1))
+    all.push_back({"bias", Kind::input, weights, columns, false, nullptr, false, true});
+  all.push_back({"y", Kind::output, c.dtype, c.shape, true, "x"});
+  if (c.parameter("residual") && c.parameter("sum", 1))
+    all.push_back({"sum", Kind::output, c.dtype, c.shape, true, "residual", true, true});
+  if (c.parameter("mean", 1))
+    all.push_back({"mean", Kind::output, DType::f32, outer, true, nullptr, true, true});
+  if (c.parameter("rstd", 1))
+    all.push_back({"rstd", Kind::output, DType::f32, outer, true, nullptr, true, true});
+  return all;
+}
+
+inline std::vector<Operand> layer_norm_backward_operands(const Case& c) {
+  const Shape outer(c.shape.begin(), c.shape.end() - 1), columns{c.shape.back()};
+  const DType weights = layer_norm_weights(c);
+  using Kind = Operand::Kind;
+  std::vector<Operand> all{{"x", Kind::input, c.dtype, c.shape}, {"dy", Kind::input, c.dtype, c.shape}};
+  if (c.parameter("weight", 1))
+    all.push_back({"weight", Kind::input, weights, columns, false, nullptr, false, true});
+  all.push_back({"mean", Kind::input, DType::f32, outer});
+  all.push_back({"rstd", Kind::input, DType::f32, outer});
+  all.push_back({"dx", Kind::output, c.dtype, c.shape, true, "dy"});
+  if (c.parameter("dweight", 1))
+    all.push_back({"dweight", Kind::output, weights, columns, false, nullptr, false, true});
+  if (c.parameter("dbias", 1))
+    all.push_back({"dbias", Kind::output, weights, columns, false, nullptr, false, true});
+  return all;
+}
+
+/// A transformer's widths; many short rows, so that the weight gradients have several blocks; a long row.
+inline const std::vector<Shape> kLayerNormShapes = {{2, 3, 768}, {300, 24}, {3, 5120}, {2, 70001}};
+
+inline std::vector<Case> layer_norm_cases() {
+  std::vector<Case> cases;
+  for (DType type : {DType::f32, DType::f16, DType::bf16}) {
+    const Shape shape{5, 100};
+    for (double weight : {0., 1., 2.})
+      for (double residual : {0., 1.})
+        cases.push_back({shape, type, {{"weight", weight}, {"bias", weight}, {"residual", residual}}});
+    cases.push_back({shape, type, {{"weight", 0}}});
+    cases.push_back({shape, type, {{"bias", 0}}});
+    cases.push_back({shape, type, {{"mean", 0}, {"rstd", 0}}});
+    cases.push_back({shape, type, {{"residual", 1}, {"sum", 0}}});
+    for (double eps : {1e-12, 1.0}) cases.push_back({shape, type, {{"eps", eps}}});
+    for (Fill fill : {Fill::large_offset, Fill::constant_rows, Fill::one_nan, Fill::one_infinity})
+      cases.push_back({{4, 300}, type, {{"residual", 1}}, Layout::contiguous, fill});
+    for (Layout layout : {Layout::padded_rows, Layout::strided_columns, Layout::transposed})
+      cases.push_back({{3, 70}, type, {{"residual", 1}}, layout});
+    for (const Shape& s : kLayerNormShapes) cases.push_back({s, type, {}});
+  }
+  return cases;
+}
+
+inline std::vector<Case> layer_norm_backward_cases() {
+  std::vector<Case> cases;
+  for (DType type : {DType::f32, DType::f16, DType::bf16}) {
+    const Shape shape{5, 100};
+    for (double weight : {0., 2.}) cases.push_back({shape, type, {{"weight", weight}, {"bias", weight}}});
+    cases.push_back({shape, type, {{"dweight", 0}}});
+    cases.push_back({shape, type, {{"dbias", 0}}});
+    cases.push_back({shape, type, {{"dweight", 0}, {"dbias", 0}}});
+    for (const Shape& s : kLayerNormShapes) cases.push_back({s, type, {}});
+  }
+  return cases;
+}
+
+inline BenchCases layer_norm_bench() {
+  BenchCases b;
+  for (DType type : {DType::f32, DType::bf16, DType::f16}) {
+    b.cache.push_back({{64, 1024}, type, {}});
+    b.cache.push_back({{1024, 1024}, type, {}});
+    b.memory.push_back({{65536, 4096}, type, {}});
+  }
+  return b;
+}
+
+inline double layer_norm_elements(const Case& c) {
+  double n = 1;
+  for (std::int64_t s : c.shape) n *= static_cast<double>(s);
+  return n;
+}
+/// Bytes of all operands, each once.
+inline double layer_norm_bytes(const std::vector<Operand>& operands) {
+  double bytes = 0;
+  for (const Operand& o : operands) {
+    double n = bits(o.dtype) / 8.0;
+    for (std::int64_t s : o.shape) n *= static_cast<double>(s);
+    bytes += n;
+  }
+  return bytes;
+}
+
+/// The longest chain of a row: the rung that adds one by one, or the fewest lanes that a tile has.
+inline double layer_norm_chain(const Case& c, std::string_view variant) {
+  const double n = static_cast<double>(c.shape.back());
+  const double lanes = variant == "01_scalar" ? 1 : variant == "02_vectors" ? 4 : 16;
+  return std::ceil(n / lanes) + lanes;
+}
+
+inline std::vector<Spec> layer_norm_specs() {
+  Spec forward{
+      .function = "layer_norm",
+      .axes = "rows x columns (more outer dimensions may precede)",
+      .dtypes = {DType::f32, DType::f16, DType::bf16},
+      .operands = layer_norm_operands,
+      .call =
+          [](const Queue& q, const Case& c, const Arguments& a, const char* variant, Workspace) {
+            return layer_norm(
+                q,
+                {.x = a.in("x"),
+                 .residual = a.in("residual"),
+                 .weight = a.in("weight"),
+                 .bias = a.in("bias")},
+                {.y = a.out("y"), .sum = a.out("sum"), .mean = a.out("mean"), .rstd = a.out("rstd")},
+                {static_cast<float>(c.parameter("eps", 1e-5)), variant});
+          },
+      .oracle = oracles<LayerNormOracle>(),
+      // An element's sum; difference, square and sum; quotient, weight and bias.
+      .flops =
+          [](const Case& c) {
+            return layer_norm_elements(c) * (5 + (c.parameter("weight", 1) != 0) +
+                                             (c.parameter("bias", 1) != 0) + (c.parameter("residual") != 0));
+          },
+      .bytes = [](const Case& c) { return layer_norm_bytes(layer_norm_operands(c)); },
+      .tolerance =
+          {.c = 4,
+           .chain = layer_norm_chain,
+           .accumulator = [](const Case&) { return DType::f32; },
+           .reason =
+               "two sums, a root and two quotients; the shifted variance takes a few times itself away"},
+      .excuses = {{"lower_precision", "the sum of two bf16 rounded to bf16 is what `sum` is defined to hold",
+                   [](const Case& c) { return c.dtype == DType::bf16; }, "sum"}},
+      .cases = layer_norm_cases,
+      .bench = layer_norm_bench,
+  };
+  Spec backward{
+      .function = "layer_norm_backward",
+      .axes = forward.axes,
+      .dtypes = forward.dtypes,
+      .operands = layer_norm_backward_operands,
+      .call =
+          [](const Queue& q, const Case& c, const Arguments& a, const char* variant, Workspace workspace) {
+            return layer_norm_backward(
+                q,
+                {.x = a.in("x"),
+                 .dy = a.in("dy"),
+                 .weight = a.in("weight"),
+                 .mean = a.in("mean"),
+                 .rstd = a.in("rstd")},
+                {.dx = a.out("dx"), .dweight = a.out("dweight"), .dbias = a.out("dbias")},
+                {static_cast<float>(c.parameter("eps", 1e-5)), variant}, workspace);
+          },
+      .workspace =
+          [](const Queue& q, const Case&, const Arguments& a, std::size_t& bytes) {
+            return layer_norm_backward_workspace(
+                q,
+                {.x = a.in("x"),
+                 .dy = a.in("dy"),
+                 .weight = a.in("weight"),
+                 .mean = a.in("mean"),
+                 .rstd = a.in("rstd")},
+                {.dx = a.out("dx"), .dweight = a.out("dweight"), .dbias = a.out("dbias")}, bytes);
+          },
+      .oracle = oracles<LayerNormBackwardOracle>(),
+      // x̂, g·x̂ and two sums; the difference; g, dy·x̂ and their sums.
+      .flops =
+          [](const Case& c) {
+            return layer_norm_elements(c) *
+                   (9 + (c.parameter("weight", 1) != 0) + 2 * (c.parameter("dweight", 1) != 0) +
+                    (c.parameter("dbias", 1) != 0));
+          },
+      .bytes = [](const Case& c) { return layer_norm_bytes(layer_norm_backward_operands(c)); },
+      .tolerance = {.c = 4,
+                    .chain =
+                        [](const Case& c, std::string_view variant) {
+                          const double columns = static_cast<double>(c.shape.back());
+                          const double rows = columns > 0 ? layer_norm_elements(c) / columns : 0;
+                          return std::fmax(layer_norm_chain(c, variant), rows);
+                        },
+                    .accumulator = [](const Case&) { return DType::f32; },
+                    .reason = "two sums along a row, one down the columns, and three products"},
+      .cases = layer_norm_backward_cases,
+      .bench = layer_norm_bench,
+      .gradient_of = "layer_norm",
+  };
+  return {forward, backward};
+}
+
+}  // namespace rooftile::harness

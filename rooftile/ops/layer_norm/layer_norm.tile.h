@@ -1,0 +1,311 @@
+#pragma once
+#include "rooftile/tile/tile.h"
+
+namespace rooftile::kernels {
+using namespace rooftile::tile;
+
+template <class T>
+ROOFTILE_TILE Row<T> part_or_none(const Row<T>& row, std::int64_t begin, std::int64_t count) {
+  return row.data ? row.part(begin, count) : row;
+}
+
+/// One row's operands; a null pointer is an absent one.
+template <class T>
+struct LayerNormRow {
+  Row<const T> x, residual;
+  Row<T> y, sum;
+  float* mean;
+  float* rstd;
+
+  ROOFTILE_TILE
+  LayerNormRow part(std::int64_t begin, std::int64_t count) const {
+    return {x.part(begin, count),
+            part_or_none(residual, begin, count),
+            y.part(begin, count),
+            part_or_none(sum, begin, count),
+            mean,
+            rstd};
+  }
+};
+
+/// A weight or a bias as the kernels like it: floats side by side.
+struct LayerNormFloats {
+  Row<const float> row;
+  ROOFTILE_TILE
+  LayerNormFloats part(std::int64_t begin, std::int64_t count) const { return {row.part(begin, count)}; }
+  template <class Team, class C>
+  ROOFTILE_TILE typename Team::Tile load(const Team& team, C chunk) const {
+    return team.load(row, chunk);
+  }
+};
+/// The same as it comes: as f32, as T, or `absent` throughout where neither has data.
+template <class T>
+struct LayerNormAny {
+  Row<const float> floats;
+  Row<const T> others;
+  float absent;
+  template <class Team, class C>
+  ROOFTILE_TILE typename Team::Tile load(const Team& team, C chunk) const {
+    typename Team::Tile t = team.fill(absent);
+    if (floats.data) t = team.load(floats, chunk);
+    if (others.data) t = team.load(others, chunk);
+    return t;
+  }
+};
+
+/// Calls use(h), h = x or x + residual as memory of type T would hold it: what `sum` receives, and so what
+/// the backward will see. Each branch ends in its own use: a tile that comes from one of two places would be
+/// passed through memory.
+template <bool kAdds, class Team, class T, class C, class Use>
+ROOFTILE_TILE void layer_norm_input(const Team& team, const LayerNormRow<T>& row, C chunk, Use use) {
+  if (kAdds && row.residual.data) {
+    use(team.template round_to<T>(team.load(row.x, chunk) + team.load(row.residual, chunk)));
+  } else {
+    use(team.load(row.x, chunk));
+  }
+}
+
+/// What makes y of h: (h - shift) · rstd + offset.
+struct LayerNormScale {
+  float shift, rstd, offset;
+};
+
+/// What one reading of a row gathers: Σ(h - shift) and Σ(h - shift)².
+///
+/// With shift = 0 that is the variance by E[h²] - E[h]², which loses all digits where the mean is large. Here
+/// the shift is the mean of the row's first eighth. Whatever the row holds, the mean of an eighth of it lies
+/// within √7 standard deviations of the whole's (Cauchy and Schwarz), so the difference below takes at most 8
+/// times the variance from itself: three bits at worst, none as a rule. The second reading that two exact
+/// passes would need is saved.
+template <class Team>
+struct LayerNormMoments {
+  using Tile = typename Team::Tile;
+  float shift;
+  Tile sums, squares;
+
+  template <bool kAdds, class T>
+  ROOFTILE_TILE void begin(const Team& team, const LayerNormRow<T>& row) {
+    const std::int64_t eighth = (row.x.size + 8 * Team::kLanes - 1) / (8 * Team::kLanes) * Team::kLanes;
+    const std::int64_t size = eighth < row.x.size ? eighth : row.x.size;
+    sums = team.fill(0);
+    team.each(size, [&](auto chunk) ROOFTILE_INLINE {
+      layer_norm_input<kAdds>(team, row, chunk, [&](const Tile& h) ROOFTILE_INLINE { sums += h; });
+    });
+    shift = team.sum(sums) / static_cast<float>(size);
+    // Any shift is right, but inf - inf would make a NaN of an infinite mean.
+    if (!(shift - shift == 0)) shift = 0;
+    sums = squares = team.fill(0);
+  }
+  template <class C>
+  ROOFTILE_TILE void add(const Team& team, C chunk, const Tile& h) {
+    const Tile d = team.only(chunk, h - shift, 0);
+    sums += d;
+    squares = fma(d, d, squares);
+  }
+  template <class T>
+  ROOFTILE_TILE LayerNormScale finish(const Team& team, const LayerNormRow<T>& row, float each_one,
+                                      float eps) const {
+    const float delta = team.sum(sums) * each_one;  // from the shift to the mean
+    float variance = team.sum(squares) * each_one - delta * delta;
+    if (variance < 0) variance = 0;
+    const float rstd = 1 / sqrt(variance + eps);
+    if (row.mean) *row.mean = shift + delta;
+    if (row.rstd) *row.rstd = rstd;
+    // h - shift is exact where shift + delta had to be rounded.
+    return {shift, rstd, -delta * rstd};
+  }
+};
+
+template <class Team, class T, class Weight, class C>
+ROOFTILE_TILE void layer_norm_write(const Team& team, const LayerNormRow<T>& row, const LayerNormScale& scale,
+                                    const Weight& weight, const Weight& bias, C chunk,
+                                    const typename Team::Tile& h) {
+  if (row.sum.data) team.store(row.sum, chunk, h);
+  const typename Team::Tile y = fma(h - scale.shift, scale.rstd, scale.offset);
+  team.store(row.y, chunk, fma(y, weight.load(team, chunk), bias.load(team, chunk)));
+}
+
+/// Rows `begin` to `end`: y = (h - mean) · rstd · weight + bias. While one row is written, the next is read:
+/// alone, each would wait for its last sum, its root and its quotient with nothing else to do (64x1024 f32:
+/// 0.36 of a copy in the second cache; together 0.53). `row_at(i)` gives row i's operands. `kHeld`: h waits
+/// as floats in scratch, which pays where reading it again would take more than a load; bits do not depend on
+/// it.
+template <class T, bool kAdds, bool kHeld, class Team, class RowAt, class Weight>
+ROOFTILE_TILE void layer_norm(Team team, std::int64_t begin, std::int64_t end, RowAt row_at, Weight weight,
+                              Weight bias, float eps) {
+  using Tile = typename Team::Tile;
+  LayerNormRow<T> coming = row_at(begin), row = coming;
+  const std::int64_t size = coming.x.size;
+  const float each_one = 1 / static_cast<float>(size);
+  LayerNormMoments<Team> moments;
+  LayerNormScale scale{};
+  const auto held = team.scratch(kHeld ? size : 0);  // row i - 1, chunk by chunk replaced by row i
+
+  // Row i is read, row i - 1 written.
+  for (std::int64_t i = begin; i <= end; ++i) {
+    const bool reads = i < end;
+    const bool writes = i > begin;
+    if (writes) {
+      row = coming;
+      scale = moments.finish(team, row, each_one, eps);
+    }
+    Team reader = team;
+    if (reads) {
+      coming = row_at(i);
+      if (writes) {
+        reader.hold(coming.x, 0);
+        if (coming.residual.data) reader.hold(coming.residual, 0);
+      }
+      moments.template begin<kAdds>(reader, coming);
+    }
+    reader.each(size, [&](auto chunk) ROOFTILE_INLINE {
+      const auto write = [&](const Tile& h)
+                             ROOFTILE_INLINE { layer_norm_write(team, row, scale, weight, bias, chunk, h); };
+      const auto gather = [&](const Tile& h) ROOFTILE_INLINE { moments.add(reader, chunk, h); };
+      if constexpr (kHeld) {
+        if (writes) write(held[chunk]);
+        if (!reads) return;
+        layer_norm_input<kAdds>(team, coming, chunk, [&](const Tile& h) ROOFTILE_INLINE { held[chunk] = h; });
+        gather(held[chunk]);
+      } else {
+        if (writes) layer_norm_input<kAdds>(team, row, chunk, write);
+        if (reads) layer_norm_input<kAdds>(team, coming, chunk, gather);
+      }
+    });
+  }
+}
+
+/// Groups of rows, cut into blocks: reading goes row by row, writing block by block through the group's rows.
+template <class T>
+struct LayerNormGroups {
+  static constexpr int kRows = 4;
+  static constexpr std::int64_t kBlock = 2048 / std::int64_t(sizeof(T)), kAhead = 4;
+  std::int64_t size;
+  std::int64_t blocks = size > kBlock ? (size + kBlock - 1) / kBlock : 1;
+  int rows = size * std::int64_t(sizeof(T)) <= 64 * 1024 ? kRows : 1;  // a group stays in the second cache
+
+  struct Step {
+    bool reading, writing;
+    int read_row, write_row;
+    std::int64_t read_block, write_block;
+  };
+  /// Calls visit(step) until `to_read` rows are read and `to_write` written.
+  template <class Visit>
+  ROOFTILE_TILE void each(int to_read, int to_write, Visit visit) const {
+    Step s{to_read > 0, to_write > 0, 0, 0, 0, 0};
+    while (s.reading || s.writing) {
+      visit(s);
+      if (s.reading && ++s.read_block == blocks) {
+        s.read_block = 0;
+        s.reading = ++s.read_row < to_read;
+      }
+      if (s.writing && ++s.write_row == to_write) {
+        s.write_row = 0;
+        s.writing = ++s.write_block < blocks;
+      }
+    }
+  }
+  /// The elements from a step's reading to what it should prefetch, kAhead blocks later; 0: there is none.
+  /// `data_at(i)` is where row i begins, the step's row `row`.
+  template <class DataAt>
+  ROOFTILE_TILE std::int64_t ahead(const Step& s, std::int64_t row, std::int64_t end, DataAt data_at) const {
+    const std::int64_t later = row + (s.read_block + kAhead) / blocks;
+    if (later >= end) return 0;
+    return data_at(later) - data_at(row) + ((s.read_block + kAhead) % blocks - s.read_block) * kBlock;
+  }
+};
+
+/// Calls body(chunk, reads, writes): both at once where the parts are of one length, else one after the
+/// other.
+template <class Team, class Body>
+ROOFTILE_TILE void layer_norm_step(const Team& team, std::int64_t read_size, std::int64_t write_size,
+                                   Body body) {
+  const bool together = read_size == write_size;
+  for (int turn = 0; turn < (together ? 1 : 2); ++turn) {
+    const bool reads = turn == 0, writes = together || turn == 1;
+    team.each(reads ? read_size : write_size,
+              [&](auto chunk) ROOFTILE_INLINE { body(chunk, reads, writes); });
+  }
+}
+
+/// The same arithmetic for rows that come from memory. There a long row pushes the weights out of the first
+/// cache, and fetching them again for each row holds up what is on its way from memory: 0.55 of a copy at
+/// 4096 columns of f32. So four rows are read, then written below each other in blocks of 2 KiB: 0.7. What
+/// comes 8 KiB later is asked for; with 4 or 16 KiB a fifth of the speed is lost.
+template <class T, bool kAdds, class Team, class RowAt, class Weight>
+ROOFTILE_TILE void layer_norm_by_blocks(Team team, std::int64_t begin, std::int64_t end, RowAt row_at,
+                                        Weight weight, Weight bias, float eps) {
+  using Tile = typename Team::Tile;
+  using Groups = LayerNormGroups<T>;
+  const Groups groups{row_at(begin).x.size};
+  const float each_one = 1 / static_cast<float>(groups.size);
+  LayerNormRow<T> coming[Groups::kRows], rows[Groups::kRows];
+  LayerNormScale found[Groups::kRows], scales[Groups::kRows];
+  LayerNormMoments<Team> moments;
+
+  int to_write = 0;
+  for (std::int64_t first = begin; first < end || to_write > 0; first += groups.rows) {
+    const int to_read = first + groups.rows <= end ? groups.rows
+                        : first < end              ? static_cast<int>(end - first)
+                                                   : 0;
+    for (int r = 0; r < to_read; ++r) coming[r] = row_at(first + r);
+    groups.each(to_read, to_write, [&](const typename Groups::Step& s) ROOFTILE_INLINE {
+      LayerNormRow<T> in =
+          coming[s.reading ? s.read_row : 0].part(s.read_block * Groups::kBlock, Groups::kBlock);
+      const std::int64_t at = s.write_block * Groups::kBlock;
+      const LayerNormRow<T> out = rows[s.write_row].part(at, Groups::kBlock);
+      const LayerNormScale scale = scales[s.write_row];
+      const Weight w = weight.part(at, Groups::kBlock), b = bias.part(at, Groups::kBlock);
+      Team reader = team;
+      if (s.reading) {
+        if (s.read_block == 0) moments.template begin<kAdds>(team, coming[s.read_row]);
+        const std::int64_t row = first + s.read_row;
+        in.x.ahead =
+            groups.ahead(s, row, end, [&](std::int64_t i) ROOFTILE_INLINE { return row_at(i).x.data; });
+        reader.hold(in.x, 0);
+        if (kAdds && in.residual.data) {
+          in.residual.ahead = groups.ahead(
+              s, row, end, [&](std::int64_t i) ROOFTILE_INLINE { return row_at(i).residual.data; });
+          reader.hold(in.residual, 0);
+        }
+        reader.walk_once();
+      }
+      layer_norm_step(reader, s.reading ? in.x.size : 0, s.writing ? out.x.size : 0,
+                      [&](auto chunk, bool reads, bool writes) ROOFTILE_INLINE {
+                        if (writes)
+                          layer_norm_input<kAdds>(team, out, chunk, [&](const Tile& h) ROOFTILE_INLINE {
+                            layer_norm_write(team, out, scale, w, b, chunk, h);
+                          });
+                        if (reads)
+                          layer_norm_input<kAdds>(team, in, chunk, [&](const Tile& h) ROOFTILE_INLINE {
+                            moments.add(reader, chunk, h);
+                          });
+                      });
+      if (s.reading && s.read_block + 1 == groups.blocks)
+        found[s.read_row] = moments.finish(team, coming[s.read_row], each_one, eps);
+    });
+    for (int r = 0; r < to_read; ++r) {
+      rows[r] = coming[r];
+      scales[r] = found[r];
+    }
+    to_write = to_read;
+  }
+}
+
+/// A weight as floats in scratch, converted once and not for every row; `absent` throughout where it has no
+/// data.
+template <class Team, class From, class W>
+ROOFTILE_TILE LayerNormFloats layer_norm_floats(Team& team, const From& from, Row<const W> weight,
+                                                float absent) {
+  const auto floats = team.scratch(weight.size);
+  from.each(weight.size, [&](auto chunk) ROOFTILE_INLINE {
+    if (weight.data) {
+      floats[chunk] = from.load(weight, chunk);
+    } else {
+      floats[chunk] = from.fill(absent);
+    }
+  });
+  return {{floats.data, weight.size}};
+}
+
+}  // namespace rooftile::kernels

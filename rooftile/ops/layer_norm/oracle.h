@@ -1,0 +1,132 @@
+#pragma once
+// Layer norm as the equations read, in any scalar: the oracle, and rung 0 of the ladder.
+#include "rooftile/harness/spec.h"
+
+namespace rooftile::harness {
+
+/// To the memory format of `type` and back: what a tensor of that dtype would hold.
+inline double rounded_to(DType type, double value) {
+  switch (type) {
+    case DType::f16:
+      return to_float(from_double<f16>(value));
+    case DType::bf16:
+      return to_float(from_double<bf16>(value));
+    default:
+      return static_cast<float>(value);
+  }
+}
+
+/// All sizes but the last, multiplied.
+inline std::int64_t rows_of_case(const Case& c) {
+  std::int64_t rows = 1;
+  for (std::size_t d = 0; d + 1 < c.shape.size(); ++d) rows *= c.shape[d];
+  return rows;
+}
+
+/// h = x + residual, μ = Σ h / N, r = 1 / √(Σ (h - μ)² / N + eps), y = (h - μ)·r·w + b.
+struct LayerNormOracle {
+  template <class S>
+  static void run(const Case& c, Arrays<S>& a) {
+    const std::int64_t columns = c.shape.back(), rows = rows_of_case(c);
+    const double n = static_cast<double>(columns);
+    const bool residual = a.has("residual"), weight = a.has("weight"), bias = a.has("bias");
+    std::vector<S> h(static_cast<std::size_t>(columns)), centred(h);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const std::int64_t at = row * columns;
+      S total(0);
+      double terms = 0;
+      for (std::int64_t i = 0; i < columns; ++i) {
+        S& value = h[static_cast<std::size_t>(i)];
+        value = a["x"].load(at + i);
+        if (residual) {
+          value = S(rounded_to(c.dtype, to_double(value + a["residual"].load(at + i))));
+          if (a.has("sum")) a["sum"].store(at + i, value, 0);
+        }
+        total += value;
+        terms += std::fabs(to_double(value));
+      }
+      const S mean = total / S(n);
+      S squares(0);
+      for (std::int64_t i = 0; i < columns; ++i) {
+        const S d = h[static_cast<std::size_t>(i)] - mean;
+        centred[static_cast<std::size_t>(i)] = d;
+        squares += d * d;
+      }
+      const S rstd = S(1.0) / sqrt(squares / S(n) + S(c.parameter("eps", 1e-5)));
+      const double r = to_double(rstd);
+      // Half the relative error of the variance, whose terms are squares: each of two factors was rounded.
+      if (a.has("mean")) a["mean"].store(row, mean, terms / n);
+      if (a.has("rstd")) a["rstd"].store(row, rstd, 2 * r);
+      for (std::int64_t i = 0; i < columns; ++i) {
+        const S d = centred[static_cast<std::size_t>(i)];
+        S y = d * rstd;
+        // The mean's error reaches every element; that of r multiplies the difference.
+        double magnitude = r * (3 * std::fabs(to_double(d)) + terms / n);
+        if (weight) {
+          const S w = a["weight"].load(i);
+          y = y * w;
+          magnitude *= std::fabs(to_double(w));
+        }
+        if (bias) {
+          const S b = a["bias"].load(i);
+          y = y + b;
+          magnitude += std::fabs(to_double(b));
+        }
+        a["y"].store(at + i, y, magnitude);
+      }
+    }
+  }
+};
+
+/// With x̂ = (x - μ)·r and g = dy·w: dx = r·(g - Σ g / N - x̂·Σ g·x̂ / N), dweight = Σ dy·x̂, dbias = Σ dy over
+/// all rows.
+struct LayerNormBackwardOracle {
+  template <class S>
+  static void run(const Case& c, Arrays<S>& a) {
+    const std::int64_t columns = c.shape.back(), rows = rows_of_case(c);
+    const double n = static_cast<double>(columns);
+    const std::size_t width = static_cast<std::size_t>(columns);
+    const bool weight = a.has("weight"), dweight = a.has("dweight"), dbias = a.has("dbias");
+    std::vector<S> normal(width), g(width), weights(width, S(0)), biases(width, S(0));
+    std::vector<double> weight_terms(width), bias_terms(width);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const std::int64_t at = row * columns;
+      const S mean = a["mean"].load(row), rstd = a["rstd"].load(row);
+      S sum(0), products(0);
+      double sum_terms = 0, product_terms = 0;
+      for (std::size_t i = 0; i < width; ++i) {
+        const std::int64_t k = static_cast<std::int64_t>(i);
+        const S dy = a["dy"].load(at + k);
+        normal[i] = (a["x"].load(at + k) - mean) * rstd;
+        g[i] = weight ? dy * a["weight"].load(k) : dy;
+        const S product = g[i] * normal[i];
+        sum += g[i];
+        products += product;
+        sum_terms += std::fabs(to_double(g[i]));
+        product_terms += std::fabs(to_double(product));
+        if (dweight) {
+          const S term = dy * normal[i];
+          weights[i] += term;
+          weight_terms[i] += std::fabs(to_double(term));
+        }
+        if (dbias) {
+          biases[i] += dy;
+          bias_terms[i] += std::fabs(to_double(dy));
+        }
+      }
+      const S mean_g = sum / S(n), mean_product = products / S(n);
+      for (std::size_t i = 0; i < width; ++i) {
+        const double magnitude =
+            std::fabs(to_double(g[i])) + sum_terms / n + std::fabs(to_double(normal[i])) * product_terms / n;
+        a["dx"].store(at + static_cast<std::int64_t>(i), (g[i] - mean_g - normal[i] * mean_product) * rstd,
+                      std::fabs(to_double(rstd)) * magnitude);
+      }
+    }
+    for (std::size_t i = 0; i < width; ++i) {
+      if (dweight) a["dweight"].store(static_cast<std::int64_t>(i), weights[i], weight_terms[i]);
+      if (dbias) a["dbias"].store(static_cast<std::int64_t>(i), biases[i], bias_terms[i]);
+    }
+  }
+};
+
+}  // namespace rooftile::harness

@@ -1,0 +1,110 @@
+#pragma once
+#include "rooftile/ops/softmax/oracle.h"
+#include "rooftile/ops/softmax/softmax.h"
+
+namespace rooftile::harness {
+
+inline SoftmaxOptions softmax_options(const Case& c, const char* variant) {
+  return {static_cast<float>(c.parameter("scale", 1)), c.parameter("log") != 0, variant};
+}
+
+inline std::vector<Case> softmax_cases() {
+  std::vector<Case> cases;
+  for (DType type : {DType::f32, DType::f16, DType::bf16}) {
+    for (double scale : {1.0, 0.125, -1.0, 0.0}) {
+      cases.push_back({{5, 100}, type, {{"scale", scale}}});
+      cases.push_back({{5, 100}, type, {{"scale", scale}, {"log", 1}}});
+    }
+    for (Fill fill :
+         {Fill::minus_infinities, Fill::one_infinity, Fill::one_nan, Fill::large_offset, Fill::wide})
+      cases.push_back({{4, 130}, type, {{"log", 1}}, Layout::contiguous, fill});
+    // Attention rows, a vocabulary's, and both sides of the length from which rows are no longer held.
+    for (Shape shape :
+         {Shape{2, 3, 4, 77}, Shape{2, 50257}, Shape{2, 65536}, Shape{1, 65537}, Shape{3, 70001}}) {
+      cases.push_back({shape, type, {}});
+      cases.push_back({shape, type, {{"log", 1}}});
+    }
+    for (Fill fill : {Fill::minus_infinities, Fill::one_nan, Fill::one_infinity})
+      cases.push_back({{2, 66000}, type, {}, Layout::contiguous, fill});
+  }
+  cases.push_back({{1, 1 << 20}, DType::f32, {}});
+  return cases;
+}
+
+/// The longest chain: the row, split over the variant's accumulators; then their tree.
+inline double softmax_chain(const Case& c, std::string_view variant) {
+  const double columns = static_cast<double>(c.shape.back());
+  // Fewest lanes that a kernel of the block language may have: four vectors of 4 (baseline).
+  const double lanes = variant == "01_scalar" ? 1 : variant < "04" ? 4 : 16;
+  return std::ceil(columns / lanes) + lanes;
+}
+
+inline BenchCases softmax_bench(bool) {
+  BenchCases b;
+  for (DType type : {DType::f32, DType::bf16, DType::f16}) {
+    b.cache.push_back({{64, 1024}, type, {}});
+    b.cache.push_back({{1024, 1024}, type, {}});
+    b.memory.push_back({{65536, 4096}, type, {}});
+  }
+  for (std::int64_t rows = 1; rows <= (1 << 18); rows *= 2) b.sweep.push_back({{rows, 512}, DType::f32, {}});
+  return b;
+}
+
+inline std::vector<Spec> softmax_specs() {
+  const auto elements = [](const Case& c) {
+    double n = 1;
+    for (std::int64_t s : c.shape) n *= static_cast<double>(s);
+    return n;
+  };
+  static const auto count = elements;
+  Spec forward{
+      .function = "softmax",
+      .axes = "rows x columns (more outer dimensions may precede)",
+      .dtypes = {DType::f32, DType::f16, DType::bf16},
+      .operands = [](const Case& c) -> std::vector<Operand> {
+        return {{"x", Operand::Kind::input, c.dtype, c.shape},
+                {"y", Operand::Kind::output, c.dtype, c.shape, true, "x"}};
+      },
+      .call = [](const Queue& q, const Case& c, const Arguments& a, const char* variant,
+                 Workspace) { return softmax(q, a.in("x"), a.out("y"), softmax_options(c, variant)); },
+      .oracle = oracles<SoftmaxOracle>(),
+      // For each element: scale and maximum; scale, shift, exp and sum; scale, shift, exp and quotient.
+      .flops = [](const Case& c) { return (c.parameter("log") ? 9 : 10) * count(c); },
+      .bytes = [](const Case& c) { return 2 * count(c) * bits(c.dtype) / 8; },
+      .tolerance = {.c = 2,
+                    .chain = softmax_chain,
+                    .accumulator = [](const Case&) { return DType::f32; },
+                    .reason = "exp and the quotient add an ulp each to the sum's rounding"},
+      .excuses = {},
+      .cases = softmax_cases,
+      .bench = [] { return softmax_bench(true); },
+  };
+  Spec backward{
+      .function = "softmax_backward",
+      .axes = forward.axes,
+      .dtypes = forward.dtypes,
+      .operands = [](const Case& c) -> std::vector<Operand> {
+        return {{"y", Operand::Kind::input, c.dtype, c.shape},
+                {"dy", Operand::Kind::input, c.dtype, c.shape},
+                {"dx", Operand::Kind::output, c.dtype, c.shape, true, "dy"}};
+      },
+      .call =
+          [](const Queue& q, const Case& c, const Arguments& a, const char* variant, Workspace) {
+            return softmax_backward(q, a.in("y"), a.in("dy"), a.out("dx"), softmax_options(c, variant));
+          },
+      .oracle = oracles<SoftmaxBackwardOracle>(),
+      .flops = [](const Case& c) { return 5 * count(c); },
+      .bytes = [](const Case& c) { return 3 * count(c) * bits(c.dtype) / 8; },
+      .tolerance = {.c = 2,
+                    .chain = softmax_chain,
+                    .accumulator = [](const Case&) { return DType::f32; },
+                    .reason = "one product and one difference beside the sum"},
+      .excuses = {},
+      .cases = softmax_cases,
+      .bench = [] { return softmax_bench(false); },
+      .gradient_of = "softmax",
+  };
+  return {forward, backward};
+}
+
+}  // namespace rooftile::harness

@@ -1,0 +1,94 @@
+#include "rooftile/ops/softmax/softmax.h"
+
+#include "rooftile/core/check.h"
+#include "rooftile/core/op.h"
+#include "rooftile/ops/softmax/softmax.problem.h"
+
+namespace rooftile {
+namespace {
+
+constexpr const char* kForward = "softmax";
+constexpr const char* kBackward = "softmax_backward";
+
+/// Rows up to here keep their exponentials in scratch (kScratchBytes of f32); longer ones are read again.
+constexpr std::int64_t kLongestHeldRow = 65536;
+
+template <class Problem>
+Status any_row(const Problem&) {
+  return {};
+}
+Status held_row(const SoftmaxProblem& p) {
+  if (p.rows.columns <= kLongestHeldRow) return {};
+  return Status::error("softmax: \"tile\" holds rows of up to %lld elements, these have %lld",
+                       static_cast<long long>(kLongestHeldRow), static_cast<long long>(p.rows.columns));
+}
+Status plain_f32(const SoftmaxProblem& p) {
+  if (p.dtype != DType::f32)
+    return Status::error("softmax: the ladder's rungs take f32, x is %s", name(p.dtype));
+  if (!p.rows.dense())
+    return Status::error(
+        "softmax: the ladder's rungs take dense rows, these have element strides %lld and %lld",
+        static_cast<long long>(p.rows.column_stride[0]), static_cast<long long>(p.rows.column_stride[1]));
+  if (p.log) return Status::error("softmax: the ladder's rungs compute softmax, not log-softmax");
+  return {};
+}
+Status plain_held_f32(const SoftmaxProblem& p) {
+  if (Status s = plain_f32(p); !s) return s;
+  return held_row(p);
+}
+
+constexpr Variant kForwardVariants[] = {
+    {"tile", "all threads; the block language's kernel", Role::standard, accepts<held_row>},
+    {"online", "rows of any length, read twice, nothing held", Role::standard,
+     accepts<any_row<SoftmaxProblem>>},
+    {"05_streaming", "the next row prefetched, stores past the caches", Role::rung, accepts<plain_held_f32>},
+    {"04_accumulators", "four vectors at a time, the tail by a mask", Role::rung, accepts<plain_held_f32>},
+    {"03_fast_exp", "exp as a polynomial on whole vectors", Role::rung, accepts<plain_held_f32>},
+    {"02_vectors", "maximum, sum and scaling on vectors; exp still one by one", Role::rung,
+     accepts<plain_f32>},
+    {"01_scalar", "three loops over a row, as the equation reads", Role::rung, accepts<plain_f32>},
+};
+constexpr Variant kBackwardVariants[] = {
+    {"tile", "all threads; the block language's kernel", Role::standard,
+     accepts<any_row<SoftmaxBackwardProblem>>},
+};
+
+constexpr auto kDTypes3 = {DType::f32, DType::f16, DType::bf16};
+
+}  // namespace
+
+extern const Op softmax_op{"softmax", "forward", kForward, kForwardVariants};
+extern const Op softmax_backward_op{"softmax", "backward", kBackward, kBackwardVariants};
+extern const Op* const softmax_ops[] = {&softmax_op, &softmax_backward_op, nullptr};
+
+Status softmax(const Queue& queue, ConstView x, View y, const SoftmaxOptions& options) {
+  ROOFTILE_TRY(check_view(kForward, {"x", x}, kDTypes3));
+  ROOFTILE_TRY(check_view(kForward, {"y", y}, kDTypes3));
+  ROOFTILE_TRY(check_same_shape(kForward, {"x", x}, {"y", y}));
+  ROOFTILE_TRY(check_same_dtype(kForward, {"x", x}, {"y", y}));
+  ROOFTILE_TRY(check_rank(kForward, {"x", x}, 1));
+  ROOFTILE_TRY(check_output(kForward, {"y", y}));
+  ROOFTILE_TRY(check_no_overlap(kForward, {"y", y}, {"x", x}, true));
+  const SoftmaxProblem problem{rows_of(x, y), x.data, y.mutable_data(), x.dtype, options.scale, options.log};
+  return dispatch(queue, softmax_op, &problem, options.variant);
+}
+
+Status softmax_backward(const Queue& queue, ConstView y, ConstView dy, View dx,
+                        const SoftmaxOptions& options) {
+  ROOFTILE_TRY(check_view(kBackward, {"y", y}, kDTypes3));
+  ROOFTILE_TRY(check_view(kBackward, {"dy", dy}, kDTypes3));
+  ROOFTILE_TRY(check_view(kBackward, {"dx", dx}, kDTypes3));
+  ROOFTILE_TRY(check_same_shape(kBackward, {"y", y}, {"dy", dy}));
+  ROOFTILE_TRY(check_same_shape(kBackward, {"y", y}, {"dx", dx}));
+  ROOFTILE_TRY(check_same_dtype(kBackward, {"y", y}, {"dy", dy}));
+  ROOFTILE_TRY(check_same_dtype(kBackward, {"y", y}, {"dx", dx}));
+  ROOFTILE_TRY(check_rank(kBackward, {"y", y}, 1));
+  ROOFTILE_TRY(check_output(kBackward, {"dx", dx}));
+  ROOFTILE_TRY(check_no_overlap(kBackward, {"dx", dx}, {"y", y}, true));
+  ROOFTILE_TRY(check_no_overlap(kBackward, {"dx", dx}, {"dy", dy}, true));
+  const SoftmaxBackwardProblem problem{rows_of(y, dy, dx), y.data,     dy.data, dx.mutable_data(), y.dtype,
+                                       options.scale,      options.log};
+  return dispatch(queue, softmax_backward_op, &problem, options.variant);
+}
+
+}  // namespace rooftile

@@ -1,0 +1,127 @@
+#pragma once
+// How a team's chunks are read and written: dense or strided, whole or in part, through the caches or past
+// them.
+#include "rooftile/tile/cpu/team.h"
+
+namespace rooftile::tile {
+inline namespace ROOFTILE_ISA {
+
+/// Lanes of vector `i` that are elements, when `live` lanes of the tile are.
+template <class S>
+ROOFTILE_TILE int live_in_vector(int live, int i) {
+  const int rest = live - i * kVecLanes<S>;
+  return rest < 0 ? 0 : rest > kVecLanes<S> ? kVecLanes<S> : rest;
+}
+
+template <class S, class T>
+ROOFTILE_TILE Tile<S> load_whole(const T* p) {
+  Tile<S> r;
+  ROOFTILE_EACH_VECTOR widen(p + i * kVecLanes<S>, r.v[i]);
+  return r;
+}
+template <class S, class T>
+ROOFTILE_TILE void store_whole(T* p, const Tile<S>& t) {
+  if constexpr (sizeof(T) == 1) {
+    store_unaligned(p, narrow_all(t.v));
+  } else {
+    ROOFTILE_EACH_VECTOR store_unaligned(p + i * kVecLanes<S>, narrow(t.v[i], p));
+  }
+}
+
+template <class S, class T>
+ROOFTILE_TILE Tile<S> load_part(const T* p, int live, S other) {
+  Tile<S> r;
+  if constexpr (kHasMaskedLoads) {
+    ROOFTILE_EACH_VECTOR widen_tail(p + i * kVecLanes<S>, live_in_vector<S>(live, i), other, r.v[i]);
+  } else {
+    alignas(64) T elements[kLanes<S>] = {};
+    std::memcpy(elements, p, sizeof(T) * std::size_t(live));
+    alignas(64) S lanes[kLanes<S>];
+    store_whole(lanes, load_whole<S>(elements));
+    for (int k = live; k < kLanes<S>; ++k) lanes[k] = other;
+    r = load_whole<S>(lanes);
+  }
+  return r;
+}
+template <class S, class T>
+ROOFTILE_TILE void store_part(T* p, int live, const Tile<S>& t) {
+  if constexpr (kHasMaskedLoads) {
+    ROOFTILE_EACH_VECTOR put_tail(p + i * kVecLanes<S>, live_in_vector<S>(live, i), t.v[i]);
+  } else {
+    alignas(64) T elements[kLanes<S>];
+    store_whole(elements, t);
+    std::memcpy(p, elements, sizeof(T) * std::size_t(live));
+  }
+}
+
+template <class Real, Access kAccess>
+template <class S, class T, bool kFull>
+ROOFTILE_TILE Tile<S> CpuTeam<Real, kAccess>::load_as(Row<const T> x, Chunk<kFull> chunk, S other) const {
+  if constexpr (kAccess == Access::strided) {
+    if (x.stride != 1) {
+      T elements[tile::kLanes<S>] = {};
+      const T* p = x.data + chunk.first * x.stride;
+      for (int k = 0; k < chunk.live; ++k) elements[k] = p[k * x.stride];
+      return load_part<S>(elements, chunk.live, other);
+    }
+  }
+  const T* p = x.data + chunk.first;
+  if constexpr (kFull) return load_whole<S>(p);
+  return load_part<S>(p, chunk.live, other);
+}
+
+template <class Real, Access kAccess>
+template <class T, class S, bool kFull>
+ROOFTILE_TILE void CpuTeam<Real, kAccess>::store(Row<T> y, Chunk<kFull> chunk,
+                                                 const tile::Tile<S>& value) const {
+  if constexpr (kAccess == Access::strided) {
+    if (y.stride != 1) {
+      T elements[tile::kLanes<S>];
+      store_whole(elements, value);
+      T* p = y.data + chunk.first * y.stride;
+      for (int k = 0; k < chunk.live; ++k) p[k * y.stride] = elements[k];
+      return;
+    }
+  }
+  T* p = y.data + chunk.first;
+  if constexpr (!kFull) {
+    store_part(p, chunk.live, value);
+    return;
+  }
+  if constexpr (kAccess == Access::streaming && kHasStreaming) {
+    constexpr std::size_t kStoreBytes = kVecLanes<S> * sizeof(T) * (sizeof(T) == 1 ? kVectors : 1);
+    if (lines_out_ == 0 && reinterpret_cast<std::uintptr_t>(p) % kStoreBytes == 0) {
+      if constexpr (sizeof(T) == 1) {
+        stream(p, narrow_all(value.v));
+      } else {
+        ROOFTILE_EACH_VECTOR stream(p + i * kVecLanes<S>, narrow(value.v[i], p));
+      }
+      return;
+    }
+  }
+  store_whole(p, value);
+}
+
+template <class Real, Access kAccess>
+template <class T>
+ROOFTILE_TILE Tile<Real> CpuTeam<Real, kAccess>::round_to(const Tile& t) const {
+  if constexpr (std::is_same_v<T, Real>) return t;
+  T elements[kLanes];  // stays in registers
+  store_whole(elements, t);
+  return load_whole<Real>(elements);
+}
+
+template <class Real, Access kAccess>
+template <int kPlanes, bool kFull>
+ROOFTILE_TILE void CpuTeam<Real, kAccess>::load_planes(Row<const std::uint8_t> x, Chunk<kFull> chunk,
+                                                       Integers (&planes)[kPlanes]) const {
+  static_assert(kPlanes == 3 && kLanes == kPixelLanes,
+                "rooftile::tile::load_planes: three planes of float's width");
+  const PixelTile pixels = load_pixels<kFull>({x.data, x.size, x.stride}, chunk.first, chunk.live);
+  planes[0] = plane<0>(pixels);
+  planes[1] = plane<1>(pixels);
+  planes[2] = plane<2>(pixels);
+}
+
+}  // namespace ROOFTILE_ISA
+}  // namespace rooftile::tile

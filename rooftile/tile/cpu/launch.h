@@ -1,0 +1,88 @@
+#pragma once
+// From a problem to programs on threads: which access, which element type, which thread runs which rows.
+#include <algorithm>
+#include <utility>
+
+#include "rooftile/core/dtype.h"
+#include "rooftile/core/plugin.h"
+#include "rooftile/core/rows.h"
+#include "rooftile/tile/cpu/team.h"
+
+namespace rooftile::tile {
+inline namespace ROOFTILE_ISA {
+
+/// Below this many bytes to move, another thread costs more (0.1 to 0.5 µs a region) than it saves.
+inline constexpr std::int64_t kBytesPerThread = 32 * 1024;
+
+/// Calls body(scratch, begin, end) on contiguous shares of [0, programs). `bytes`: what the whole call moves.
+/// Which thread runs a program never shows in its result.
+template <class Body>
+void for_programs(const CpuLaunch& launch, std::int64_t programs, std::int64_t bytes, Body body) {
+  if (programs <= 0) return;
+  const std::int64_t tasks =
+      std::clamp<std::int64_t>(std::min(programs, bytes / kBytesPerThread), 1, launch.threads);
+  struct Region {
+    const CpuLaunch& launch;
+    std::int64_t programs, tasks;
+    Body& body;
+  } region{launch, programs, tasks, body};
+  launch.parallel(
+      launch.executor, static_cast<int>(tasks),
+      // Flattened: a kernel's steps are lambdas, and one left as a call costs a fifth (0.19 for 0.22 of a
+      // copy).
+      [](void* context, int task) ROOFTILE_FLATTEN {
+        const Region& r = *static_cast<Region*>(context);
+        const std::int64_t begin =
+            r.programs / r.tasks * task + std::min<std::int64_t>(task, r.programs % r.tasks);
+        const std::int64_t end = begin + r.programs / r.tasks + (task < r.programs % r.tasks);
+        r.body(r.launch.scratch + kScratchBytes * static_cast<std::size_t>(task), begin, end);
+      },
+      &region);
+}
+
+/// Calls f with the access as a constant: f.template operator()<Access::cached>().
+template <class F>
+void with_access(bool dense, bool streaming, F&& f) {
+  if (!dense) return f.template operator()<Access::strided>();
+  if (streaming) return f.template operator()<Access::streaming>();
+  return f.template operator()<Access::cached>();
+}
+
+/// Calls f with the C++ type of `dtype`, one of `T...`; validation refused all others.
+template <class... T, class F>
+void with_type(DType dtype, F&& f) {
+  (void)((dtype == dtype_of<T> ? (f.template operator()<T>(), true) : false) || ...);
+}
+
+/// Rows of one operand, as programs see them. What comes soon lies two rows ahead, or the next row where two
+/// would push this one out of the first cache.
+template <class T, int kOperands>
+Row<T> row_of(const Rows<kOperands>& rows, int operand, const void* data, std::int64_t row,
+              std::int64_t end) {
+  const std::int64_t at = rows.offset(operand, row);
+  const std::int64_t coming = row + (rows.columns * std::int64_t(sizeof(T)) <= 4096 ? 2 : 1);
+  return {static_cast<T*>(const_cast<void*>(data)) + at, rows.columns, rows.column_stride[operand],
+          coming < end ? rows.offset(operand, coming) - at : 0};
+}
+
+/// Runs program.operator()<T>(team, row, end) for each row, with the rows' access, dtype (f32, f16 or bf16)
+/// and a team of its own. Outputs are written to team.stage(row). Mark the program ROOFTILE_INLINE.
+template <int kOperands, class Program>
+void for_rows(const CpuLaunch& launch, const Rows<kOperands>& rows, DType dtype, Program program) {
+  const std::int64_t bytes = rows.rows * rows.columns * bits(dtype) / 8 * kOperands;
+  with_access(rows.dense(), bytes > launch.streaming_bytes, [&]<Access kAccess>() {
+    with_type<float, f16, bf16>(dtype, [&]<class T>() {
+      for_programs(launch, rows.rows, bytes, [&](std::byte* scratch, std::int64_t begin, std::int64_t end) {
+        Outbox outbox(scratch);
+        for (std::int64_t row = begin; row < end; ++row) {
+          program.template operator()<T>(CpuTeam<float, kAccess>(scratch, &outbox), row, end);
+          if (kAccess == Access::streaming) outbox.turn();
+        }
+        if (kAccess == Access::streaming) outbox.flush();
+      });
+    });
+  });
+}
+
+}  // namespace ROOFTILE_ISA
+}  // namespace rooftile::tile

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Copies examples/skeleton_op to rooftile/ops/NAME under the new name:
+#   scripts/new_op.sh NAME
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+op=${1:-}
+if [[ ! $op =~ ^[a-z][a-z0-9]*(_[a-z0-9]+)*$ ]]; then
+  echo "new_op.sh: the name of an op is in snake_case, like layer_norm; seen: '$op'" >&2
+  exit 2
+fi
+to=rooftile/ops/$op
+if [ -e "$to" ]; then
+  echo "new_op.sh: $to exists already" >&2
+  exit 1
+fi
+pascal=$(sed -E 's/(^|_)([a-z0-9])/\U\2/g' <<<"$op")
+cp -r examples/skeleton_op "$to"
+for file in "$to"/skeleton.*; do mv "$file" "$to/$op${file##*/skeleton}"; done
+find "$to" -type f -exec sed -i "s/skeleton/$op/g; s/Skeleton/$pascal/g" {} +
+# The copy's README is a lesson to be written, not directions for copying.
+printf '# %s\n\nThe lesson: equation, bytes, flops, which limit binds, the ladder, when it loses, an exercise.\n' "$op" >"$to/README.md"
+echo "$to: build, then rooftile check $op"

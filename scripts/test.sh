@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# What make test and make test-all run: everything as released; with --all, first the suite under AddressSanitizer and
+# UBSan and under ThreadSanitizer, then also the checks that are too long for CI. Ends with ctest's summary and one line
+# of totals.
+#   scripts/test.sh [--all]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+all=
+case "${1:-}" in
+  --all) all=yes ;;
+  "") ;;
+  *)
+    echo "test.sh: unknown option $1; it takes --all" >&2
+    exit 2
+    ;;
+esac
+
+scripts/install_packages.sh --test
+results=$PWD/build/test-results
+rm -rf "$results"
+mkdir -p "$results"
+jobs=$(nproc 2>/dev/null || echo 2)
+
+# Sums what ctest itself said at the end of each of its runs.
+totals() {
+  local tests failed skipped
+  tests=$(sed -n 's/.* tests failed out of \([0-9]*\)$/\1/p' "$results"/*.txt | awk '{ n += $1 } END { print n + 0 }')
+  failed=$(sed -n 's/.*, \([0-9]*\) tests failed out of .*/\1/p' "$results"/*.txt | awk '{ n += $1 } END { print n + 0 }')
+  skipped=$(cat "$results"/*.txt | grep -cE '\*\*\*(Skipped|Not Run \(Disabled\))' || true)
+  echo "$((tests - failed - skipped)) passed, $failed failed$([ "$skipped" -eq 0 ] || echo ", $skipped skipped")"
+}
+
+# run PRESET TARGET CTEST-ARGUMENT…: configure, build and test; stops at the first preset with a failure.
+run() {
+  local preset=$1 target=$2
+  shift 2
+  echo "== $preset"
+  cmake --preset "$preset" -DROOFTILE_TESTS=ON "${configure[@]}" >"$results/$preset.log" 2>&1 ||
+    { cat "$results/$preset.log"; exit 1; }
+  cmake --build --preset "$preset" --target "$target"
+  if ! ctest --preset "$preset" -j "$jobs" "$@" | tee "$results/$preset.txt"; then
+    totals
+    exit 1
+  fi
+}
+
+configure=(-DROOFTILE_ISAS=native)
+if [ -n "$all" ]; then
+  run asan-ubsan all -LE once
+  run tsan all -LE once
+fi
+configure=("-DROOFTILE_ISAS=baseline;avx2;avx512")
+if [ -n "$all" ]; then run release all; else run release all -LE long; fi
+totals

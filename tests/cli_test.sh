@@ -1,0 +1,155 @@
+#!/usr/bin/env bash
+# The command rooftile from outside: what it prints, writes and answers. Faults have a script of their own.
+#   cli_test.sh ROOFTILE SOURCE_FOLDER [--long]     --long also makes a whole report
+set -uo pipefail
+
+rooftile=$1
+source=$2
+long=${3:-}
+unset ROOFTILE_CPU ROOFTILE_PLUGINS
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+bad=0
+complain() {
+  echo "cli: $1"
+  bad=$((bad + 1))
+}
+# ok WORDS…: runs, answers 0, says nothing on standard error.
+ok() {
+  "$rooftile" "$@" >out.txt 2>err.txt
+  local code=$?
+  [ "$code" -eq 0 ] || complain "rooftile $*: exit code $code: $(head -c 400 err.txt)"
+  [ ! -s err.txt ] || [ "$code" -ne 0 ] || complain "rooftile $*: standard error is not empty: $(head -c 400 err.txt)"
+}
+# holds PATTERN [FILE]
+holds() { grep -qE -e "$1" "${2:-out.txt}" || complain "${2:-the output} lacks /$1/: $(head -c 600 "${2:-out.txt}")"; }
+
+ok --version
+holds '^rooftile [0-9]+\.[0-9]+\.[0-9]+$'
+ok --help
+for command in devices list check bench why report image; do
+  holds "^  $command "
+done
+holds 'Exit codes: 0 .* 1 .* 2 '
+for command in devices list check bench why report "image gray"; do
+  # shellcheck disable=SC2086
+  ok $command --help
+  holds '^Examples?:'
+  holds "^  rooftile $command"
+done
+
+ok list
+for function in softmax softmax_backward copy rgb_to_gray; do
+  holds "^$function "
+done
+ok list softmax_backward
+holds '^softmax_backward '
+grep -q '^softmax (' out.txt && complain "list softmax_backward lists softmax, too"
+ok list softmax --json -
+holds '"function": "softmax"'
+holds '"role": "standard"'
+
+ok devices --no-measure
+holds '^Instruction set '
+holds '^Threads +[0-9]+: this process may run on '
+holds '^Streaming from '
+ok devices --no-measure --json machine.json
+holds '"isa_reason"' machine.json
+holds '"streaming_bytes"' machine.json
+
+# why: what runs, what does not and for which reason; the answer is that of a call, since it takes the same way.
+ok why softmax 64x1024 f32
+holds '^tile .* runs: '
+ok why softmax 2x100000 f32
+holds '^tile .* refuses: softmax: .*100000'
+holds '^online .* runs: '
+ok why softmax 2x100 f32 --set log=1
+holds '^01_scalar .* refuses: .*log-softmax'
+ok why softmax 2x100 f32 --layout strided_columns
+holds '^01_scalar .* refuses: .*dense'
+ok why softmax 2x100 f32 --backward
+holds '^softmax_backward 2x100 f32 on '
+ok why softmax_backward 2x100 f32 --in-place
+holds '^softmax_backward 2x100 f32 on '
+ok why softmax 2×3×4 bf16 --json -
+holds '"chosen": "tile"'
+ok why softmax 0x5 f32
+ok why softmax 2147483648x4 f32 # 32 GiB twice, of which none is taken
+holds '^tile .* runs: '
+isa=$(sed -n 's/^ *"isa": "\(.*\)",$/\1/p' machine.json | head -n 1)
+ok why softmax 2x3 f32 --isa "$isa"
+holds " on $isa, "
+
+ok check softmax --quick --dtype f32
+holds '^softmax +tile .* ok$'
+holds 'checks, all ok$'
+grep -q '%' err.txt && complain "a progress bar in a pipe: $(cat err.txt)"
+ok check softmax --forward --quick --dtype f16 --json check.json --csv check.csv
+holds '"checks"' check.json
+holds '^function,op,direction,variant,isa,dtype,' check.csv
+grep -q backward check.csv && complain "--forward checked the backward function"
+ok check softmax --forward --quick --dtype f16 --json -
+[ "$(head -c 1 out.txt)" = "{" ] || complain "--json - prints more than JSON: $(head -c 100 out.txt)"
+ok check copy --dtype f32 --random 20 --random-only --seed 3
+holds '^copy '
+
+ok bench softmax --forward --dtype f32 --shape 64x128 --threads 1 --no-peers --json bench.json --csv bench.csv
+holds '^softmax .*64x128 .*f32'
+holds '"median_us"' bench.json
+holds 'median_us' bench.csv
+[ "$(wc -l <bench.csv)" -ge 2 ] || complain "bench.csv holds no line: $(cat bench.csv)"
+
+# Records of both kinds are one report's.
+ok report --from check.json bench.json --out both.html
+holds "^report: +$work/both.html$"
+holds '64×128' both.html
+ok report --from "$source/tests/data/report_sample.json" --out first.html --json copy.json
+holds '</html>' first.html
+ok report --from copy.json --out again.html
+cmp -s first.html again.html || complain "a record that was read and written again gives another page"
+ok report --from copy.json --out -
+cmp -s first.html out.txt || complain "--out - prints another page, or more than the page"
+
+# A picture of one red and one white pixel.
+base64 -d >red.png <<'PNG'
+iVBORw0KGgoAAAANSUhEUgAAAAIAAAABCAIAAAB7QOjdAAAAD0lEQVR4nGP4z8Dw
+//9/AAv7A/3dF29HAAAAAElFTkSuQmCC
+PNG
+for out in gray.png gray.jpg; do
+  ok image gray red.png $out
+  holds "^red.png: 2x1, gray in .* ms"
+  [ -s $out ] || complain "image gray wrote no $out"
+done
+ok image gray gray.png twice.png
+holds 'gray already'
+cmp -s gray.png twice.png || complain "gray of gray is another picture"
+ok image gray --luminosity red.png luminosity.png
+cmp -s gray.png luminosity.png && complain "--luminosity changes nothing"
+
+# A reader that goes away ends the output, not with an error.
+"$rooftile" list 2>err.txt | head -n 1 >out.txt
+[ "${PIPESTATUS[0]}" -eq 0 ] && [ ! -s err.txt ] || complain "rooftile list | head: $(cat err.txt)"
+"$rooftile" report --from copy.json --out - 2>err.txt | head -c 10 >out.txt
+[ "${PIPESTATUS[0]}" -eq 0 ] && [ ! -s err.txt ] || complain "rooftile report --out - | head: $(cat err.txt)"
+
+# On a terminal there is a bar, and nothing of it stays in front of the next line.
+if command -v script >/dev/null; then
+  TERM=xterm script -qec "'$rooftile' check softmax --quick --dtype f32" /dev/null </dev/null >terminal.txt 2>&1
+  holds 'checking  \[[#.]{24}\] +[0-9]+%' terminal.txt
+  TERM=dumb script -qec "'$rooftile' check softmax --quick --dtype f32" /dev/null </dev/null >terminal.txt 2>&1
+  grep -q '%' terminal.txt && complain "a progress bar on a dumb terminal"
+else
+  echo "cli: no script(1) here: the progress bar was not tried"
+fi
+
+if [ "$long" = --long ]; then
+  start=$SECONDS
+  ok report --photo red.png --out report.html --json report.json
+  [ $((SECONDS - start)) -le 180 ] || complain "report took $((SECONDS - start)) s, at most 180 are granted"
+  for part in results checks gallery; do holds "\"$part\": \\[\$" report.json; done
+  holds '</html>' report.html
+fi
+
+echo "cli: $bad problems"
+[ "$bad" -eq 0 ]

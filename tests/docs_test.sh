@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# The repository's documentation is true, and the tool that says so notices each kind of untruth.
+#   docs_test.sh DOCS_TOOL SOURCE_FOLDER
+set -uo pipefail
+
+tool=$1
+source=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+bad=0
+complain() {
+  echo "$1"
+  bad=$((bad + 1))
+}
+
+# A small repository in which all is well.
+make_repository() {
+  rm -rf "$work/repository"
+  mkdir -p "$work/repository"/{docs/course,bench,examples,rooftile/ops/softmax/ladder}
+  cd "$work/repository" || exit 1
+  echo '[{"title": "A. First", "lessons": [{"number": 1, "title": "One", "file": "docs/course/01_one.md#more"},
+    {"number": 2, "title": "Two", "file": "docs/course/02_two.md"}]}]' >docs/course/course.json
+  printf '# Course\n\n<!-- course-index -->\n<!-- /course-index -->\n' >docs/course/README.md
+  printf '# One\n\n## More\n\n## More\n\n[up](../../README.md#two--three) [again](#more-1)\n' >docs/course/01_one.md
+  printf '#include <x>\n// [first]\n  int f() {\n    return 1;\n  }\n// [/first]\n' >examples/first.cpp
+  cat >bench/a.json <<'END'
+{"schema": 1, "machine": {"cpu": "A CPU"}, "results": [
+ {"op": "softmax", "direction": "forward", "variant": "tile", "dtype": "f32", "shape": "64x1024", "threads": 1,
+  "cache": "cold", "median_us": 100.0, "bytes": 524288, "copy_us": 90.0, "limit_us": 80.0,
+  "peers": [{"name": "oneDNN", "version": "2", "median_us": 150.0}]},
+ {"op": "dot", "direction": "forward", "variant": "tile", "dtype": "f32", "shape": [64], "threads": 1,
+  "cache": "warm", "median_us": 1.0, "bytes": 512, "copy_us": 0.9, "of_limit": 0.5, "peers": []}]}
+END
+  touch rooftile/ops/softmax/ladder/01_naive.cpp
+  cat >README.md <<'END'
+# Two: three?
+
+## Two & three
+
+[course](docs/course/README.md), `examples/first.cpp`, `rooftile/ops/*/ladder/01_*.cpp`, `rooftile/ops/<op>/`, [x](https://example.org),
+[line](examples/first.cpp#L6), `[no link](nowhere.md)`, <a href="docs/course/">all</a>
+
+```
+[no link either](nowhere.md) `docs/nothing.md`
+```
+
+<!-- snippet: examples/first.cpp first -->
+```cpp
+```
+
+- in a list
+
+  <!-- snippet: examples/first.cpp first -->
+
+<!-- bench: a.json op=softmax -->
+<!-- /bench -->
+END
+  "$tool" --update . >"$work/update.txt" 2>&1 || complain "a repository in which all is well has problems:
+$(cat "$work/update.txt")"
+}
+
+# notices NAME EXPECTED COMMAND: after COMMAND, the check must fail with a message that matches EXPECTED.
+notices() {
+  make_repository
+  eval "$3"
+  if "$tool" --check . >"$work/check.txt" 2>&1; then
+    complain "$1: was not noticed"
+  elif ! grep -qE "$2" "$work/check.txt"; then
+    complain "$1: no message matches '$2' in
+$(cat "$work/check.txt")"
+  fi
+}
+
+make_repository
+"$tool" --check . >"$work/check.txt" 2>&1 || complain "the check finds problems right after an update:
+$(cat "$work/check.txt")"
+for expected in '^  ```cpp$' '^    return 1;$' '^int f\(\) \{$' '^  return 1;$' '^\| 64×1024 \| f32 \| 1 \| cold \| 100 \| 5\.24 \| 90% \| 80% \| 1\.50× \|$' 'A CPU'; do
+  grep -qE "$expected" README.md || complain "README.md lacks a line '$expected' after an update"
+done
+grep -qF '| 1 | [One](01_one.md#more) |' docs/course/README.md || complain "lesson 1 is not linked in the index"
+grep -qF '<i>Two</i>' docs/course/README.md || complain "lesson 2, which is to come, is not greyed"
+
+notices "a dead link" 'README.md:[0-9]+: link docs/none.md: there is no' "echo '[a](docs/none.md)' >>README.md"
+notices "a dead image" 'there is no docs/none.png' "echo '![a](docs/none.png)' >>README.md"
+notices "a dead href" 'there is no docs/none' "echo '<a href=\"docs/none\">a</a>' >>README.md"
+notices "a dead reference" 'there is no docs/none.md' "printf '\n[a]: docs/none.md\n' >>README.md"
+notices "a dead anchor" 'has no heading #nine' "echo '[a](docs/course/01_one.md#nine)' >>README.md"
+notices "a dead anchor on the same page" 'has no heading #nine' "echo '[a](#nine)' >>README.md"
+notices "a line beyond the end" 'has 6 lines' "echo '[a](examples/first.cpp#L7)' >>README.md"
+notices "an absolute link" 'is absolute' "echo '[a](/README.md)' >>README.md"
+notices "a link out" 'leads out of the repository' "echo '[a](../x)' >>README.md"
+notices "a dead path in code" 'examples/none.cpp. names nothing' "echo 'see \`examples/none.cpp\`' >>README.md"
+notices "a pattern without a match" 'matches no file' "echo 'see \`examples/*.cu\`' >>README.md"
+notices "a dead rung" 'ladder/02_x.cpp. names nothing' "echo 'see \`ladder/02_x.cpp\`' >rooftile/ops/softmax/README.md"
+notices "a snippet edited on the page" 'differs from its source' "sed -i 's/return 1/return 2/' README.md"
+notices "a snippet's source edited" 'differs from its source' "sed -i 's/return 1/return 2/' examples/first.cpp"
+notices "a snippet's source gone" 'there is no file examples/first.cpp' "rm examples/first.cpp"
+notices "a snippet's region gone" 'has no region' "sed -i 's/.first./[second]/' examples/first.cpp"
+notices "a region without an end" 'never closes' "sed -i '/.\/first./d' examples/first.cpp"
+notices "a region twice" 'region .first. 2 times' "cat examples/first.cpp >two && cat two >>examples/first.cpp"
+notices "a figure edited on the page" 'differs from its source' "sed -i 's/90%/99%/' README.md"
+notices "a new measurement" 'differs from its source' "sed -i 's/100.0/101.0/' bench/a.json"
+notices "a bench file gone" 'there is no bench/a.json' "rm bench/a.json"
+notices "a broken bench file" 'is no bench file' "echo '{' >bench/a.json"
+notices "a filter that nothing fits" 'no record fits' "sed -i 's/op=softmax/op=sofmax/' README.md"
+notices "a filter on no field" 'no record has a field opp' "sed -i 's/op=softmax/opp=softmax/' README.md"
+notices "a table without an end" 'never closed' "sed -i '/\/bench/d' README.md"
+notices "a lesson that came" 'README.md:[0-9]+: differs' "echo '# Two' >docs/course/02_two.md"
+notices "a lesson that went" 'differs' "rm docs/course/01_one.md"
+notices "a lesson's heading gone" 'lesson 1: .* has no heading' "printf '# One\n' >docs/course/01_one.md"
+notices "a page outside the list" 'is in no entry' "echo '# Three' >docs/course/03_three.md"
+notices "a gap in the numbers" 'lesson 3 stands where 2' "sed -i 's/\"number\": 2/\"number\": 3/' docs/course/course.json"
+notices "a broken list" 'is not a JSON list' "echo '{' >docs/course/course.json"
+
+cd "$source" && "$tool" --check . || bad=$((bad + 1))
+echo "docs_test: $bad problems"
+[ "$bad" -eq 0 ]

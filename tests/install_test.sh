@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Installs the build into a fresh prefix, builds an outside project against it and runs that; then moves the prefix
+# and does it again: plug-ins are found beside librooftile.so, wherever that is.
+#   install_test.sh BUILD_FOLDER SOURCE_FOLDER
+set -euo pipefail
+
+build=$1
+source=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+unset ROOFTILE_PLUGINS ROOFTILE_CPU LD_LIBRARY_PATH
+cmake --install "$build" --prefix "$work/first" >"$work/install.log" || { cat "$work/install.log"; exit 1; }
+
+use() {
+  local prefix=$1 folder=$2
+  cmake -S "$source/tests/install" -B "$folder" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" \
+    -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF >"$work/configure.log" 2>&1 || { cat "$work/configure.log"; exit 1; }
+  grep -q "rooftile_DIR:PATH=$prefix/" "$folder/CMakeCache.txt" ||
+    { echo "another rooftile than $prefix was found:"; grep rooftile_DIR "$folder/CMakeCache.txt"; exit 1; }
+  cmake --build "$folder" >"$work/build.log" 2>&1 || { cat "$work/build.log"; exit 1; }
+  "$folder/uses_rooftile"
+  "$prefix/bin/rooftile" list >"$work/list.txt"
+  grep -q softmax "$work/list.txt" || { echo "rooftile list names no softmax:"; cat "$work/list.txt"; exit 1; }
+}
+
+use "$work/first" "$work/build_first"
+mv "$work/first" "$work/moved elsewhere"
+use "$work/moved elsewhere" "$work/build_moved"
+
+# No path of the build or of the first prefix may remain in what was installed.
+if grep -rlF -e "$work/first" -e "$build" "$work/moved elsewhere"; then
+  echo "the files above name the folder they were built in or first installed to"
+  exit 1
+fi
+
+# Without its plug-ins the library says so in a sentence.
+rm "$work/moved elsewhere"/lib*/rooftile/rooftile-cpu-*.so 2>/dev/null ||
+  find "$work/moved elsewhere" -name 'rooftile-cpu-*.so' -delete
+if "$work/build_moved/uses_rooftile" 2>"$work/error.txt"; then
+  echo "without plug-ins the program succeeded"
+  exit 1
+fi
+grep -q "rooftile-cpu-" "$work/error.txt" ||
+  { echo "the message without plug-ins does not name what is missing:"; cat "$work/error.txt"; exit 1; }
+cat "$work/error.txt"

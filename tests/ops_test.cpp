@@ -1,0 +1,47 @@
+// Every op and dtype through the check engine: a new op folder is tested without a change here.
+#include <gtest/gtest.h>
+
+#include "rooftile/harness/check.h"
+
+namespace rooftile::harness {
+namespace {
+
+struct Subject {
+  const Spec* spec;
+  DType dtype;
+};
+std::vector<Subject> subjects() {
+  std::vector<Subject> all;
+  for (const Spec& spec : all_specs())
+    for (DType dtype : spec.dtypes) all.push_back({&spec, dtype});
+  return all;
+}
+
+class Ops : public testing::TestWithParam<Subject> {};
+
+TEST_P(Ops, Checked) {
+  CheckOptions options;
+  options.functions = {GetParam().spec->function};
+  options.dtypes = {GetParam().dtype};
+  const std::vector<CheckResult> results = check(options);
+  int cases = 0;
+  for (const CheckResult& r : results) {
+    for (const std::string& failure : r.failures) ADD_FAILURE() << failure;
+    EXPECT_TRUE(r.ok()) << r.function << " " << r.variant << " " << r.isa << ": " << r.passed << " of "
+                        << r.cases;
+    cases += r.cases;
+  }
+  EXPECT_GT(cases, 50) << "the checks ran";
+}
+
+INSTANTIATE_TEST_SUITE_P(, Ops, testing::ValuesIn(subjects()), [](const auto& subject) {
+  return std::string(subject.param.spec->function) + "_" + name(subject.param.dtype);
+});
+
+TEST(Registry, EachOpHasASpecAndEachSpecAnOp) {
+  for (const Op* op : all_ops()) EXPECT_NE(find_spec(op->function), nullptr) << op->function;
+  for (const Spec& spec : all_specs()) EXPECT_NE(find_op(spec.function), nullptr) << spec.function;
+}
+
+}  // namespace
+}  // namespace rooftile::harness

@@ -1,0 +1,352 @@
+#include "rooftile/harness/report.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "rooftile/harness/report/text.h"
+
+namespace rooftile::harness {
+namespace {
+
+using Json = nlohmann::json;
+
+std::filesystem::path source_root() { return ROOFTILE_SOURCE_DIR; }
+
+std::string read_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_TRUE(file) << "cannot read " << path;
+  std::ostringstream out;
+  out << file.rdbuf();
+  return out.str();
+}
+
+Json load(const char* name) { return Json::parse(read_file(source_root() / "tests" / "data" / name)); }
+
+std::size_t occurrences(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + part.size())) ++count;
+  return count;
+}
+
+/// The page without its scripts and styles, whose own text is not the record's.
+std::string markup(const std::string& page) {
+  std::string out = page.substr(page.find("</style>"));
+  return out.substr(0, out.find("<script type=\"application/json\""));
+}
+
+std::string data_block(const std::string& page) {
+  const std::size_t tag = page.find("<script type=\"application/json\"");
+  const std::size_t start = page.find('>', tag) + 1;
+  return page.substr(start, page.find("</script", start) - start);
+}
+
+/// A page that a browser would take apart as intended: as many scripts as the template has, nothing left to
+/// expand, and data that parses.
+void expect_sound(const std::string& page) {
+  // The page's own styles and scripts are long and the same in each, so only what lies between is looked
+  // through.
+  const std::string body = markup(page);
+  for (const char* tag : {"<script", "</script", "<style", "<!--"})
+    EXPECT_EQ(occurrences(body, tag), 0u) << tag;
+  EXPECT_EQ(occurrences(body, "</style"), 1u);
+  EXPECT_EQ(occurrences(body, "<section"), 9u);
+  EXPECT_EQ(occurrences(body, "</section>"), 9u);
+  EXPECT_EQ(page.rfind("</html>\n"), page.size() - 8);
+  const std::string data = data_block(page);
+  EXPECT_EQ(data.find_first_of("<>&"), data.npos);
+  EXPECT_TRUE(Json::accept(data)) << data.substr(0, 200);
+}
+
+void for_each_string(Json& json, const std::function<void(std::string&)>& visit) {
+  if (json.is_string()) visit(json.get_ref<std::string&>());
+  if (json.is_structured())
+    for (Json& element : json) for_each_string(element, visit);
+}
+
+/// Every place in the record, as a JSON pointer; of lists, their first element stands for all.
+void list_places(const Json& json, const Json::json_pointer& at, std::vector<Json::json_pointer>& out) {
+  if (!at.empty()) out.push_back(at);
+  if (json.is_object())
+    for (const auto& [key, value] : json.items()) list_places(value, at / key, out);
+  if (json.is_array() && !json.empty()) list_places(json[0], at / std::size_t{0}, out);
+}
+
+TEST(Report, ShowsTheSample) {
+  const std::string page = render_report(load("report_sample.json"));
+  expect_sound(page);
+  EXPECT_EQ(occurrences(page, "<script"), 3u);
+  EXPECT_EQ(occurrences(page, "</script"), 3u);
+  EXPECT_NE(page.find("<title>rooftile report: Example CPU 8th generation, 2.6 GHz</title>"), page.npos);
+  EXPECT_NE(page.find("21 November 2026, 07:00 UTC"), page.npos);
+  EXPECT_NE(page.find("<strong>All 624 cases passed</strong>: 6 kernels on avx2, avx512"), page.npos);
+  EXPECT_NE(page.find("Faster than the best peer in 19 of 23 measurements"), page.npos);
+  EXPECT_EQ(occurrences(page, "<canvas"), 3u);
+  EXPECT_EQ(occurrences(page, "<img"), 2u);
+  EXPECT_EQ(occurrences(page, "class=\"empty\""), 1u) << "only the noscript sentence";
+  const Json data = Json::parse(data_block(page));
+  EXPECT_EQ(data["roofline"]["levels"].size(), 8u);
+  EXPECT_EQ(data["speed"]["series"].size(), 4u) << "copy and softmax, with one thread and two";
+  EXPECT_EQ(data["speed"]["caches"].size(), 3u) << "the instruction cache holds no data";
+  EXPECT_EQ(data["ulp"]["groups"][0]["name"], "all kernels");
+}
+
+TEST(Report, StandsAlone) {
+  const std::string page = render_report(load("report_sample.json"));
+  for (const char* attribute : {"src=\"http", "href=\"http", "src=\"//", "url(http", "@import", "fetch("})
+    EXPECT_EQ(markup(page).find(attribute), std::string::npos) << attribute;
+  EXPECT_NE(page.find("default-src 'none'"), page.npos);
+  EXPECT_NE(page.find(" Chart.js Contributors\n"), page.npos);
+  EXPECT_NE(page.find("The above copyright notice and this permission notice shall be included"), page.npos);
+  // The embedded files come through CMake byte for byte.
+  for (const char* name : {"page.js", "page.css"})
+    EXPECT_NE(page.find(read_file(source_root() / "rooftile/harness/report" / name)), page.npos) << name;
+}
+
+TEST(Report, IsTheSameForTheSameRecord) {
+  const Json record = load("report_sample.json");
+  EXPECT_EQ(render_report(record), render_report(record));
+}
+
+TEST(Report, EscapesEveryText) {
+  for (const std::string payload :
+       {"</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "\"><b onclick='x'>",
+        "<!--<script>", "{{css}}{{js}}", "' onmouseover='alert(1)", "&lt;\x1b[31m",
+        "</title></style></section>", "\xff\xfe<\xc3"}) {
+    Json record = load("report_sample.json");
+    const std::string before = render_report(record);
+    for_each_string(record, [&](std::string& text) {
+      // "sweep", "image/png" and the like choose what is shown, so they stay.
+      static const std::set<std::string> kKept = {"sweep", "copy", "softmax", "image/png", "forward"};
+      if (!kKept.count(text)) text = payload;
+    });
+    const std::string page = render_report(record);
+    SCOPED_TRACE(payload);
+    expect_sound(page);
+    for (const char* tag : {"<b ", "<b>", "<img src=x", "</title></style>", "{{css}}{{js}}\""})
+      EXPECT_EQ(markup(page).find(tag), std::string::npos) << tag;
+    // No new tag anywhere: as many of each as before, or fewer where a picture is refused.
+    for (const char* tag : {"<title", "<style", "<section", "<table", "<h3", "<a ", "<canvas"})
+      EXPECT_LE(occurrences(page, tag), occurrences(before, tag)) << tag;
+    EXPECT_EQ(occurrences(page, "<img"), 0u) << "base64 that is none must not reach an attribute";
+  }
+}
+
+TEST(Report, EscapesAHostileRecord) {
+  const Json record = load("report_hostile.json");
+  EXPECT_TRUE(validate_record(record)) << validate_record(record).message();
+  const std::string page = render_report(record);
+  expect_sound(page);
+  EXPECT_EQ(occurrences(page, "<img"), 0u);
+  EXPECT_NE(page.find("&lt;img src=x onerror=alert(1)&gt;"), page.npos);
+  EXPECT_NE(page.find("{{css}} {{js}}</code>"), page.npos) << "braces of the record are text, not a template";
+  EXPECT_NE(page.find("FAILED: 1 of 4 cases"), page.npos);
+  EXPECT_NE(page.find("row 3: &lt;script&gt;"), page.npos);
+}
+
+TEST(Report, EscapesInsideAttributes) {
+  Json record = load("report_sample.json");
+  record["gallery"][0]["title"] = "\" onerror=\"alert(1)";
+  const std::string page = render_report(record);
+  EXPECT_EQ(occurrences(page, "<img"), 2u);
+  EXPECT_NE(page.find("alt=\"&quot; onerror=&quot;alert(1)\""), page.npos);
+  EXPECT_EQ(markup(page).find("onerror=\""), std::string::npos);
+}
+
+TEST(Report, ScriptsNeedTheRecordsToken) {
+  const std::string page = render_report(load("report_sample.json"));
+  const std::size_t at = page.find("script-src 'nonce-") + 18;
+  const std::string token = page.substr(at, 16);
+  EXPECT_EQ(occurrences(page, "nonce=\"" + token + "\""), 3u);
+  EXPECT_EQ(render_report(Json{{"schema", 1}}).find(token), std::string::npos)
+      << "another record, another token";
+}
+
+TEST(Report, SaysWhatWouldFillAMissingPart) {
+  const std::string page = render_report(Json{{"schema", 1}});
+  expect_sound(page);
+  for (const char* sentence :
+       {"Nothing was checked", "does not say which machine", "No level’s speed", "No arithmetic peak",
+        "No measured kernel calculates", "no sweep over sizes", "No ladder was measured", "No peer was found",
+        "No picture was processed", "Nothing was measured"})
+    EXPECT_NE(page.find(sentence), page.npos) << sentence;
+  EXPECT_EQ(occurrences(page, "<canvas"), 0u);
+  EXPECT_EQ(occurrences(page, "<table"), 0u);
+}
+
+TEST(Report, BearsAnyFieldMissingEmptyOrOfAnotherType) {
+  Json sample = load("report_sample.json");
+  // A few of each group, or it takes seconds: the fields are the same in all of them.
+  Json few = Json::array();
+  std::map<std::string, int> taken;
+  for (const Json& result : sample["results"])
+    if (++taken[result["group"]] <= 2) few.push_back(result);
+  sample["results"] = few;
+  sample["checks"].erase(sample["checks"].begin() + 2, sample["checks"].end());
+  sample["gallery"].erase(1);
+  std::vector<Json::json_pointer> places;
+  list_places(sample, Json::json_pointer(), places);
+  ASSERT_GT(places.size(), 80u);
+  for (const Json::json_pointer& place : places) {
+    std::vector<Json> replacements = {nullptr, Json::array(), Json::object(), "text",
+                                      -1,      1e308,         true,           Json{nullptr}};
+    for (const Json& replacement : replacements) {
+      Json record = sample;
+      record[place] = replacement;
+      SCOPED_TRACE(place.to_string() + " = " + replacement.dump());
+      expect_sound(render_report(record));
+    }
+    Json record = sample;
+    Json& parent = record[place.parent_pointer()];
+    if (!parent.is_object()) continue;
+    parent.erase(place.back());
+    SCOPED_TRACE(place.to_string() + " erased");
+    expect_sound(render_report(record));
+    EXPECT_EQ(validate_record(record).ok(), place.back() != "schema") << validate_record(record).message();
+  }
+  for (const Json& record : {Json(), Json("text"), Json::array({1, 2}), Json(3)})
+    expect_sound(render_report(record));
+}
+
+TEST(Report, ShowsNoNumberThatIsNone) {
+  Json record = load("report_sample.json");
+  for (Json& result : record["results"])
+    for (const char* name : {"median_us", "bytes", "flops", "of_limit", "limit_us", "copy_us"})
+      result[name] = std::numeric_limits<double>::quiet_NaN();
+  record["machine"]["levels"][0]["copy_gbs"] = std::numeric_limits<double>::infinity();
+  const std::string none = render_report(record);
+  EXPECT_TRUE(Json::parse(data_block(none))["roofline"].is_null());
+
+  // Times of 0, and quotients beyond what a double can hold.
+  record = load("report_sample.json");
+  int i = 0;
+  for (Json& result : record["results"]) {
+    result["median_us"] = ++i % 2 ? 0 : 1e-300;
+    result["of_limit"] = nullptr;
+    for (Json& peer : result["peers"]) peer["median_us"] = 0;
+    result["bytes"] = result["flops"] = i % 3 ? 1e300 : 1e-300;
+  }
+  const std::string extreme = render_report(record);
+  for (const std::string& page : {none, extreme}) {
+    expect_sound(page);
+    for (const char* text : {">nan", ">inf", "nan\u00a0", "inf\u00a0", "nan%", "inf%", "nan×", "inf×"})
+      EXPECT_EQ(markup(page).find(text), std::string::npos) << text;
+  }
+}
+
+TEST(Report, HeadlineFollowsTheData) {
+  Json record = load("report_sample.json");
+  record["checks"][0]["passed"] = record["checks"][0]["cases"].get<int>() - 2;
+  record["checks"][0]["failures"] = {"softmax 3x5 f32: y[2][4] is 0.5, expected 0.25"};
+  record["results"][0]["throttled"] = true;
+  const std::string page = render_report(record);
+  EXPECT_NE(page.find("FAILED: 2 of 624 cases, in 1 of 26 checks."), page.npos);
+  EXPECT_EQ(page.find("cases passed</strong>"), page.npos);
+  EXPECT_NE(page.find("y[2][4] is 0.5, expected 0.25"), page.npos);
+  EXPECT_NE(page.find("1 measurement was throttled"), page.npos);
+}
+
+TEST(Report, BandwidthTableTakesWhatCalculatesNothing) {
+  Json record = load("report_sample.json");
+  const std::string page = render_report(record);
+  const std::size_t at = page.find("Measurements that only move data</caption>");
+  ASSERT_NE(at, page.npos);
+  const std::string table = page.substr(at, page.find("</table>", at) - at);
+  EXPECT_EQ(occurrences(table, "<th scope=\"row\">copy f32"), 4u);
+  EXPECT_EQ(occurrences(table, "softmax"), 0u);
+}
+
+TEST(ValidateRecord, AcceptsTheSampleAndUnknownFields) {
+  Json record = load("report_sample.json");
+  EXPECT_TRUE(validate_record(record)) << validate_record(record).message();
+  record["of_tomorrow"] = {1, 2};
+  record["results"][0]["of_tomorrow"] = "x";
+  EXPECT_TRUE(validate_record(record)) << validate_record(record).message();
+  EXPECT_TRUE(validate_record(Json{{"schema", 1}}));
+}
+
+TEST(ValidateRecord, SaysWhatIsWrong) {
+  const auto message = [](const Json& record) { return std::string(validate_record(record).message()); };
+  EXPECT_EQ(message(Json::array()), "this is no rooftile record: it is an array ([]), expected an object");
+  EXPECT_EQ(message(Json{{"name", "x"}}),
+            "this is no rooftile record: it has no \"schema\" (records come from --json FILE)");
+  EXPECT_EQ(message(Json{{"schema", 2}, {"rooftile", "9.1"}}),
+            "record: schema is a number (2), written by rooftile \"9.1\"; this version reads schema 1");
+  EXPECT_EQ(message(Json{{"schema", "1"}}),
+            "record: schema is a string (\"1\"); this version reads schema 1");
+  EXPECT_EQ(message(Json{{"schema", 1.5}}), "record: schema is a number (1.5); this version reads schema 1");
+  EXPECT_EQ(message(Json{{"schema", 1}, {"results", 3}}),
+            "record: results is a number (3), expected an array");
+  EXPECT_EQ(message(Json{{"schema", 1}, {"machine", "x86"}}),
+            "record: machine is a string (\"x86\"), expected an object");
+
+  const auto broken = [&](const char* place, const Json& value) {
+    Json record = load("report_sample.json");
+    record[Json::json_pointer(place)] = value;
+    return message(record);
+  };
+  EXPECT_EQ(broken("/results/3/median_us", "fast"),
+            "record: results[3].median_us is a string (\"fast\"), expected a number");
+  EXPECT_EQ(
+      broken("/results/0/shape/1", -4),
+      "record: results[0].shape is an array ([64,-4]), expected an array of sizes (whole numbers from 0)");
+  EXPECT_EQ(broken("/results/0/throttled", 0),
+            "record: results[0].throttled is a number (0), expected true or false");
+  EXPECT_EQ(broken("/results/0/peers/1/name", Json::array()),
+            "record: results[0].peers[1].name is an array ([]), expected a string");
+  EXPECT_EQ(broken("/machine/levels/2/read_gbs", true),
+            "record: machine.levels[2].read_gbs is a boolean (true), expected a number");
+  EXPECT_EQ(broken("/machine/cpu", 8086), "record: machine.cpu is a number (8086), expected a string");
+  EXPECT_EQ(broken("/checks/1/ulp_histogram/0", "x"),
+            "record: checks[1].ulp_histogram[0] is a string (\"x\"), expected an object");
+  EXPECT_EQ(broken("/gallery/0/base64", Json::object()),
+            "record: gallery[0].base64 is an object ({}), expected a string");
+  EXPECT_EQ(broken("/notes", {"a", 1}),
+            "record: notes is an array ([\"a\",1]), expected an array of strings");
+  EXPECT_EQ(broken("/command", std::string(100, 'x') + "\n"), "") << "a long text is a text";
+  const std::string cut = broken("/results/0/n", std::string(1000, '\xff'));
+  EXPECT_LT(cut.size(), 120u);
+  EXPECT_NE(cut.find("..."), cut.npos);
+}
+
+TEST(ReportText, WritesNumbersForPeople) {
+  using namespace report;
+  EXPECT_EQ(digits(0.01234), "0.0123");
+  EXPECT_EQ(digits(1), "1.00");
+  EXPECT_EQ(digits(9.996), "10.0");
+  EXPECT_EQ(digits(99.96), "100");
+  EXPECT_EQ(digits(1234.4), "1234");
+  EXPECT_EQ(digits(Number()), "–");
+  EXPECT_EQ(count(1234567.0), "1\u202f234\u202f567");
+  EXPECT_EQ(count(-1234.0), "-1\u202f234");
+  EXPECT_EQ(count(999.0), "999");
+  EXPECT_EQ(bytes(49152.0), "48\u00a0KiB");
+  EXPECT_EQ(bytes(1536.0 * 1024), "1.50\u00a0MiB");
+  EXPECT_EQ(bytes(0.0), "0\u00a0B");
+  EXPECT_EQ(time_us(0.87), "870\u00a0ns");
+  EXPECT_EQ(time_us(0.9996), "1.00\u00a0µs");
+  EXPECT_EQ(time_us(12.345), "12.3\u00a0µs");
+  EXPECT_EQ(time_us(2.5e6), "2.50\u00a0s");
+  EXPECT_EQ(percent(0.834), "83%");
+  EXPECT_EQ(percent(0.0996), "10%");
+  EXPECT_EQ(percent(0.0123), "1.2%");
+  EXPECT_EQ(percent(0.00001), "under 0.01%");
+  EXPECT_EQ(times(1.86), "1.9×");
+  EXPECT_EQ(times(0.94), "0.94×");
+  EXPECT_EQ(date("2026-11-21T07:00:00Z"), "21 November 2026, 07:00 UTC");
+  EXPECT_EQ(date("2026-13-21T07:00:00Z"), "2026-13-21T07:00:00Z");
+  EXPECT_EQ(escape("<a b=\"c\" d='e'>&\x07"), "&lt;a b=&quot;c&quot; d=&#39;e&#39;&gt;&amp; ");
+  EXPECT_EQ(escape_script_json("\"</script>&\""), "\"\\u003c/script\\u003e\\u0026\"");
+}
+
+}  // namespace
+}  // namespace rooftile::harness

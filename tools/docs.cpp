@@ -1,0 +1,67 @@
+// Keeps the documentation true: links, snippets, tables of figures and the course's index.
+//   docs_tool --check  [ROOT]   says what is wrong, and exits 1 where anything is
+//   docs_tool --update [ROOT]   writes snippets, tables and the index anew, then checks
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+#include <fstream>
+
+#include "tools/docs.h"
+
+namespace {
+
+bool write_page(const std::filesystem::path& file, const docs::Page& page) {
+  std::ofstream stream(file, std::ios::trunc);
+  for (const std::string& line : page.lines) stream << line << "\n";
+  stream.close();
+  return !stream.fail();
+}
+
+std::size_t first_difference(const docs::Page& a, const docs::Page& b) {
+  std::size_t i = 0;
+  while (i < a.lines.size() && i < b.lines.size() && a.lines[i] == b.lines[i]) ++i;
+  return i;
+}
+
+int run(bool is_update, const std::filesystem::path& root) {
+  const docs::Repository repository(root);
+  docs::Problems problems;
+  int updated = 0;
+  for (const std::string& path : repository.pages()) {
+    const docs::Page page{path, repository.lines_of(path)};
+    docs::Page fresh = docs::with_snippets(repository, page, problems);
+    fresh = docs::with_tables(repository, fresh, problems);
+    fresh = docs::with_course_index(repository, fresh, problems);
+    if (fresh.lines != page.lines && is_update) {
+      if (!write_page(root / path, fresh)) problems.add(page, 0, "could not be written");
+      ++updated;
+      fmt::print("docs: {} updated\n", path);
+    } else if (fresh.lines != page.lines) {
+      const std::size_t line = first_difference(page, fresh);
+      problems.add(page, line,
+                   fmt::format("differs from its source, which says '{}'; run make docs",
+                               line < fresh.lines.size() ? fresh.lines[line] : "(nothing)"));
+    }
+    docs::check_links(repository, fresh, problems);
+  }
+  for (const std::string& sentence : problems.sentences) fmt::print(stderr, "{}\n", sentence);
+  fmt::print("docs: {} pages, {} problems\n", repository.pages().size(), problems.sentences.size());
+  return problems.sentences.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string mode = argc > 1 ? argv[1] : "";
+  if ((mode != "--check" && mode != "--update") || argc > 3) {
+    fmt::print(stderr, "usage: docs_tool --check|--update [ROOT]\n");
+    return 2;
+  }
+  try {
+    return run(mode == "--update", argc > 2 ? argv[2] : ".");
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "docs_tool: {}\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,224 @@
+// Tables of figures, written from the records of a bench file between
+//   <!-- bench: FILE.json key=value[,value…]… [columns=name,…] -->  and  <!-- /bench -->
+// where key is any field of a record (op, direction, variant, dtype, shape, threads, cache, group, …).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tools/docs.h"
+
+namespace docs {
+namespace {
+
+using nlohmann::json;
+
+std::string text_of(const json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_array()) {
+    std::string text;
+    for (const json& item : value) text += (text.empty() ? "" : "x") + text_of(item);
+    return text;
+  }
+  return value.is_null() ? "" : value.dump();
+}
+
+double number(const json& record, const char* key) {
+  const auto it = record.find(key);
+  return it != record.end() && it->is_number() ? it->get<double>() : 0;
+}
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
+  return parts;
+}
+
+// Three digits say all that a measurement of ours can.
+std::string three_digits(double value) {
+  const int decimals = value >= 100 ? 0 : value >= 10 ? 1 : value >= 1 ? 2 : 3;
+  return fmt::format("{:.{}f}", value, decimals);
+}
+
+std::string share(double value) { return value > 0 ? fmt::format("{:.0f}%", 100 * value) : "–"; }
+
+const std::map<std::string, std::string> kTitles = {{"op", "op"},
+                                                    {"direction", "direction"},
+                                                    {"variant", "variant"},
+                                                    {"isa", "ISA"},
+                                                    {"dtype", "dtype"},
+                                                    {"shape", "shape"},
+                                                    {"layout", "layout"},
+                                                    {"threads", "threads"},
+                                                    {"cache", "cache"},
+                                                    {"us", "µs"},
+                                                    {"gbs", "GB/s"},
+                                                    {"of_copy", "of a copy"},
+                                                    {"of_limit", "of the limit"},
+                                                    {"limit", "limit"},
+                                                    {"backend", "backend"},
+                                                    {"group", "group"}};
+
+bool is_figure(const std::string& column) {
+  return column == "us" || column == "gbs" || column == "of_copy" || column == "of_limit" ||
+         column == "threads";
+}
+
+std::string cell(const json& record, const std::string& column) {
+  const double us = number(record, "median_us");
+  if (column == "us") return us > 0 ? three_digits(us) : "–";
+  if (column == "gbs") return us > 0 ? three_digits(number(record, "bytes") / us / 1e3) : "–";
+  if (column == "of_copy") return share(us > 0 ? number(record, "copy_us") / us : 0);
+  if (column == "of_limit") {
+    const double given = number(record, "of_limit");
+    return share(given > 0 ? given : us > 0 ? number(record, "limit_us") / us : 0);
+  }
+  std::string text = record.contains(column) ? text_of(record[column]) : "";
+  if (column == "shape")
+    for (std::size_t at; (at = text.find('x')) != std::string::npos;) text.replace(at, 1, "×");
+  if (column == "variant") text = "`" + text + "`";
+  return text.empty() ? "–" : text;
+}
+
+// A peer's time over ours: above 1, ours is the faster.
+std::string peer_cell(const json& record, const std::string& name) {
+  for (const json& peer : record.value("peers", json::array()))
+    if (peer.value("name", "") == name && number(peer, "median_us") > 0 && number(record, "median_us") > 0)
+      return fmt::format("{:.2f}×", number(peer, "median_us") / number(record, "median_us"));
+  return "–";
+}
+
+// The records that the filters let through; a sentence where that is none, or where a key is no record's.
+std::string select(const json& results, const std::map<std::string, std::vector<std::string>>& filters,
+                   std::vector<json>& out) {
+  for (const auto& [key, wanted] : filters) {
+    const std::string& name = key;
+    if (std::none_of(results.begin(), results.end(),
+                     [&](const json& record) { return record.contains(name); }))
+      return "no record has a field " + key;
+  }
+  for (const json& record : results) {
+    const bool is_wanted = std::all_of(filters.begin(), filters.end(), [&](const auto& filter) {
+      const std::string value = record.contains(filter.first) ? text_of(record[filter.first]) : "";
+      return std::find(filter.second.begin(), filter.second.end(), value) != filter.second.end();
+    });
+    if (is_wanted) out.push_back(record);
+  }
+  return out.empty() ? "no record fits the filters" : "";
+}
+
+std::vector<std::string> default_columns(const std::vector<json>& records) {
+  std::vector<std::string> columns;
+  for (const char* key : {"op", "direction", "variant", "isa", "layout"}) {  // only where they differ
+    std::set<std::string> values;
+    for (const json& record : records) values.insert(record.contains(key) ? text_of(record[key]) : "");
+    if (values.size() > 1) columns.push_back(key);
+  }
+  for (const char* key : {"shape", "dtype", "threads", "cache", "us", "gbs", "of_copy", "of_limit"})
+    columns.push_back(key);
+  return columns;
+}
+
+std::string caption(const Page& page, const std::string& file, const json& document) {
+  std::string where;
+  const json machine = document.value("machine", json::object());
+  for (const auto& [holder, key] : {std::pair(&machine, "cpu"), {&machine, "gpu"}, {&document, "date"}})
+    if (const auto it = holder->find(key); it != holder->end() && it->is_string() && !it->empty())
+      where += (where.empty() ? ": " : ", ") + it->get<std::string>().substr(0, key[0] == 'd' ? 10 : 200);
+  return fmt::format("Measured{}; all of it in [{}]({}).", where, file, relative_to(page.path, file));
+}
+
+std::string table(const Repository& repository, const Page& page, const std::string& arguments,
+                  std::vector<std::string>& out) {
+  const std::vector<std::string> words = words_of(arguments);
+  if (words.empty()) return "a table's marker reads <!-- bench: FILE.json key=value… -->";
+  const std::string file = "bench/" + words[0];
+  if (repository.files.count(file) == 0) return "there is no " + file;
+  std::map<std::string, std::vector<std::string>> filters;
+  std::vector<std::string> columns;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::size_t equals = words[i].find('=');
+    if (equals == std::string::npos) return "'" + words[i] + "' is no filter of the form key=value";
+    const std::vector<std::string> values = split(words[i].substr(equals + 1), ',');
+    (words[i].substr(0, equals) == "columns" ? columns : filters[words[i].substr(0, equals)]) = values;
+  }
+  std::string whole;
+  for (const std::string& line : repository.lines_of(file)) whole += line + "\n";
+  const json document = json::parse(whole, nullptr, false);
+  if (document.is_discarded() || !document.is_object() || !document.contains("results"))
+    return file + " is no bench file: it is not JSON with \"results\"";
+  std::vector<json> records;
+  if (const std::string error = select(document["results"], filters, records); !error.empty())
+    return file + ": " + error;
+
+  const bool are_chosen = !columns.empty();
+  if (!are_chosen) columns = default_columns(records);
+  for (const std::string& column : columns)
+    if (kTitles.count(column) == 0 && column != "peers") return "there is no column " + column;
+  if (!are_chosen) columns.push_back("peers");
+  std::vector<std::string> peers;  // in order of appearance
+  if (std::find(columns.begin(), columns.end(), "peers") != columns.end()) {
+    columns.erase(std::remove(columns.begin(), columns.end(), "peers"), columns.end());
+    for (const json& record : records)
+      for (const json& peer : record.value("peers", json::array()))
+        if (std::find(peers.begin(), peers.end(), peer.value("name", "")) == peers.end())
+          peers.push_back(peer.value("name", ""));
+  }
+
+  std::string head = "|";
+  std::string rule = "|";
+  for (const std::string& column : columns) {
+    head += " " + kTitles.at(column) + " |";
+    rule += is_figure(column) ? "---:|" : "---|";
+  }
+  for (const std::string& peer : peers) {
+    head += " speed against " + peer + " |";
+    rule += "---:|";
+  }
+  out = {head, rule};
+  for (const json& record : records) {
+    std::string row = "|";
+    for (const std::string& column : columns) row += " " + cell(record, column) + " |";
+    for (const std::string& peer : peers) row += " " + peer_cell(record, peer) + " |";
+    out.push_back(row);
+  }
+  out.push_back("");
+  out.push_back(caption(page, file, document));
+  return "";
+}
+
+}  // namespace
+
+Page with_tables(const Repository& repository, const Page& page, Problems& problems) {
+  Page out{page.path, {}};
+  const std::vector<bool> fenced = fenced_lines(page.lines);
+  for (std::size_t i = 0; i < page.lines.size(); ++i) {
+    out.lines.push_back(page.lines[i]);
+    std::string arguments;
+    if (fenced[i] || !is_marker(page.lines[i], "bench:", arguments)) continue;
+    std::size_t end = i + 1;
+    std::string ignored;
+    while (end < page.lines.size() && !is_marker(page.lines[end], "/bench", ignored) &&
+           !is_marker(page.lines[end], "bench:", ignored))
+      ++end;
+    if (end == page.lines.size() || !is_marker(page.lines[end], "/bench", ignored)) {
+      problems.add(page, i, "this table is never closed by <!-- /bench -->");
+      continue;
+    }
+    std::vector<std::string> rows;
+    const std::string error = table(repository, page, arguments, rows);
+    if (!error.empty()) {
+      problems.add(page, i, "table: " + error);
+      rows.assign(page.lines.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                  page.lines.begin() + static_cast<std::ptrdiff_t>(end));
+    }
+    out.lines.insert(out.lines.end(), rows.begin(), rows.end());
+    out.lines.push_back(page.lines[end]);
+    i = end;
+  }
+  return out;
+}
+
+}  // namespace docs
