@@ -112,7 +112,8 @@ Comparison compare(const Limits& limits, const Operand& output, const Answer& an
   const double u = unit_roundoff(type), overflow = overflow_from(type);
   const double half_step = std::max(smallest_subnormal(type) / 2, 0x1p-1074);  // f64's half is no double
   const double normal = is_floating(type) ? smallest_normal(type) : 0;
-  double rounding = 0;  // Σ of squared shares that rounding the output alone would give
+  const std::vector<double> nearest = decode(type, answer.rounded);
+  double rounding = 0;  // Σ of squared shares of the right answer, rounded to the output alone
   // An element of all ones is a NaN that no arithmetic gives: what the memory held before the call.
   std::byte unwritten[8];
   std::memset(unwritten, 0xFF, sizeof unwritten);
@@ -162,8 +163,8 @@ Comparison compare(const Limits& limits, const Operand& output, const Answer& an
     result.worst = std::max(result.worst, share);
     if (std::fabs(expected) >= normal && !std::isinf(g)) {
       result.squares += share * share;
-      const double half_ulp = is_floating(type) ? std::ldexp(u, std::ilogb(expected)) : half_step;
-      rounding += half_ulp * half_ulp / 3 / (tolerance * tolerance);
+      const double least = (nearest[i] - expected - answer.rest[i]) / tolerance;
+      rounding += least * least;
       ++result.count;
     }
     ++result.ulps[bin_of(std::llabs(ordered(here, type) - ordered(there, type)))];

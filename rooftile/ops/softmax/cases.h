@@ -103,6 +103,12 @@ inline std::vector<Spec> softmax_specs() {
       .cases = softmax_cases,
       .bench = [] { return softmax_bench(false); },
       .gradient_of = "softmax",
+      // The logarithm of a probability is not above 0.
+      .prepare =
+          [](const Case& c, Arrays<double>& inputs) {
+            if (c.parameter("log"))
+              for (double& y : inputs["y"].values()) y = -std::fabs(y);
+          },
   };
   return {forward, backward};
 }
