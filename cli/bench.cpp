@@ -129,7 +129,9 @@ int bench(const BenchArguments& arguments) {
   const Json results = record.value("results", Json::array());
   const std::vector<std::string> errors = texts(record, "errors"), notes = texts(record, "notes");
   if (results.empty())
-    fail("nothing was measured: {}", errors.empty() ? std::string("no case fits these options") : errors[0]);
+    fail("nothing was measured: {}", !errors.empty()  ? errors[0]
+                                     : !notes.empty() ? notes[0]
+                                                      : std::string("no case fits these options"));
   if (arguments.json != "-" && arguments.csv != "-") {
     say("{}", bench_table(results));
     for (const std::string& error : errors) say("LEFT OUT: {}\n", error);

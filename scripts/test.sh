@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What make test and make test-all run: everything as released; with --all, first the suite under AddressSanitizer and
-# UBSan and under ThreadSanitizer, then also the checks that are too long for CI. Ends with ctest's summary and one line
-# of totals.
+# What make test and make test-all run: everything as released, the suite under AddressSanitizer and UBSan, the thread
+# tests under ThreadSanitizer; with --all also the checks that are too long for CI, and the whole suite under
+# ThreadSanitizer. Ends with ctest's summary and one line of totals.
 #   scripts/test.sh [--all]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -45,11 +45,9 @@ run() {
   fi
 }
 
-configure=(-DROOFTILE_ISAS=native)
-if [ -n "$all" ]; then
-  run asan-ubsan all -LE once
-  run tsan all -LE once
-fi
 configure=("-DROOFTILE_ISAS=baseline;avx2;avx512")
 if [ -n "$all" ]; then run release all; else run release all -LE long; fi
+configure=(-DROOFTILE_ISAS=native)
+run asan-ubsan all -LE 'once|long'
+if [ -n "$all" ]; then run tsan all -LE 'once|long'; else run tsan thread_tests -L threads; fi
 totals

@@ -101,7 +101,7 @@ json bench(const BenchOptions& options) {
         row.spec->bytes && row.spec->bytes(row.c) > 2 * static_cast<double>(last_level_cache_bytes());
     double& worst = large ? worst_memory : worst_cached;
     const double began = seconds_so_far();
-    if (began + worst > end) {
+    if (began + worst > end && !results.empty()) {  // one row at least, however short the time
       if (late++ == 0) first_late = describe(row);
       continue;
     }
