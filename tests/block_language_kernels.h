@@ -127,11 +127,11 @@ struct Problem {
 };
 
 inline void launch_softmax(const CpuLaunch& launch, const Problem& p) {
-  for_rows(launch, p.rows, p.dtype,
-           [&]<class T>(auto team, std::int64_t row, std::int64_t end) ROOFTILE_INLINE {
-             const auto x = row_of<const T>(p.rows, 0, p.x, row, end);
-             softmax(team, x, team.stage(row_of<T>(p.rows, 1, p.y, row, end)));
-           });
+  for_each_row(launch, p.rows, p.dtype,
+               [&]<class T>(auto team, std::int64_t row, std::int64_t end) ROOFTILE_INLINE {
+                 const auto x = row_of<const T>(p.rows, 0, p.x, row, end);
+                 softmax(team, x, row_of<T>(p.rows, 1, p.y, row, end));
+               });
 }
 // [/launch]
 

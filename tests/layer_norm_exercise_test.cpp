@@ -101,7 +101,7 @@ void mistaken(Team team, Row<const float> x, Row<float> y, float eps) {
     team.each(x.size, [&](auto chunk) { raw = fma(team.load(x, chunk), team.load(x, chunk), raw); });
     variance = team.sum(raw) * each_one - mean * mean;
   }
-  const float rstd = 1 / sqrt(variance + eps);
+  const float rstd = 1 / std::sqrt(variance + eps);
   team.each(x.size, [&](auto chunk) { team.store(y, chunk, (team.load(x, chunk) - mean) * rstd); });
 }
 

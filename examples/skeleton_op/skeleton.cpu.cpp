@@ -12,11 +12,11 @@ namespace {
 using namespace tile;
 
 void launch_tile(const CpuLaunch& launch, const SkeletonProblem& p) {
-  for_rows(launch, p.rows, p.dtype,
-           [&]<class T>(auto team, std::int64_t row, std::int64_t end) ROOFTILE_INLINE {
-             const auto x = row_of<const T>(p.rows, 0, p.x, row, end);
-             kernels::skeleton(team, x, team.stage(row_of<T>(p.rows, 1, p.y, row, end)));
-           });
+  for_each_row(launch, p.rows, p.dtype,
+               [&]<class T>(auto team, std::int64_t row, std::int64_t end) ROOFTILE_INLINE {
+                 const auto x = row_of<const T>(p.rows, 0, p.x, row, end);
+                 kernels::skeleton(team, x, row_of<T>(p.rows, 1, p.y, row, end));
+               });
 }
 
 }  // namespace

@@ -172,58 +172,6 @@ void held_rows(const TileReport& report) {
   hold_rows<Access::strided>(checker);
 }
 
-/// Rows that go through an outbox reach memory whole, at any place within a line, and nothing beside them is
-/// written.
-template <class T>
-void send(Checker& checker, std::int64_t size, std::int64_t gap, int outputs) {
-  constexpr std::int64_t kRows = 5, kBegin = 20;
-  static std::byte scratch[kScratchBytes + 64];
-  std::memset(scratch + kScratchBytes, 42, 64);
-  const std::int64_t pitch = size + gap;
-  const T untouched = from_double<T>(-3);
-  std::vector<T> written[2];
-  for (auto& y : written) y.assign(static_cast<std::size_t>(kRows * pitch + 2 * kBegin), untouched);
-  std::vector<std::vector<float>> rows;
-  Outbox outbox(scratch);
-  for (std::int64_t r = 0; r < kRows; ++r) {
-    rows.push_back(row_of(size, r * 100));
-    CpuTeam<float, Access::streaming> team(scratch, &outbox);
-    const auto x = team.hold(Row<const float>{rows.back().data(), size}, 0);
-    Row<T> y[2];
-    for (int o = 0; o < outputs; ++o) y[o] = team.stage(Row<T>{written[o].data() + kBegin + r * pitch, size});
-    for (int o = 0; o < outputs; ++o)
-      team.each(size, [&](auto chunk) { team.store(y[o], chunk, x[chunk] * float(o + 1)); });
-    outbox.turn();
-  }
-  outbox.flush();
-  for (std::size_t b = kScratchBytes; b < sizeof scratch; ++b)
-    checker.expect(scratch[b] == std::byte{42}, "rows of %lld: the scratch was overrun", (long long)size);
-  for (int o = 0; o < outputs; ++o)
-    for (std::int64_t at = 0; at < std::int64_t(written[o].size()); ++at) {
-      const std::int64_t r = at < kBegin ? kRows : (at - kBegin) / pitch, c = (at - kBegin) % pitch;
-      T expected = untouched;
-      if (r < kRows && c < size)
-        expected = from_double<T>(
-            double(rows[static_cast<std::size_t>(r)][static_cast<std::size_t>(c)] * float(o + 1)));
-      const T found = written[o][static_cast<std::size_t>(at)];
-      checker.expect(found.bits == expected.bits,
-                     "rows of %lld, %lld apart, output %d of %d: row %lld, column %lld is %#x, not %#x",
-                     (long long)size, (long long)pitch, o, outputs, (long long)r, (long long)c, found.bits,
-                     expected.bits);
-    }
-}
-
-void staged_rows(const TileReport& report) {
-  Checker checker(report);
-  // Shorter than a line to longer than a stage, alone and where two share one.
-  for (const std::int64_t size : {1, 31, 32, 33, 64, 95, 128, 500, 1000, 4096, 8000, 16300, 16384, 17000})
-    for (const std::int64_t gap : {0, 1, 7, 32})
-      for (const int outputs : {1, 2}) {
-        send<bf16>(checker, size, gap, outputs);
-        send<f16>(checker, size, gap, outputs);
-      }
-}
-
 void row_parts(const TileReport& report) {
   Checker checker(report);
   float x[100];
@@ -236,10 +184,7 @@ void row_parts(const TileReport& report) {
 
 }  // namespace
 
-extern const TileCheck tile_program_checks[] = {{"column_program", columns_down},
-                                                {"column_accumulators", accumulators},
-                                                {"scratch_rows", scratch_rows},
-                                                {"held_rows", held_rows},
-                                                {"staged_rows", staged_rows},
-                                                {"row_parts", row_parts},
-                                                {}};
+extern const TileCheck tile_program_checks[] = {
+    {"column_program", columns_down}, {"column_accumulators", accumulators},
+    {"scratch_rows", scratch_rows},   {"held_rows", held_rows},
+    {"row_parts", row_parts},         {}};

@@ -29,8 +29,8 @@ const Tuning& tuning() {
   static const Tuning once = [] {
     std::int64_t last = reported_last_level();
     const bool reported = last > 0;
-    // glibc 2.36 multiplies an AMD CPU's third level by its cores (320 MiB for 32): only where nothing else is
-    // known.
+    // glibc 2.36 multiplies an AMD CPU's third level by its cores (320 MiB for 32): only where nothing else
+    // is known.
     for (int name : {_SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE})
       if (!reported) last = std::max<std::int64_t>(last, sysconf(name));
     // A quarter of the last level: on virtual machines the level is shared with neighbours that no table

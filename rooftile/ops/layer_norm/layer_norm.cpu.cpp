@@ -11,6 +11,9 @@ using namespace tile;
 /// Rows up to here fit scratch three times as floats (rounded up to whole tiles of at most 64).
 constexpr std::int64_t kLongestHeldRow = std::int64_t(kScratchBytes) / 4 / 3 / 64 * 64;
 
+/// From here on a row, the one before and the weights push each other out of the first cache.
+constexpr std::int64_t kLongRowBytes = 8 * 1024;
+
 bool plain_floats(const LayerNormColumns& c, DType dtype, std::int64_t columns) {
   return c.data && dtype == DType::f32 && (columns <= 1 || c.stride == 1);
 }
@@ -71,8 +74,10 @@ void run_forward(const CpuLaunch& launch, const LayerNormProblem& p, std::int64_
     } else {
       const auto weight = floats_of<T>(team, p.weight, p.weight_dtype, columns, 1);
       const auto bias = floats_of<T>(team, p.bias, p.weight_dtype, columns, 0);
-      if constexpr (kAccess == Access::streaming && !kHeld) {
-        kernels::layer_norm_by_blocks<T, kAdds>(team, begin, end, row_at, weight, bias, p.eps);
+      constexpr bool kBlocks = kAccess == Access::streaming && !kHeld;
+      if (kBlocks && columns * std::int64_t(sizeof(T)) > kLongRowBytes) {
+        if constexpr (kBlocks)
+          kernels::layer_norm_by_blocks<T, kAdds>(team, begin, end, row_at, weight, bias, p.eps);
       } else {
         kernels::layer_norm<T, kAdds, kHeld>(team, begin, end, row_at, weight, bias, p.eps);
       }
@@ -159,12 +164,7 @@ void run_backward(const CpuLaunch& launch, const LayerNormBackwardProblem& p, st
                  for (std::int64_t block = begin; block < end; block = sums ? block + 1 : end) {
                    const std::int64_t from = first_of(block), to = first_of(sums ? block + 1 : end);
                    const Row<float> dweight = sums_of(p, block, false), dbias = sums_of(p, block, true);
-                   if constexpr (kAccess == Access::streaming && !kHeld) {
-                     kernels::layer_norm_backward_by_blocks<T>(team, from, to, row_at, weight, dweight,
-                                                               dbias);
-                   } else {
-                     kernels::layer_norm_backward<T, kHeld>(team, from, to, row_at, weight, dweight, dbias);
-                   }
+                   kernels::layer_norm_backward<T, kHeld>(team, from, to, row_at, weight, dweight, dbias);
                  }
                  if (kAccess == Access::streaming) stream_fence();
                });

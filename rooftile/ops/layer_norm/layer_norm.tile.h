@@ -179,7 +179,7 @@ ROOFTILE_TILE void layer_norm(Team team, std::int64_t begin, std::int64_t end, R
 template <class T>
 struct LayerNormGroups {
   static constexpr int kRows = 4;
-  static constexpr std::int64_t kBlock = 2048 / std::int64_t(sizeof(T)), kAhead = 4;
+  static constexpr std::int64_t kBlock = 2048 / std::int64_t(sizeof(T)), kAhead = 8;
   std::int64_t size;
   std::int64_t blocks = size > kBlock ? (size + kBlock - 1) / kBlock : 1;
   int rows = size * std::int64_t(sizeof(T)) <= 64 * 1024 ? kRows : 1;  // a group stays in the second cache

@@ -9,10 +9,6 @@ struct LayerNormBackwardRow {
   Row<T> dx;
   float mean, rstd;
 
-  ROOFTILE_TILE
-  LayerNormBackwardRow part(std::int64_t begin, std::int64_t count) const {
-    return {x.part(begin, count), dy.part(begin, count), dx.part(begin, count), mean, rstd};
-  }
   /// x̂ = (x - mean) · rstd.
   template <class Team, class C>
   ROOFTILE_TILE typename Team::Tile normalized(const Team& team, C chunk) const {
@@ -101,68 +97,6 @@ ROOFTILE_TILE void layer_norm_backward(Team team, std::int64_t begin, std::int64
         if (reads) gathered.add(team, chunk, coming.normalized(team, chunk), team.load(coming.dy, chunk), w);
       }
     });
-  }
-}
-
-/// The same arithmetic for rows that come from memory: four are read, then written below each other in
-/// blocks, so that a block of the weight and of the columns' sums stays in the first cache (see
-/// layer_norm_by_blocks).
-template <class T, class Team, class RowAt, class Weight>
-ROOFTILE_TILE void layer_norm_backward_by_blocks(Team team, std::int64_t begin, std::int64_t end,
-                                                 RowAt row_at, Weight weight, Row<float> dweight,
-                                                 Row<float> dbias) {
-  using Groups = LayerNormGroups<T>;
-  const Groups groups{row_at(begin).x.size};
-  const float each_one = 1 / static_cast<float>(groups.size);
-  LayerNormBackwardRow<T> coming[Groups::kRows], rows[Groups::kRows];
-  LayerNormMeans found[Groups::kRows], means[Groups::kRows];
-  LayerNormProducts<Team> gathered;
-
-  int to_write = 0;
-  for (std::int64_t first = begin; first < end || to_write > 0; first += groups.rows) {
-    const int to_read = first + groups.rows <= end ? groups.rows
-                        : first < end              ? static_cast<int>(end - first)
-                                                   : 0;
-    for (int r = 0; r < to_read; ++r) coming[r] = row_at(first + r);
-    groups.each(to_read, to_write, [&](const typename Groups::Step& s) ROOFTILE_INLINE {
-      const std::int64_t from = s.read_block * Groups::kBlock, to = s.write_block * Groups::kBlock;
-      LayerNormBackwardRow<T> in = coming[s.reading ? s.read_row : 0].part(from, Groups::kBlock);
-      const LayerNormBackwardRow<T> out = rows[s.write_row].part(to, Groups::kBlock);
-      const LayerNormMeans mean = means[s.write_row];
-      const Weight w_in = weight.part(from, Groups::kBlock), w_out = weight.part(to, Groups::kBlock);
-      const Row<float> dw = part_or_none(dweight, to, Groups::kBlock),
-                       db = part_or_none(dbias, to, Groups::kBlock);
-      const bool begins = first - groups.rows == begin && s.write_row == 0;
-      Team reader = team;
-      if (s.reading) {
-        if (s.read_block == 0) gathered.begin(team);
-        const std::int64_t row = first + s.read_row;
-        in.x.ahead =
-            groups.ahead(s, row, end, [&](std::int64_t i) ROOFTILE_INLINE { return row_at(i).x.data; });
-        in.dy.ahead =
-            groups.ahead(s, row, end, [&](std::int64_t i) ROOFTILE_INLINE { return row_at(i).dy.data; });
-        reader.hold(in.x, 0);
-        reader.hold(in.dy, 0);
-        reader.walk_once();
-      }
-      layer_norm_step(reader, s.reading ? in.x.size : 0, s.writing ? out.x.size : 0,
-                      [&](auto chunk, bool reads, bool writes) ROOFTILE_INLINE {
-                        if (writes)
-                          layer_norm_backward_write(team, out, mean, dw, db, begins, chunk,
-                                                    out.normalized(team, chunk), team.load(out.dy, chunk),
-                                                    w_out.load(team, chunk));
-                        if (reads)
-                          gathered.add(team, chunk, in.normalized(team, chunk), team.load(in.dy, chunk),
-                                       w_in.load(team, chunk));
-                      });
-      if (s.reading && s.read_block + 1 == groups.blocks)
-        found[s.read_row] = {team.sum(gathered.sums) * each_one, team.sum(gathered.products) * each_one};
-    });
-    for (int r = 0; r < to_read; ++r) {
-      rows[r] = coming[r];
-      means[r] = found[r];
-    }
-    to_write = to_read;
   }
 }
 

@@ -9,37 +9,35 @@ namespace {
 using namespace tile;
 
 void launch_tile(const CpuLaunch& launch, const SoftmaxProblem& p) {
-  const auto rows = [&](auto kernel) {
-    for_rows(launch, p.rows, p.dtype,
-             [&]<class T>(auto team, std::int64_t row, std::int64_t end) ROOFTILE_INLINE {
-               const auto x = row_of<const T>(p.rows, 0, p.x, row, end);
-               kernel(team, x, team.stage(row_of<T>(p.rows, 1, p.y, row, end)), p.scale);
-             });
-  };
-  if (p.log) {
-    rows([](auto team, auto x, auto y, float scale)
-             ROOFTILE_INLINE { kernels::log_softmax(team, x, y, scale); });
-  } else {
-    rows([](auto team, auto x, auto y, float scale) ROOFTILE_INLINE { kernels::softmax(team, x, y, scale); });
-  }
+  for_rows(launch, p.rows, p.dtype,
+           [&]<class T>(auto team, std::int64_t begin, std::int64_t end) ROOFTILE_INLINE {
+             const auto row_at = [&](std::int64_t row) ROOFTILE_INLINE {
+               return kernels::SoftmaxRow<T>{row_of<const T>(p.rows, 0, p.x, row, end),
+                                             row_of<T>(p.rows, 1, p.y, row, end)};
+             };
+             if (p.log) return kernels::softmax<T, true>(team, begin, end, row_at, p.scale);
+             kernels::softmax<T, false>(team, begin, end, row_at, p.scale);
+           });
 }
 
 void launch_online(const CpuLaunch& launch, const SoftmaxProblem& p) {
-  for_rows(
-      launch, p.rows, p.dtype, [&]<class T>(auto team, std::int64_t row, std::int64_t end) ROOFTILE_INLINE {
-        const auto x = row_of<const T>(p.rows, 0, p.x, row, end);
-        kernels::softmax_online(team, x, team.stage(row_of<T>(p.rows, 1, p.y, row, end)), p.scale, p.log);
-      });
+  for_each_row(launch, p.rows, p.dtype,
+               [&]<class T>(auto team, std::int64_t row, std::int64_t end) ROOFTILE_INLINE {
+                 kernels::softmax_online(team, row_of<const T>(p.rows, 0, p.x, row, end),
+                                         row_of<T>(p.rows, 1, p.y, row, end), p.scale, p.log);
+               });
 }
 
 void launch_backward(const CpuLaunch& launch, const SoftmaxBackwardProblem& p) {
   for_rows(launch, p.rows, p.dtype,
-           [&]<class T>(auto team, std::int64_t row, std::int64_t end) ROOFTILE_INLINE {
-             const auto y = row_of<const T>(p.rows, 0, p.y, row, end);
-             const auto dy = row_of<const T>(p.rows, 1, p.dy, row, end);
-             const auto dx = team.stage(row_of<T>(p.rows, 2, p.dx, row, end));
-             if (p.log) return kernels::log_softmax_backward(team, y, dy, dx, p.scale);
-             kernels::softmax_backward(team, y, dy, dx, p.scale);
+           [&]<class T>(auto team, std::int64_t begin, std::int64_t end) ROOFTILE_INLINE {
+             const auto row_at = [&](std::int64_t row) ROOFTILE_INLINE {
+               return kernels::SoftmaxBackwardRow<T>{row_of<const T>(p.rows, 0, p.y, row, end),
+                                                     row_of<const T>(p.rows, 1, p.dy, row, end),
+                                                     row_of<T>(p.rows, 2, p.dx, row, end)};
+             };
+             if (p.log) return kernels::softmax_backward<T, true>(team, begin, end, row_at, p.scale);
+             kernels::softmax_backward<T, false>(team, begin, end, row_at, p.scale);
            });
 }
 

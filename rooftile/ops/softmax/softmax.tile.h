@@ -4,45 +4,57 @@
 namespace rooftile::kernels {
 using namespace rooftile::tile;
 
-/// One row: y = exp(s·x - max) / Σ exp(s·x - max).
-template <class Team, class T>
-ROOFTILE_TILE void softmax(Team team, Row<const T> x, Row<T> y, float scale) {
+/// Operands of one row.
+template <class T>
+struct SoftmaxRow {
+  Row<const T> x;
+  Row<T> y;
+};
+
+/// Rows `begin` to `end`: y = exp(s·x - max) / Σ exp(s·x - max), or its logarithm. `row_at(i)` gives row i's
+/// operands. Row i - 1 is written beside the exponentials of row i: one keeps the memory busy, the other the
+/// arithmetic.
+template <class T, bool kLog, class Team, class RowAt>
+ROOFTILE_TILE void softmax(Team team, std::int64_t begin, std::int64_t end, RowAt row_at, float scale) {
   using Tile = typename Team::Tile;
-  auto row = team.hold(x, -kInfinity);  // read from memory once
-  auto exps = team.scratch(x.size);     // float32, on chip
+  SoftmaxRow<T> coming = row_at(begin);
+  const std::int64_t size = coming.x.size;
+  const auto exps = team.scratch(kLog ? 0 : size);  // row i - 1's, chunk by chunk replaced by row i's
+  float peak = 0, sum = 1;
 
-  Tile peaks = team.fill(-kInfinity);
-  team.each(x.size,
-            [&](auto chunk) { peaks = max(peaks, team.only(chunk, row[chunk] * scale, -kInfinity)); });
-  const float peak = team.max(peaks);
-
-  Tile sums = team.fill(0);
-  team.each(x.size, [&](auto chunk) {
-    sums += exps[chunk] = team.only(chunk, exp_below(fma(row[chunk], scale, -peak)), 0);
-  });
-  const float inverse = 1 / team.sum(sums);
-
-  team.each(x.size, [&](auto chunk) { team.store(y, chunk, exps[chunk] * inverse); });
-}
-
-/// One row: y = s·x - max - log Σ exp(s·x - max).
-template <class Team, class T>
-ROOFTILE_TILE void log_softmax(Team team, Row<const T> x, Row<T> y, float scale) {
-  using Tile = typename Team::Tile;
-  auto row = team.hold(x, -kInfinity);
-
-  Tile peaks = team.fill(-kInfinity);
-  team.each(x.size,
-            [&](auto chunk) { peaks = max(peaks, team.only(chunk, row[chunk] * scale, -kInfinity)); });
-  const float peak = team.max(peaks);
-
-  Tile sums = team.fill(0);
-  team.each(x.size,
-            [&](auto chunk) { sums += team.only(chunk, exp_below(fma(row[chunk], scale, -peak)), 0); });
-  const float log_sum = log(team.sum(sums));
-
-  // In this order: s·x - peak is exact for close values, and log Σ is small beside a large peak.
-  team.each(x.size, [&](auto chunk) { team.store(y, chunk, fma(row[chunk], scale, -peak) - log_sum); });
+  for (std::int64_t i = begin; i <= end; ++i) {
+    const bool reads = i<end, writes = i> begin;
+    const SoftmaxRow<T> row = coming;
+    const float shift = peak, inverse = 1 / sum, log_sum = kLog ? log(sum) : 0;
+    Team reader = team;
+    if (reads) {
+      coming = row_at(i);
+      const auto x = reader.hold(coming.x, -kInfinity);  // read from memory once
+      Tile peaks = team.fill(-kInfinity);
+      reader.each(size, [&](auto chunk) ROOFTILE_INLINE {
+        peaks = max(peaks, team.only(chunk, x[chunk] * scale, -kInfinity));
+      });
+      peak = team.max(peaks);
+    }
+    Tile sums = team.fill(0);
+    reader.each(size, [&](auto chunk) ROOFTILE_INLINE {
+      // s·x - max in this order: exact for close values, and log Σ is small beside a large maximum.
+      const auto below = [&](Row<const T> x, float most)
+                             ROOFTILE_INLINE { return fma(team.load(x, chunk, -kInfinity), scale, -most); };
+      if (writes) {
+        if constexpr (kLog) {
+          team.store(row.y, chunk, below(row.x, shift) - log_sum);
+        } else {
+          team.store(row.y, chunk, exps[chunk] * inverse);
+        }
+      }
+      if (!reads) return;
+      const Tile e = team.only(chunk, exp_below(below(coming.x, peak)), 0);
+      if constexpr (!kLog) exps[chunk] = e;
+      sums += e;
+    });
+    sum = team.sum(sums);
+  }
 }
 
 /// A row too long to hold: its maximum and sum in one reading, segment by segment, the output in a second.
@@ -85,33 +97,52 @@ ROOFTILE_TILE void softmax_online(Team team, Row<const T> x, Row<T> y, float sca
   }
 }
 
-/// One row: dx = s·y·(dy - Σ y·dy).
-template <class Team, class T>
-ROOFTILE_TILE void softmax_backward(Team team, Row<const T> y, Row<const T> dy, Row<T> dx, float scale) {
+template <class T>
+struct SoftmaxBackwardRow {
+  Row<const T> y, dy;
+  Row<T> dx;
+};
+
+/// Rows `begin` to `end`: dx = s·y·(dy - Σ y·dy); of the logarithm dx = s·(dy - exp(y)·Σ dy). One row is
+/// written while the next is read.
+template <class T, bool kLog, class Team, class RowAt>
+ROOFTILE_TILE void softmax_backward(Team team, std::int64_t begin, std::int64_t end, RowAt row_at,
+                                    float scale) {
   using Tile = typename Team::Tile;
-  auto out = team.hold(y, 0);
-  auto gradient = team.hold(dy, 0);
+  SoftmaxBackwardRow<T> coming = row_at(begin);
+  const std::int64_t size = coming.y.size;
+  float sum = 0;
 
-  Tile products = team.fill(0);
-  team.each(y.size, [&](auto chunk) { products = fma(out[chunk], gradient[chunk], products); });
-  const float dot = team.sum(products);
-
-  team.each(y.size, [&](auto chunk) { team.store(dx, chunk, out[chunk] * (gradient[chunk] - dot) * scale); });
-}
-
-/// One row: dx = s·(dy - exp(y)·Σ dy).
-template <class Team, class T>
-ROOFTILE_TILE void log_softmax_backward(Team team, Row<const T> y, Row<const T> dy, Row<T> dx, float scale) {
-  using Tile = typename Team::Tile;
-  auto gradient = team.hold(dy, 0);
-
-  Tile sums = team.fill(0);
-  team.each(y.size, [&](auto chunk) { sums += gradient[chunk]; });
-  const float sum = team.sum(sums);
-
-  team.each(y.size, [&](auto chunk) {
-    team.store(dx, chunk, (gradient[chunk] - exp(team.load(y, chunk)) * sum) * scale);
-  });
+  for (std::int64_t i = begin; i <= end; ++i) {
+    const bool reads = i<end, writes = i> begin;
+    const SoftmaxBackwardRow<T> row = coming;
+    Team reader = team;
+    if (reads) {
+      coming = row_at(i);
+      reader.hold(coming.y, 0);
+      reader.hold(coming.dy, 0);
+      reader.walk_once();
+    }
+    Tile sums = team.fill(0);
+    reader.each(size, [&](auto chunk) ROOFTILE_INLINE {
+      if (writes) {
+        const Tile y = team.load(row.y, chunk), dy = team.load(row.dy, chunk);
+        if constexpr (kLog) {
+          team.store(row.dx, chunk, (dy - exp(y) * sum) * scale);
+        } else {
+          team.store(row.dx, chunk, y * (dy - sum) * scale);
+        }
+      }
+      if (!reads) return;
+      const Tile dy = team.load(coming.dy, chunk);
+      if constexpr (kLog) {
+        sums += dy;
+      } else {
+        sums = fma(team.load(coming.y, chunk), dy, sums);
+      }
+    });
+    sum = team.sum(sums);
+  }
 }
 
 }  // namespace rooftile::kernels

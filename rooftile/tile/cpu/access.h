@@ -90,7 +90,7 @@ ROOFTILE_TILE void CpuTeam<Real, kAccess>::store(Row<T> y, Chunk<kFull> chunk,
   }
   if constexpr (kAccess == Access::streaming && kHasStreaming) {
     constexpr std::size_t kStoreBytes = kVecLanes<S> * sizeof(T) * (sizeof(T) == 1 ? kVectors : 1);
-    if (lines_out_ == 0 && reinterpret_cast<std::uintptr_t>(p) % kStoreBytes == 0) {
+    if (reinterpret_cast<std::uintptr_t>(p) % kStoreBytes == 0) {
       if constexpr (sizeof(T) == 1) {
         stream(p, narrow_all(value.v));
       } else {

@@ -76,10 +76,6 @@ class CudaTeam {
   ROOFTILE_TILE
   explicit CudaTeam(std::byte* scratch) : scratch_(scratch) {}
 
-  template <class T>
-  ROOFTILE_TILE Row<T> stage(Row<T> y) {
-    return y;
-  }
   ROOFTILE_TILE
   void walk_once() {}
 

@@ -1,12 +1,32 @@
 // Idea: a tile of four vectors is one step, so four independent chains hide each other's latency; masks cut
 // the tail. Changed: the loops are the block language's `each`; its last chunk is masked instead of scalar.
 // Binds: in cache, the arithmetic of exp; from memory, each row waits for its own first read.
-// Next: ask memory for coming rows early, and write past the caches.
+// Next: write a row while the next is computed, ask memory for coming rows early, and write past the caches.
 #include "rooftile/ops/softmax/ladder/ladder.h"
-#include "rooftile/ops/softmax/softmax.tile.h"
+#include "rooftile/tile/tile.h"
 
 namespace rooftile::ladder {
 using namespace tile;
+
+template <class Team>
+ROOFTILE_TILE void softmax_row(Team team, Row<const float> x, Row<float> y, float scale) {
+  using Tile = typename Team::Tile;
+  auto exps = team.scratch(x.size);
+
+  Tile peaks = team.fill(-kInfinity);
+  team.each(x.size, [&](auto chunk) {
+    peaks = max(peaks, team.only(chunk, team.load(x, chunk) * scale, -kInfinity));
+  });
+  const float peak = team.max(peaks);
+
+  Tile sums = team.fill(0);
+  team.each(x.size, [&](auto chunk) {
+    sums += exps[chunk] = team.only(chunk, exp_below(fma(team.load(x, chunk), scale, -peak)), 0);
+  });
+  const float inverse = 1 / team.sum(sums);
+
+  team.each(x.size, [&](auto chunk) { team.store(y, chunk, exps[chunk] * inverse); });
+}
 
 ROOFTILE_FLATTEN void launch_accumulators(const CpuLaunch& launch, const SoftmaxProblem& p) {
   const float* x = static_cast<const float*>(p.x);
@@ -14,7 +34,7 @@ ROOFTILE_FLATTEN void launch_accumulators(const CpuLaunch& launch, const Softmax
   for (std::int64_t row = 0; row < p.rows.rows; ++row) {
     const Row<const float> from{x + p.rows.offset(0, row), p.rows.columns};
     const Row<float> to{y + p.rows.offset(1, row), p.rows.columns};
-    kernels::softmax(CpuTeam<float, Access::cached>(launch.scratch), from, to, p.scale);
+    softmax_row(CpuTeam<float, Access::cached>(launch.scratch), from, to, p.scale);
   }
 }
 

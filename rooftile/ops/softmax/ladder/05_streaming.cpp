@@ -1,8 +1,8 @@
-// Idea: memory answers after 100 ns, so ask for the next row now; and a row that nobody reads soon should not
-// be fetched into the caches first, only to be overwritten: store past them. Changed: the team's access, and
-// how far ahead a row looks. The arithmetic, so each bit, is 04_accumulators'. Binds: one core's share of the
-// memory bandwidth. In cache this rung loses: it writes past what is read next. Next: all threads; and the
-// library chooses between this access and the last rung's by the bytes a call moves.
+// Idea: memory answers after 100 ns, so ask for coming rows now; a row that nobody reads soon should not be
+// fetched into the caches first, only to be overwritten: store past them; and write it while the next row's
+// exponentials are computed, so that memory and arithmetic work at once. Changed: the team's access, and the
+// kernel takes many rows. Binds: from memory, one core's share of its bandwidth. In cache this rung loses:
+// it writes past what is read next. Next: all threads; and the access is chosen by the bytes a call moves.
 #include "rooftile/ops/softmax/ladder/ladder.h"
 #include "rooftile/ops/softmax/softmax.tile.h"
 
@@ -12,13 +12,15 @@ using namespace tile;
 ROOFTILE_FLATTEN void launch_streaming(const CpuLaunch& launch, const SoftmaxProblem& p) {
   const float* x = static_cast<const float*>(p.x);
   float* y = static_cast<float*>(p.y);
-  for (std::int64_t row = 0; row < p.rows.rows; ++row) {
+  const std::int64_t rows = p.rows.rows;
+  const auto row_at = [&](std::int64_t row) {
     const std::int64_t here = p.rows.offset(0, row);
-    const std::int64_t ahead = row + 1 < p.rows.rows ? p.rows.offset(0, row + 1) - here : 0;
-    const Row<const float> from{x + here, p.rows.columns, 1, ahead};
-    const Row<float> to{y + p.rows.offset(1, row), p.rows.columns};
-    kernels::softmax(CpuTeam<float, Access::streaming>(launch.scratch), from, to, p.scale);
-  }
+    const std::int64_t ahead = row + 1 < rows ? p.rows.offset(0, row + 1) - here : 0;
+    return kernels::SoftmaxRow<float>{{x + here, p.rows.columns, 1, ahead},
+                                      {y + p.rows.offset(1, row), p.rows.columns}};
+  };
+  const CpuTeam<float, Access::streaming> team(launch.scratch);
+  kernels::softmax<float, false>(team, 0, rows, row_at, p.scale);
   stream_fence();
 }
 
