@@ -19,7 +19,9 @@ std::string check_table(const std::vector<harness::CheckResult>& results) {
       {"function", "variant", "isa", "dtype", ">cases", ">refused", ">of tolerance", ">rms", "verdict"});
   for (const harness::CheckResult& r : results)
     table.add({r.function, r.variant, r.isa, r.dtype, std::to_string(r.cases),
-               r.refused ? std::to_string(r.refused) : "", fmt::format("{:.3f}", r.worst_of_tolerance),
+               r.refused ? std::to_string(r.refused) : "",
+               r.ok() ? fmt::format("{:.3f}", r.worst_of_tolerance) : "-",  // a failure has no size
+
                fmt::format("{:.3f}", r.rms_of_tolerance),
                r.ok() ? std::string("ok") : fmt::format("FAILED ({} of {})", r.cases - r.passed, r.cases)});
   return table.text();
@@ -64,8 +66,7 @@ int check(const CheckArguments& arguments) {
   if (arguments.json != "-" && arguments.csv != "-") {
     print_text(check_table(results));
     for (const harness::CheckResult& r : results)
-      for (const std::string& failure : r.failures)
-        say("{} {} {} {}: {}\n", r.function, r.variant, r.isa, r.dtype, failure);
+      for (const std::string& failure : r.failures) say("{}\n", failure);
     std::set<std::string> notes;
     for (const harness::CheckResult& r : results) notes.insert(r.notes.begin(), r.notes.end());
     for (const std::string& note : notes) say("note: {}\n", note);

@@ -228,10 +228,11 @@ ROOFTILE_TILE void layer_norm_step(const Team& team, std::int64_t read_size, std
   }
 }
 
-/// The same arithmetic for rows that come from memory. There a long row pushes the weights out of the first
-/// cache, and fetching them again for each row holds up what is on its way from memory: 0.55 of a copy at
-/// 4096 columns of f32. So four rows are read, then written below each other in blocks of 2 KiB: 0.7. What
-/// comes 8 KiB later is asked for; with 4 or 16 KiB a fifth of the speed is lost.
+/// The same arithmetic for long rows that come from memory. They push the weights out of the first cache, and
+/// fetching them again for each row holds up what is on its way from memory: 0.62 of a copy at 4096 columns
+/// of f32 (Zen 4). So four rows are read, then written below each other in blocks of 2 KiB: 0.70. Rows up to
+/// kLongRowBytes are better off without (2048 columns: 0.85, by blocks 0.73). What comes 16 KiB later is
+/// asked for; with 8 KiB it is the same, with 4 a fifth of the speed is lost.
 template <class T, bool kAdds, class Team, class RowAt, class Weight>
 ROOFTILE_TILE void layer_norm_by_blocks(Team team, std::int64_t begin, std::int64_t end, RowAt row_at,
                                         Weight weight, Weight bias, float eps) {

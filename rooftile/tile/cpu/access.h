@@ -16,13 +16,21 @@ ROOFTILE_TILE int live_in_vector(int live, int i) {
 template <class S, class T>
 ROOFTILE_TILE Tile<S> load_whole(const T* p) {
   Tile<S> r;
-  ROOFTILE_EACH_VECTOR widen(p + i * kVecLanes<S>, r.v[i]);
+  if constexpr (std::is_same_v<T, bf16> && kVectorBytes == 64) {
+    widen_pair(p, r.v[0], r.v[1]);
+    widen_pair(p + 32, r.v[2], r.v[3]);
+  } else {
+    ROOFTILE_EACH_VECTOR widen(p + i * kVecLanes<S>, r.v[i]);
+  }
   return r;
 }
 template <class S, class T>
 ROOFTILE_TILE void store_whole(T* p, const Tile<S>& t) {
   if constexpr (sizeof(T) == 1) {
     store_unaligned(p, narrow_all(t.v));
+  } else if constexpr (std::is_same_v<T, bf16> && kVectorBytes == 64) {
+    store_unaligned(p, narrow_pair(t.v[0], t.v[1]));
+    store_unaligned(p + 32, narrow_pair(t.v[2], t.v[3]));
   } else {
     ROOFTILE_EACH_VECTOR store_unaligned(p + i * kVecLanes<S>, narrow(t.v[i], p));
   }

@@ -52,6 +52,28 @@ ROOFTILE_TILE void widen(const float* p, Vec<double>& v) {
 ROOFTILE_TILE void widen(const bf16* p, Vec<float>& v) {
   v = (Vec<float>)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i*)p)), 16);
 }
+/// Places of elements for pairs of vectors.
+struct alignas(64) Pairs {
+  std::uint16_t lower[32], upper[32], even[32], odd[32];
+};
+inline constexpr Pairs kPairs = [] {
+  Pairs p{};
+  for (int i = 0; i < 32; ++i) {
+    p.lower[i] = std::uint16_t(i / 2);
+    p.upper[i] = std::uint16_t(16 + i / 2);
+    p.even[i] = std::uint16_t(2 * i);
+    p.odd[i] = std::uint16_t(2 * i + 1);
+  }
+  return p;
+}();
+
+/// 32 at once: one permutation puts a vector's elements into the upper halves of its lanes.
+ROOFTILE_TILE void widen_pair(const bf16* p, Vec<float>& a, Vec<float>& b) {
+  const __m512i lower = _mm512_load_si512(kPairs.lower), upper = _mm512_load_si512(kPairs.upper);
+  const __m512i both = _mm512_loadu_si512(p);
+  a = (Vec<float>)_mm512_maskz_permutexvar_epi16(0xaaaaaaaa, lower, both);
+  b = (Vec<float>)_mm512_maskz_permutexvar_epi16(0xaaaaaaaa, upper, both);
+}
 ROOFTILE_TILE void widen(const f16* p, Vec<float>& v) {
   v = (Vec<float>)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i*)p));
 }
@@ -106,6 +128,19 @@ ROOFTILE_TILE __m256i narrow(Vec<float> v, const bf16*) {
   const __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
   const __mmask16 number = _mm512_cmp_ps_mask((__m512)v, (__m512)v, _CMP_ORD_Q);
   return _mm512_cvtepi32_epi16(_mm512_mask_srli_epi32(_mm512_set1_epi32(0x7fc0), number, rounded, 16));
+}
+/// Two vectors at once: 11 operations where one at a time takes 18 (add of bf16 in the second cache: 0.41 of
+/// a copy one at a time, 0.60 in pairs; Zen 4).
+ROOFTILE_TILE __m512i narrow_pair(Vec<float> a, Vec<float> b) {
+  const __m512i one = _mm512_set1_epi16(1);
+  const __m512i low = _mm512_permutex2var_epi16((__m512i)a, _mm512_load_si512(kPairs.even), (__m512i)b);
+  const __m512i high = _mm512_permutex2var_epi16((__m512i)a, _mm512_load_si512(kPairs.odd), (__m512i)b);
+  // Up where more than half is cut off, or half of it from an odd number.
+  const __m512i least = _mm512_sub_epi16(_mm512_set1_epi16(-0x8000), _mm512_and_si512(high, one));
+  const __mmask32 up = _mm512_cmpgt_epu16_mask(low, least);
+  const __mmask32 nan = _mm512_kunpackw(_mm512_cmp_ps_mask((__m512)b, (__m512)b, _CMP_UNORD_Q),
+                                        _mm512_cmp_ps_mask((__m512)a, (__m512)a, _CMP_UNORD_Q));
+  return _mm512_mask_mov_epi16(_mm512_mask_add_epi16(high, up, high, one), nan, _mm512_set1_epi16(0x7fc0));
 }
 /// The low byte of each lane.
 ROOFTILE_TILE __m128i narrow(Vec<std::int32_t> v, const std::uint8_t*) {
