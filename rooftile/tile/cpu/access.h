@@ -36,29 +36,40 @@ ROOFTILE_TILE void store_whole(T* p, const Tile<S>& t) {
   }
 }
 
+// A row's last elements without masks, and elements that lie apart, go through a small buffer: as calls,
+// since a kernel has a dozen such places, and inlined they take a sixth of the time to compile.
+template <class S, class T>
+__attribute__((noinline)) Tile<S> gather_part(const T* p, std::int64_t stride, int live, S other) {
+  alignas(64) T elements[kLanes<S>] = {};
+  for (int k = 0; k < live; ++k) elements[k] = p[k * stride];
+  alignas(64) S lanes[kLanes<S>];
+  store_whole(lanes, load_whole<S>(elements));
+  for (int k = live; k < kLanes<S>; ++k) lanes[k] = other;
+  return load_whole<S>(lanes);
+}
+template <class S, class T>
+__attribute__((noinline)) void scatter_part(T* p, std::int64_t stride, int live, const Tile<S>& t) {
+  alignas(64) T elements[kLanes<S>];
+  store_whole(elements, t);
+  for (int k = 0; k < live; ++k) p[k * stride] = elements[k];
+}
+
 template <class S, class T>
 ROOFTILE_TILE Tile<S> load_part(const T* p, int live, S other) {
-  Tile<S> r;
   if constexpr (kHasMaskedLoads) {
+    Tile<S> r;
     ROOFTILE_EACH_VECTOR widen_tail(p + i * kVecLanes<S>, live_in_vector<S>(live, i), other, r.v[i]);
+    return r;
   } else {
-    alignas(64) T elements[kLanes<S>] = {};
-    std::memcpy(elements, p, sizeof(T) * std::size_t(live));
-    alignas(64) S lanes[kLanes<S>];
-    store_whole(lanes, load_whole<S>(elements));
-    for (int k = live; k < kLanes<S>; ++k) lanes[k] = other;
-    r = load_whole<S>(lanes);
+    return gather_part<S>(p, 1, live, other);
   }
-  return r;
 }
 template <class S, class T>
 ROOFTILE_TILE void store_part(T* p, int live, const Tile<S>& t) {
   if constexpr (kHasMaskedLoads) {
     ROOFTILE_EACH_VECTOR put_tail(p + i * kVecLanes<S>, live_in_vector<S>(live, i), t.v[i]);
   } else {
-    alignas(64) T elements[kLanes<S>];
-    store_whole(elements, t);
-    std::memcpy(p, elements, sizeof(T) * std::size_t(live));
+    scatter_part(p, 1, live, t);
   }
 }
 
@@ -66,12 +77,7 @@ template <class Real, Access kAccess>
 template <class S, class T, bool kFull>
 ROOFTILE_TILE Tile<S> CpuTeam<Real, kAccess>::load_as(Row<const T> x, Chunk<kFull> chunk, S other) const {
   if constexpr (kAccess == Access::strided) {
-    if (x.stride != 1) {
-      T elements[tile::kLanes<S>] = {};
-      const T* p = x.data + chunk.first * x.stride;
-      for (int k = 0; k < chunk.live; ++k) elements[k] = p[k * x.stride];
-      return load_part<S>(elements, chunk.live, other);
-    }
+    if (x.stride != 1) return gather_part<S>(x.data + chunk.first * x.stride, x.stride, chunk.live, other);
   }
   const T* p = x.data + chunk.first;
   if constexpr (kFull) return load_whole<S>(p);
@@ -83,13 +89,7 @@ template <class T, class S, bool kFull>
 ROOFTILE_TILE void CpuTeam<Real, kAccess>::store(Row<T> y, Chunk<kFull> chunk,
                                                  const tile::Tile<S>& value) const {
   if constexpr (kAccess == Access::strided) {
-    if (y.stride != 1) {
-      T elements[tile::kLanes<S>];
-      store_whole(elements, value);
-      T* p = y.data + chunk.first * y.stride;
-      for (int k = 0; k < chunk.live; ++k) p[k * y.stride] = elements[k];
-      return;
-    }
+    if (y.stride != 1) return scatter_part(y.data + chunk.first * y.stride, y.stride, chunk.live, value);
   }
   T* p = y.data + chunk.first;
   if constexpr (!kFull) {
