@@ -321,7 +321,7 @@ Outcome BenchSession::measure(const BenchRow& row, double seconds, int most_samp
     rules.repeat = !cold;
     rules.cancel = cancel;
     if (row.threads > 1) {
-      // Spinning workers of one contender would hold the next one's cores: ours for 30 us, the copy's 50,
+      // Spinning workers of one contender would hold the next one's cores: ours for 50 us, the copy's 50,
       // OpenMP's 600.
       const auto pause = std::chrono::microseconds(peers.empty() ? 150 : 1200);
       rules.rest = [pause] { std::this_thread::sleep_for(pause); };

@@ -276,12 +276,14 @@
     const ctx = canvas.getContext("2d");
     const shares = chosen.series.flatMap((s) => s.shares).filter((v) => v > 0);
     const low = 10 ** Math.floor(Math.log10(Math.min(1, ...shares)) - 0.01);
+    // Only as far as there are errors: on a phone a dozen dtypes in every bin leave less than a pixel for a bar.
+    const bins = 1 + Math.max(0, ...chosen.series.map((s) => s.shares.findLastIndex((v) => v > 0)));
     return {
       type: "bar",
       data: {
-        labels: data.ulp.labels,
+        labels: data.ulp.labels.slice(0, bins),
         datasets: chosen.series.map((s) => ({
-          label: s.name, data: s.shares.map((v) => (v > 0 ? v : null)), texts: s.texts,
+          label: s.name, data: s.shares.slice(0, bins).map((v) => (v > 0 ? v : null)), texts: s.texts,
           backgroundColor: pattern(ctx, s.place), borderColor: series_colour(s.place), borderWidth: 1,
         })),
       },
