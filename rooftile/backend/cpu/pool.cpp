@@ -13,11 +13,12 @@
 
 namespace rooftile::cpu {
 namespace {
-// A worker that has nothing to do spins so long before it sleeps; a caller waits ten times as long for its
-// workers. Less than the time that a wake-up takes (60 µs on a virtual machine whose core has gone idle), and
-// caller and worker would take turns at sleeping: 64 µs for each softmax of 16x512 on two threads instead
-// of 1.5 (Zen 4). Where threads outnumber cores, spinning keeps the thread one waits for from running.
-constexpr std::int64_t kSpinNs = 50'000, kCallerSpinNs = 10 * kSpinNs;
+// How long a worker that has nothing to do waits before it sleeps, and a caller for its workers. Less than
+// the time that a wake-up takes (60 µs on a virtual machine whose core has gone idle), and caller and worker
+// would take turns at sleeping: 64 µs for each softmax of 16x512 on two threads instead of 2 (Zen 4). After
+// kQuietNs they yield in between: the one waited for may have been put on this very core. Where threads
+// outnumber cores, spinning keeps the thread one waits for from running.
+constexpr std::int64_t kQuietNs = 5'000, kSpinNs = 50'000, kCallerSpinNs = 10 * kSpinNs;
 constexpr int kYields = 20, kMostThreads = 1024;
 // Forks since the first process. A pool of another generation has no workers, a lock of another no holder.
 std::atomic<std::uint32_t> process_generation{0};
@@ -52,6 +53,7 @@ bool poll(bool spin, std::int64_t ns, Done done) {  // whether it came true afte
     const std::int64_t now = now_ns();
     if (end == 0) end = now + ns;
     if (now >= end) break;
+    if (now >= end - ns + kQuietNs) sched_yield();
   }
   return done();
 }
