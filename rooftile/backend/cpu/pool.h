@@ -36,6 +36,7 @@ class Pool {
     Word caller_asleep{0};    // 128 bytes apart: x86 prefetches cache lines in pairs
     Task task = nullptr;      // null: end
     void* context = nullptr;
+    int caller_cpu = -1;  // where the region began
     Pool* pool = nullptr;
     pthread_t thread{};
     alignas(128) Word done{0};  // written by the worker: the last region it finished
