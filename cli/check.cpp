@@ -21,7 +21,6 @@ std::string check_table(const std::vector<harness::CheckResult>& results) {
     table.add({r.function, r.variant, r.isa, r.dtype, std::to_string(r.cases),
                r.refused ? std::to_string(r.refused) : "",
                r.ok() ? fmt::format("{:.3f}", r.worst_of_tolerance) : "-",  // a failure has no size
-
                fmt::format("{:.3f}", r.rms_of_tolerance),
                r.ok() ? std::string("ok") : fmt::format("FAILED ({} of {})", r.cases - r.passed, r.cases)});
   return table.text();

@@ -59,7 +59,7 @@ bool poll(bool spin, std::int64_t ns, Done done) {  // whether it came true afte
 }
 
 /// Moves this thread to another core than `cpu`, where there is one: a scheduler that wakes a worker on its
-/// caller's core leaves both there for milliseconds (25 µs for a copy of 512 KiB by two threads, apart 3.4;
+/// caller's core leaves both there for milliseconds (25 µs for a copy of 512 KiB by two threads, apart 3.6;
 /// Zen 4).
 void leave(int cpu) {
   cpu_set_t all, others;

@@ -217,7 +217,7 @@ class CpuTeam {
   ROOFTILE_TILE tile::Tile<S> load_as(Row<const T> x, Chunk<kFull> chunk, S other) const;
 
   /// Memory's work beside a chunk's arithmetic. Coming rows are asked for into the second cache, where many
-  /// more lines can be on their way than into the first (softmax of 4096 columns from memory, Zen 4: 0.37 of
+  /// more lines can be on their way than into the first (softmax of 4096 columns from memory, Zen 4: 0.36 of
   /// a copy where they are asked for into the first, 0.53), in a walk other than the first, which is short.
   /// This row's own come from there to the first, shortly before their use (layer_norm: 0.61 without, 0.75).
   ROOFTILE_TILE void move(std::int64_t first) const {
