@@ -31,7 +31,7 @@ const Tuning& tuning() {
     // glibc 2.36 multiplies an AMD CPU's third level by its cores (320 MiB for 32): only where nothing else
     // is known.
     if (last == 0)
-      last = std::max<std::int64_t>(sysconf(_SC_LEVEL2_CACHE_SIZE), sysconf(_SC_LEVEL3_CACHE_SIZE));
+      last = std::max<std::int64_t>({0, sysconf(_SC_LEVEL2_CACHE_SIZE), sysconf(_SC_LEVEL3_CACHE_SIZE)});
     // A quarter of the last level: on virtual machines the level is shared with neighbours that no table
     // names, and a call's output should leave room for what is read next. Without a table, what most servers
     // have.
