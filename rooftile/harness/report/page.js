@@ -276,8 +276,10 @@
     const ctx = canvas.getContext("2d");
     const shares = chosen.series.flatMap((s) => s.shares).filter((v) => v > 0);
     const low = 10 ** Math.floor(Math.log10(Math.min(1, ...shares)) - 0.01);
-    // Only as far as there are errors: on a phone a dozen dtypes in every bin leave less than a pixel for a bar.
+    // Only as far as there are errors; and where many dtypes in many bins leave less than two pixels for a bar (a
+    // phone), bars of two and a half that overlap.
     const bins = 1 + Math.max(0, ...chosen.series.map((s) => s.shares.findLastIndex((v) => v > 0)));
+    const thin = canvas.parentElement.clientWidth - 60 < 2.5 * bins * chosen.series.length;
     return {
       type: "bar",
       data: {
@@ -285,6 +287,7 @@
         datasets: chosen.series.map((s) => ({
           label: s.name, data: s.shares.slice(0, bins).map((v) => (v > 0 ? v : null)), texts: s.texts,
           backgroundColor: pattern(ctx, s.place), borderColor: series_colour(s.place), borderWidth: 1,
+          ...(thin ? { barThickness: 2.5 } : {}),
         })),
       },
       options: {
