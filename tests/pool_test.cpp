@@ -290,19 +290,21 @@ TEST_P(PoolOf, EndsInAForkedChildWithoutWaitingForTheParentsWorkers) {
   EXPECT_EQ(ran, 1);
 }
 
-// The lock is held, and its holder does not exist in the child.
+// The lock is held, and its holder does not exist in the child. It forks when each worker has run: ASan's
+// allocator keeps its locks over a fork, and a thread that starts allocates.
 TEST_P(PoolOf, WorksInAChildForkedDuringARegion) {
   if (kTsan) GTEST_SKIP() << "TSan cannot start threads in a child of a process with threads";
   const int threads = GetParam();
   Pool pool(threads);
-  std::atomic<bool> stop{false}, running{false};
+  std::atomic<bool> stop{false};
+  std::atomic<int> running{0};
   std::thread host([&] {
     run(pool, threads, [&](int i) {
-      if (i == 0) running = true;
+      running++;
       while (i == 0 && !stop) std::this_thread::yield();
     });
   });
-  while (!running) std::this_thread::yield();
+  while (running != threads) std::this_thread::yield();
   EXPECT_EQ(in_child([&] {
               std::vector<int> counts(threads);
               for (int region = 0; region < 100; ++region) run(pool, threads, [&](int i) { counts[i]++; });
