@@ -1,0 +1,271 @@
+#pragma once
+// The only PTX: instructions that CUDA C++ has no name for, each with a twin for the emulated device. A copy
+// made here is not there until it is waited for, and then only for the thread that waited: others need a
+// barrier after it.
+#include <cstddef>
+#include <cstdint>
+
+#if defined(ROOFTILE_EMULATED)
+#include "rooftile/backend/emulated/device/memory.h"
+#define ROOFTILE_PTX __attribute__((always_inline)) inline
+#define ROOFTILE_PTX_HERE , ROOFTILE_HERE
+#define ROOFTILE_PTX_HERE_ONLY ROOFTILE_HERE
+#else
+#define ROOFTILE_PTX __device__ __forceinline__
+#define ROOFTILE_PTX_HERE
+#define ROOFTILE_PTX_HERE_ONLY
+#endif
+#if defined(ROOFTILE_EMULATED) || !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#define ROOFTILE_HAS_SM90 1
+#endif
+
+namespace rooftile::cuda {
+#if !defined(ROOFTILE_EMULATED)
+namespace detail {
+ROOFTILE_PTX std::uint32_t shared_address(const void* pointer) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
+}
+}  // namespace detail
+#endif
+
+// --- copies into shared memory by a thread (sm_80 on)
+// ---------------------------------------------------------------
+
+/// 16 bytes, both addresses aligned to 16: `bytes_to_copy` (0 to 16) from memory, then zeros.
+ROOFTILE_PTX void cp_async_16(void* to_shared, const void* from_global, int bytes_to_copy = 16) {
+#if defined(ROOFTILE_EMULATED)
+  emulated::device::async_copy(to_shared, from_global, static_cast<unsigned>(bytes_to_copy),
+                               16 - static_cast<unsigned>(bytes_to_copy));
+#else
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(detail::shared_address(to_shared)),
+               "l"(from_global), "r"(bytes_to_copy)
+               : "memory");
+#endif
+}
+/// Closes a group: the copies since the last one.
+ROOFTILE_PTX void cp_async_commit() {
+#if defined(ROOFTILE_EMULATED)
+  emulated::device::async_commit();
+#else
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+/// Waits for this thread's groups but the last `N`.
+template <int N>
+ROOFTILE_PTX void cp_async_wait() {
+#if defined(ROOFTILE_EMULATED)
+  emulated::device::async_wait(N);
+#else
+  asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+#endif
+}
+
+// --- barriers of a part of the block
+// --------------------------------------------------------------------------------
+
+/// Waits until `threads` threads (a multiple of 32) are at barrier `id` (1 to 15; 0 is __syncthreads).
+ROOFTILE_PTX void named_barrier_sync(int id, int threads ROOFTILE_PTX_HERE) {
+#if defined(ROOFTILE_EMULATED)
+  emulated::device::named_barrier(static_cast<unsigned>(id), static_cast<unsigned>(threads), true, where);
+#else
+  asm volatile("barrier.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+#endif
+}
+/// Counts as one of them and goes on.
+ROOFTILE_PTX void named_barrier_arrive(int id, int threads ROOFTILE_PTX_HERE) {
+#if defined(ROOFTILE_EMULATED)
+  emulated::device::named_barrier(static_cast<unsigned>(id), static_cast<unsigned>(threads), false, where);
+#else
+  asm volatile("barrier.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+#endif
+}
+
+// --- flags between blocks
+// -------------------------------------------------------------------------------------------
+
+/// For loops that wait for a flag: what was written before the store_release that set it is seen after.
+ROOFTILE_PTX unsigned load_acquire(const unsigned* flag) {
+#if defined(ROOFTILE_EMULATED)
+  return emulated::device::load_acquire(flag);
+#else
+  unsigned value;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
+  return value;
+#endif
+}
+ROOFTILE_PTX void store_release(unsigned* flag, unsigned value) {
+#if defined(ROOFTILE_EMULATED)
+  emulated::device::store_release(flag, value);
+#else
+  asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
+#endif
+}
+
+#if defined(ROOFTILE_HAS_SM90)
+// --- clusters (sm_90 on)
+// --------------------------------------------------------------------------------------------
+
+ROOFTILE_PTX unsigned cluster_rank() {
+#if defined(ROOFTILE_EMULATED)
+  return emulated::device::cluster_rank();
+#else
+  unsigned rank;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+#endif
+}
+ROOFTILE_PTX unsigned cluster_size() {
+#if defined(ROOFTILE_EMULATED)
+  return emulated::device::cluster_size();
+#else
+  unsigned size;
+  asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(size));
+  return size;
+#endif
+}
+ROOFTILE_PTX void cluster_arrive(ROOFTILE_PTX_HERE_ONLY) {
+#if defined(ROOFTILE_EMULATED)
+  emulated::device::cluster_arrive(where);
+#else
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+#endif
+}
+ROOFTILE_PTX void cluster_wait(ROOFTILE_PTX_HERE_ONLY) {
+#if defined(ROOFTILE_EMULATED)
+  emulated::device::cluster_wait(where);
+#else
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+}
+/// All threads of all blocks of the cluster; also before a block ends whose shared memory another may still
+/// read.
+ROOFTILE_PTX void cluster_sync(ROOFTILE_PTX_HERE_ONLY) {
+#if defined(ROOFTILE_EMULATED)
+  emulated::device::cluster_arrive(where);
+  emulated::device::cluster_wait(where);
+#else
+  cluster_arrive();
+  cluster_wait();
+#endif
+}
+/// The same place in the shared memory of block `rank` of the cluster, as a generic address.
+template <class T>
+ROOFTILE_PTX T* map_shared_rank(T* pointer, unsigned rank ROOFTILE_PTX_HERE) {
+#if defined(ROOFTILE_EMULATED)
+  return static_cast<T*>(emulated::device::map_shared_rank(pointer, rank, where));
+#else
+  T* mapped;
+  asm volatile("mapa.u64 %0, %1, %2;" : "=l"(mapped) : "l"(pointer), "r"(rank));
+  return mapped;
+#endif
+}
+
+// --- barriers in shared memory (mbarrier), and copies that arrive at them (sm_90 on)
+// --------------------------------
+
+/// By one thread, then fence_mbarrier_init and __syncthreads (or cluster_sync).
+ROOFTILE_PTX void mbarrier_init(std::uint64_t* barrier, unsigned arrivals ROOFTILE_PTX_HERE) {
+#if defined(ROOFTILE_EMULATED)
+  emulated::device::mbarrier_init(barrier, arrivals, where);
+#else
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(detail::shared_address(barrier)), "r"(arrivals)
+               : "memory");
+#endif
+}
+ROOFTILE_PTX void fence_mbarrier_init() {
+#if !defined(ROOFTILE_EMULATED)
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+#endif
+}
+/// Between reads or writes by threads and a bulk copy into the same place.
+ROOFTILE_PTX void fence_proxy_async() {
+#if !defined(ROOFTILE_EMULATED)
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
+}
+ROOFTILE_PTX void mbarrier_arrive(std::uint64_t* barrier ROOFTILE_PTX_HERE) {
+#if defined(ROOFTILE_EMULATED)
+  emulated::device::mbarrier_arrive(barrier, 0, true, where);
+#else
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(detail::shared_address(barrier)) : "memory");
+#endif
+}
+/// Arrives at the barrier in the same place of block `rank` of the cluster.
+ROOFTILE_PTX void mbarrier_arrive_at(std::uint64_t* barrier, unsigned rank ROOFTILE_PTX_HERE) {
+#if defined(ROOFTILE_EMULATED)
+  emulated::device::mbarrier_arrive(map_shared_rank(barrier, rank, where), 0, true, where);
+#else
+  std::uint32_t remote;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+               : "=r"(remote)
+               : "r"(detail::shared_address(barrier)), "r"(rank));
+  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(remote) : "memory");
+#endif
+}
+/// Arrives, and makes the phase wait for `bytes` more of bulk copies.
+ROOFTILE_PTX void mbarrier_arrive_expect_tx(std::uint64_t* barrier, unsigned bytes ROOFTILE_PTX_HERE) {
+#if defined(ROOFTILE_EMULATED)
+  emulated::device::mbarrier_arrive(barrier, bytes, true, where);
+#else
+  asm volatile(
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(detail::shared_address(barrier)),
+      "r"(bytes)
+      : "memory");
+#endif
+}
+/// The same without arriving.
+ROOFTILE_PTX void mbarrier_expect_tx(std::uint64_t* barrier, unsigned bytes ROOFTILE_PTX_HERE) {
+#if defined(ROOFTILE_EMULATED)
+  emulated::device::mbarrier_arrive(barrier, bytes, false, where);
+#else
+  asm volatile(
+      "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(detail::shared_address(barrier)),
+      "r"(bytes)
+      : "memory");
+#endif
+}
+/// Whether the phase of this parity (0 for the first, then 1, 0, …) is over; may wait a while for it.
+ROOFTILE_PTX bool mbarrier_try_wait(std::uint64_t* barrier, unsigned parity ROOFTILE_PTX_HERE) {
+#if defined(ROOFTILE_EMULATED)
+  return emulated::device::mbarrier_wait(barrier, parity, where);
+#else
+  std::uint32_t done;
+  asm volatile(
+      "{\n.reg .pred p;\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+      "selp.u32 %0, 1, 0, p;\n}"
+      : "=r"(done)
+      : "r"(detail::shared_address(barrier)), "r"(parity)
+      : "memory");
+  return done != 0;
+#endif
+}
+ROOFTILE_PTX void mbarrier_wait(std::uint64_t* barrier, unsigned parity ROOFTILE_PTX_HERE) {
+#if defined(ROOFTILE_EMULATED)
+  while (!mbarrier_try_wait(barrier, parity, where)) {
+  }
+#else
+  while (!mbarrier_try_wait(barrier, parity)) {
+  }
+#endif
+}
+/// By one thread: `bytes` (a multiple of 16, both addresses aligned to 16), arriving at `barrier` as that
+/// many bytes.
+ROOFTILE_PTX void bulk_copy_global_to_shared(void* to_shared, const void* from_global, unsigned bytes,
+                                             std::uint64_t* barrier ROOFTILE_PTX_HERE) {
+#if defined(ROOFTILE_EMULATED)
+  emulated::device::bulk_copy(to_shared, from_global, bytes, barrier, where);
+#else
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+          detail::shared_address(to_shared)),
+      "l"(from_global), "r"(bytes), "r"(detail::shared_address(barrier))
+      : "memory");
+#endif
+}
+#endif  // ROOFTILE_HAS_SM90
+
+}  // namespace rooftile::cuda
+#undef ROOFTILE_PTX
+#undef ROOFTILE_PTX_HERE
+#undef ROOFTILE_PTX_HERE_ONLY

@@ -1,0 +1,144 @@
+// Barriers of a block and of a cluster.
+#include "rooftile/backend/emulated/controls.h"
+#include "rooftile/backend/emulated/state.h"
+
+namespace rooftile::emulated {
+namespace {
+
+void tell_of_divergence(Block& block) {
+  Thread& first = *block.waiting.front();
+  for (Thread* t : block.waiting)
+    if (t->where.line != first.where.line) {
+      observer->divergence(first, *t, "threads of a block come to __syncthreads in different places");
+      return;
+    }
+  if (block.waiting.size() == block.crew->launch->threads_per_block) return;
+  for (unsigned i = 0; i < block.crew->launch->threads_per_block; ++i)
+    if (block.threads[i].ended) {
+      observer->divergence(first, block.threads[i],
+                           "a thread ended, and others of its block wait at __syncthreads");
+      return;
+    }
+}
+
+/// Whether the block's barrier is complete; if so, all who wait but `here` become ready.
+bool complete_block(Block& block, Thread* here) {
+  if (block.alive == 0 || block.waiting.size() != block.alive) return false;
+  if (observer) {
+    tell_of_divergence(block);
+    observer->block_barrier(block);
+  }
+  for (Thread* t : block.waiting) {
+    t->vote = block.vote;
+    if (t != here) block.crew->make_ready(*t);
+  }
+  block.waiting.clear();
+  block.vote = {0, false, true};
+  ++block.crew->progress;
+  return true;
+}
+
+bool complete_cluster(Crew& crew, Thread* here) {
+  if (crew.live == 0 || crew.cluster_arrived != crew.live) return false;
+  crew.cluster_arrived = 0;
+  ++crew.progress;
+  if (observer) observer->cluster_barrier(crew);
+  for (Thread& t : crew.threads) {
+    if (t.ended) continue;
+    t.cluster_arrived = false;
+    if (&t != here && t.wait == Wait::kCluster) crew.make_ready(t);
+  }
+  return true;
+}
+}  // namespace
+
+void thread_ended(Thread& t) {
+  Block& block = *t.block;
+  --block.alive;
+  t.warp->alive &= ~(1u << t.lane);
+  if (t.warp->waiting != 0) check_warp(*t.warp);
+  if (!block.waiting.empty()) complete_block(block, nullptr);
+  Crew& crew = *block.crew;
+  if (t.cluster_arrived) --crew.cluster_arrived;
+  if (crew.cluster_arrived != 0) complete_cluster(crew, nullptr);
+}
+
+namespace device {
+
+BlockVote block_barrier(bool predicate, Site where) {
+  Thread& me = *current;
+  Block& block = *me.block;
+  me.where = where;
+  block.waiting.push_back(&me);
+  block.vote.count += predicate ? 1 : 0;
+  block.vote.any |= predicate;
+  block.vote.all &= predicate;
+  if (!complete_block(block, &me)) wait(Wait::kBlock, where);
+  return me.vote;
+}
+
+void named_barrier(unsigned id, unsigned threads, bool waits, Site where) {
+  Thread& me = *current;
+  Block& block = *me.block;
+  if (id >= kNamedBarriers || threads == 0 || threads % kWarpSize != 0 || threads > kMostThreads)
+    fail(static_cast<int>(FindingKind::kTrap), where,
+         "named barrier %u of %u threads (%s:%u): barriers are 0 to 15, their threads a multiple of 32", id,
+         threads, where.file, where.line);
+  NamedBarrier& barrier = block.named[id];
+  if (barrier.arrived != 0 && barrier.expected != threads)
+    fail(static_cast<int>(FindingKind::kDivergentBarrier), where,
+         "named barrier %u is awaited by %u threads and, at %s:%u, by %u", id, barrier.expected, where.file,
+         where.line, threads);
+  barrier.expected = threads;
+  me.where = where;
+  if (observer) observer->release(me, &barrier);
+  if (++barrier.arrived < threads) {
+    if (!waits) return;
+    barrier.waiting.push_back(&me);
+    wait(Wait::kNamed, where);
+    return;
+  }
+  ++block.crew->progress;
+  for (Thread* t : barrier.waiting) {
+    if (observer) observer->acquire(*t, &barrier);
+    block.crew->make_ready(*t);
+  }
+  if (observer) {
+    if (waits) observer->acquire(me, &barrier);
+    observer->forget(&barrier);
+  }
+  barrier.waiting.clear();
+  barrier.arrived = 0;
+}
+
+void cluster_arrive(Site where) {
+  Thread& me = *current;
+  Crew& crew = *me.block->crew;
+  if (me.cluster_arrived)
+    fail(static_cast<int>(FindingKind::kDivergentBarrier), where,
+         "thread %u arrives at the cluster's barrier twice without waiting (%s:%u)", me.number, where.file,
+         where.line);
+  me.cluster_arrived = true;
+  ++crew.cluster_arrived;
+  complete_cluster(crew, &me);
+}
+void cluster_wait(Site where) {
+  if (current->cluster_arrived) wait(Wait::kCluster, where);
+}
+unsigned cluster_rank() { return current->block->rank; }
+unsigned cluster_size() { return static_cast<unsigned>(current->block->crew->blocks.size()); }
+
+void pause() { yield(); }
+void trap(Site where) {
+  fail(static_cast<int>(FindingKind::kTrap), where, "__trap in thread %u (%s:%u)", current->number,
+       where.file, where.line);
+}
+std::uint64_t clock() {
+#if defined(__x86_64__)
+  return __builtin_ia32_rdtsc();
+#else
+  return ++current->block->crew->progress;
+#endif
+}
+}  // namespace device
+}  // namespace rooftile::emulated

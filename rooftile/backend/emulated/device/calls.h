@@ -1,0 +1,82 @@
+#pragma once
+// What the headers for kernels call: the engine's functions that stand for a GPU's instructions. All of them
+// act for the thread that runs now; what they wait for, and what is undefined, is as on the hardware.
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rooftile::emulated {
+
+/// A place in a kernel's source. `here()` as a default argument is the caller's place.
+struct Site {
+  const char* file = nullptr;
+  unsigned line = 0;
+};
+constexpr Site here(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) {
+  return {file, line};
+}
+
+/// One declaration of a shared array; its address is the array's key within a block.
+struct SharedSite {
+  const char* name;
+  const char* file;
+  unsigned line;
+  std::size_t bytes, alignment;
+};
+
+namespace device {
+
+// The whole block, or `threads` of it at the barrier `id` (0 to 15).
+struct BlockVote {
+  unsigned count;  // of threads whose predicate held
+  bool any, all;
+};
+BlockVote block_barrier(bool predicate, Site);
+void named_barrier(unsigned id, unsigned threads, bool wait, Site);
+void cluster_arrive(Site);
+void cluster_wait(Site);
+unsigned cluster_rank();
+unsigned cluster_size();
+
+// A warp's lanes named in `mask`.
+enum class WarpOperation : unsigned char {
+  kSync,
+  kShuffle,
+  kBallot,
+  kMatch,
+  kAdd,
+  kMin,
+  kMax,
+  kMinSigned,
+  kMaxSigned,
+  kAnd,
+  kOr,
+  kXor
+};
+std::uint64_t warp_operation(WarpOperation, unsigned mask, std::uint64_t value, unsigned source_lane, Site);
+unsigned lane();
+
+// Shared memory.
+void* shared_array(const SharedSite&);
+std::byte* dynamic_shared();
+std::uint32_t shared_offset(const void*, Site);
+void* map_shared_rank(const void*, unsigned rank, Site);
+
+// Copies that are made only when they are waited for.
+void async_copy(void* to, const void* from, unsigned bytes, unsigned rest);  // and `rest` zeros
+void async_commit();
+void async_wait(unsigned groups_left);
+void mbarrier_init(std::uint64_t*, unsigned arrivals, Site);
+void mbarrier_arrive(std::uint64_t*, unsigned expected_bytes, bool arrive, Site);
+bool mbarrier_wait(std::uint64_t*, unsigned parity, Site);
+void bulk_copy(void* to, const void* from, unsigned bytes, std::uint64_t* barrier, Site);
+
+void fence(bool whole_device);
+/// Lets other threads run: for loops that wait for what another thread writes.
+void pause();
+std::uint64_t clock();
+[[noreturn]] void trap(Site);
+[[noreturn]] void assert_failed(const char* expression, const char* file, unsigned line);
+
+}  // namespace device
+}  // namespace rooftile::emulated
