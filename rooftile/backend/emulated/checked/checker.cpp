@@ -1,0 +1,306 @@
+#include "rooftile/backend/emulated/checked/checker.h"
+
+#include <algorithm>
+#include <cstring>
+
+extern "C" void __tsan_init();  // an address in this module, which stamps count from
+
+namespace rooftile::emulated {
+namespace {
+std::int32_t pack(const void* pc) {
+  return static_cast<std::int32_t>(reinterpret_cast<std::intptr_t>(pc) -
+                                   reinterpret_cast<std::intptr_t>(&__tsan_init));
+}
+const void* unpack(std::int32_t pc) {
+  return reinterpret_cast<const void*>(reinterpret_cast<std::intptr_t>(&__tsan_init) + pc);
+}
+}  // namespace
+
+Checker checker;
+Observer* const observer = &checker;
+
+// The current thread's index as kernels see it, which they read like any memory.
+extern "C" {
+extern __thread uint3 checked_thread_index asm("threadIdx") __attribute__((tls_model("initial-exec")));
+extern __thread uint3 checked_block_index asm("blockIdx") __attribute__((tls_model("initial-exec")));
+extern __thread uint3 checked_block_size asm("blockDim") __attribute__((tls_model("initial-exec")));
+extern __thread uint3 checked_grid_size asm("gridDim") __attribute__((tls_model("initial-exec")));
+}
+
+void Checker::access(const void* at, std::size_t bytes, Access access, const void* pc) {
+  Thread* t = current;
+  if (!t || bytes == 0) return;
+  const auto a = reinterpret_cast<std::uintptr_t>(at);
+  if (a - reinterpret_cast<std::uintptr_t>(t->fiber->stack) < kStackBytes) return;  // its own locals
+  const auto arenas = reinterpret_cast<std::uintptr_t>(crew_->arenas);
+  if (a - arenas < crew_->arenas_bytes) {
+    t->last_pc = pc;
+    return access_shared(*t, a, bytes, access, pc);
+  }
+  for (const uint3* index :
+       {&checked_thread_index, &checked_block_index, &checked_block_size, &checked_grid_size})
+    if (a - reinterpret_cast<std::uintptr_t>(index) < sizeof(uint3)) return;
+  t->last_pc = pc;
+  access_global(*t, a, bytes, access, pc);
+}
+
+void Checker::begin_launch(const char* kernel, unsigned) {
+  kernel_ = kernel;
+  clocks_.begin_launch();
+  global_.limit();
+}
+void Checker::end_launch() { crew_ = nullptr; }
+
+void Checker::begin_cluster(Crew& crew) {
+  crew_ = &crew;
+  clocks_.begin_cluster(crew);
+  pending_.clear();
+  tracer_.begin_cluster(crew);
+}
+void Checker::end_cluster(Crew&) { tracer_.end_cluster(); }
+
+void Checker::declare_shared(Block& block, const SharedArray& array) {
+  if (shared_.size() <= block.rank) shared_.resize(block.rank + 1);
+  Shared& s = shared_[block.rank];
+  if (s.bytes.empty()) {
+    s.bytes.resize(arena_stride());
+    s.cells.resize(arena_stride() / 4);
+  }
+  // The first array of a block ends what the last block left.
+  if (array.offset == 0) std::memset(s.bytes.data(), 0, s.bytes.size());
+  std::memset(s.bytes.data() + array.offset, kThere, array.bytes);
+}
+
+std::string Checker::array_at(const Block& block, std::size_t offset) const {
+  const SharedArray* before = nullptr;
+  for (const SharedArray& a : block.arrays)
+    if (a.offset <= offset) before = &a;
+  if (!before) return "in front of all shared arrays";
+  const std::string name = before->site ? before->site->name : "the dynamic shared memory";
+  const std::size_t within = offset - before->offset;
+  if (within < before->bytes)
+    return name + " (byte " + std::to_string(within) + " of " + std::to_string(before->bytes) + ")";
+  return std::to_string(within - before->bytes) + " bytes behind the end of " + name + " (" +
+         std::to_string(before->bytes) + " bytes)";
+}
+
+bool Checker::check_shared(Thread& t, const Block& block, std::size_t offset, std::size_t bytes,
+                           Access access, const void* pc) {
+  std::uint8_t* state = shared_.size() > block.rank && offset < arena_stride()
+                            ? shared_[block.rank].bytes.data() + offset
+                            : nullptr;
+  const std::size_t room = state ? std::min(bytes, arena_stride() - offset) : 0;
+  std::uint8_t all = room == bytes && !block.arrays.empty() ? 0xff : 0, any = 0;
+  for (std::size_t i = 0; i < room; ++i) {
+    all &= state[i];
+    any |= state[i];
+  }
+  const char* verb = access == Access::kRead    ? " reads "
+                     : access == Access::kWrite ? " writes "
+                                                : " updates ";
+  const std::string who =
+      "thread " + std::to_string(t.number) + verb + std::to_string(bytes) + " bytes of shared memory ";
+  if (!(all & kThere)) {
+    tell(FindingKind::kOutOfBounds, pc, pc, int(t.number), &t,
+         who + "out of bounds, " + array_at(block, offset));
+    return false;
+  }
+  if (any & kPending) {
+    for (const Pending& p : pending_)
+      if (p.copy.to < block.arena + offset + bytes &&
+          p.copy.to + p.copy.bytes + p.copy.zeros > block.arena + offset) {
+        tell(FindingKind::kMissingWait, p.copy.pc, pc, int(p.copy.issuer), &t,
+             who + "that an asynchronous copy by thread " + std::to_string(p.copy.issuer) +
+                 " has yet to write: " + array_at(block, offset) + "; nobody has waited for the copy");
+        return false;
+      }
+  }
+  if (access != Access::kWrite && !(all & kWritten)) {
+    tell(FindingKind::kUnwritten, pc, pc, int(t.number), &t,
+         who + "that nobody has written: " + array_at(block, offset));
+    std::memset(state, kThere | kWritten, bytes);  // once is enough
+  }
+  if (access != Access::kRead)
+    for (std::size_t i = 0; i < bytes; ++i) state[i] |= kWritten;
+  return true;
+}
+
+void Checker::access_shared(Thread& t, std::uintptr_t at, std::size_t bytes, Access access, const void* pc) {
+  const auto first = reinterpret_cast<std::uintptr_t>(crew_->blocks[0].arena);
+  const std::size_t distance = at - first, rank = distance / arena_stride(),
+                    offset = distance % arena_stride();
+  const Block& block = at < first || rank >= crew_->blocks.size() ? *t.block : crew_->blocks[rank];
+  if (at < first || rank >= crew_->blocks.size()) {
+    tell(FindingKind::kOutOfBounds, pc, pc, int(t.number), &t,
+         "thread " + std::to_string(t.number) + " accesses memory outside its block's shared memory");
+    return;
+  }
+  if (tracer_.on())
+    tracer_.record(t, at, bytes, access == Access::kAtomic ? 2 : access == Access::kWrite ? 1 : 0, true, pc);
+  if (!check_shared(t, block, offset, bytes, access, pc)) return;
+  Shared& s = shared_[block.rank];
+  last_at_ = at;
+  visit(t, s.cells.data() + offset / 4, s.cells.size() - offset / 4, offset, bytes, access, pc, true);
+}
+
+void Checker::access_global(Thread& t, std::uintptr_t at, std::size_t bytes, Access access, const void* pc) {
+  if (tracer_.on())
+    tracer_.record(t, at, bytes, access == Access::kAtomic ? 2 : access == Access::kWrite ? 1 : 0, false, pc);
+  if (!globals_.empty()) {
+    const std::lock_guard lock(mutex_);
+    const bool known = std::any_of(globals_.begin(), globals_.end(),
+                                   [&](const Range& r) { return at >= r.begin && at + bytes <= r.end; });
+    if (!known && !in_module(at)) {
+      const Range* nearest = nullptr;
+      for (const Range& r : globals_)
+        if (at + bytes > r.begin && (!nearest || r.begin > nearest->begin)) nearest = &r;
+      std::string text = "thread " + std::to_string(t.number) +
+                         (access == Access::kRead ? " reads " : " writes ") + std::to_string(bytes) +
+                         " bytes of global memory out of bounds";
+      if (nearest && at >= nearest->end)
+        text += ", " + std::to_string(at - nearest->end) + " bytes behind the end of " + nearest->name;
+      else if (nearest)
+        text += ", across the end of " + nearest->name;
+      add({FindingKind::kOutOfBounds,
+           kernel_,
+           text,
+           pc,
+           pc,
+           {},
+           {},
+           int(t.number),
+           int(t.number),
+           t.block->index});
+      return;
+    }
+  }
+  if (access != Access::kRead && !pending_.empty() && at < pending_to_ && at + bytes > pending_from_)
+    for (const Pending& p : pending_) {
+      const auto from = reinterpret_cast<std::uintptr_t>(p.copy.from);
+      if (at < from + p.copy.bytes && at + bytes > from) {
+        tell(FindingKind::kMissingWait, p.copy.pc, pc, int(p.copy.issuer), &t,
+             "thread " + std::to_string(t.number) + " writes what an asynchronous copy by thread " +
+                 std::to_string(p.copy.issuer) + " has yet to read");
+        break;
+      }
+    }
+  last_at_ = at;
+  while (bytes > 0) {
+    const std::size_t in_page = at % kShadowPage, here = std::min(bytes, kShadowPage - in_page);
+    visit(t, global_.cells_of(at) + in_page / 4, kPageCells - in_page / 4, at, here, access, pc, false);
+    at += here;
+    bytes -= here;
+  }
+}
+
+void Checker::visit(Thread& t, Cell* cells, std::size_t count, std::uintptr_t at, std::size_t bytes,
+                    Access access, const void* pc, bool shared) {
+  Stamp now = clocks_.stamp(t);
+  now.pc = pack(pc);
+  now.atomic = access == Access::kAtomic;
+  std::size_t begin = at % 4;
+  for (std::size_t i = 0; bytes > 0 && i < count; ++i) {
+    const std::size_t here = std::min(bytes, 4 - begin);
+    now.bytes = static_cast<std::uint8_t>(((1u << here) - 1) << begin);
+    visit(t, cells[i], now, access != Access::kRead, shared);
+    bytes -= here;
+    begin = 0;
+  }
+}
+
+void Checker::visit(Thread& t, Cell& cell, const Stamp& now, bool writes, bool shared) {
+  const auto conflicts = [&](const Stamp& then) {
+    return compares_ && live(then, shared) && (then.bytes & now.bytes) != 0 && !(then.atomic && now.atomic) &&
+           !clocks_.ordered(then, t);
+  };
+  for (const Stamp& then : cell.writes)
+    if (conflicts(then)) return tell_race(t, then, true, now, writes, shared);
+  if (writes)
+    for (const Stamp& then : cell.reads)
+      if (conflicts(then)) return tell_race(t, then, false, now, writes, shared);
+  if (!keeps_) return;
+  // Keep this one in place of what it makes superfluous: the same bytes, earlier and in order; else, of the
+  // concurrent ones, rather two from different warps.
+  Stamp(&slots)[2] = writes ? cell.writes : cell.reads;
+  const auto superfluous = [&](const Stamp& s) {
+    return !live(s, shared) ||
+           ((s.bytes & ~now.bytes) == 0 && (s.thread == now.thread || writes || clocks_.ordered(s, t)));
+  };
+  Stamp* place = &slots[0];
+  if (superfluous(slots[0])) {
+    if (superfluous(slots[1])) slots[1] = {};
+  } else if (superfluous(slots[1]) || slots[0].thread / kWarpSize != now.thread / kWarpSize) {
+    place = &slots[1];
+  }
+  *place = now;
+  if (!writes) return;
+  for (Stamp& s : cell.reads)
+    if ((s.bytes & ~now.bytes) == 0) s = {};
+}
+
+void Checker::tell_race(Thread& t, const Stamp& then, bool then_writes, const Stamp& now, bool writes,
+                        bool shared) {
+  const unsigned per_block = crew_->launch->threads_per_block, number = then.thread % per_block;
+  std::string text = "race on ";
+  if (shared) {
+    const std::size_t distance = last_at_ - reinterpret_cast<std::uintptr_t>(crew_->blocks[0].arena);
+    text += "shared " + array_at(crew_->blocks[distance / arena_stride()], distance % arena_stride());
+  } else {
+    text += "global memory";
+  }
+  text += ": thread " + std::to_string(number);
+  if (then.cluster != clocks_.cluster())
+    text += " of cluster or block " + std::to_string(clocks_.cluster_index(then));
+  text += then.atomic ? " updates it" : then_writes ? " writes it" : " reads it";
+  text += ", thread " + std::to_string(t.number) +
+          (now.atomic ? " updates it"
+           : writes   ? " writes it"
+                      : " reads it");
+  text += ", and nothing orders the two";
+  tell(FindingKind::kRace, unpack(then.pc), unpack(now.pc), int(number), &t, std::move(text));
+}
+
+void Checker::atomic(Thread& t, const void* at, unsigned bytes, bool reads, bool wrote, bool ordered,
+                     const void* pc) {
+  clocks_.atomic(t, at, reads, wrote, ordered);
+  access(at, bytes, Access::kAtomic, pc);
+}
+
+void Checker::async_issued(Thread& t, const AsyncCopy& copy) {
+  t.last_pc = copy.pc;
+  // It is the issuer who must know that nobody uses the place any more, and the one who waits that others
+  // learn from.
+  keeps_ = false;
+  access(copy.to, copy.bytes + copy.zeros, Access::kWrite, copy.pc);
+  keeps_ = true;
+  access(copy.from, copy.bytes, Access::kRead, copy.pc);
+  const Block* block = nullptr;
+  for (const Block& b : crew_->blocks)
+    if (copy.to >= b.arena && copy.to < b.arena + arena_stride()) block = &b;
+  if (!block) return;
+  std::uint8_t* state = shared_[block->rank].bytes.data() + (copy.to - block->arena);
+  for (std::size_t i = 0; i < copy.bytes + copy.zeros; ++i) state[i] |= kPending;
+  const auto from = reinterpret_cast<std::uintptr_t>(copy.from);
+  pending_from_ = pending_.empty() ? from : std::min(pending_from_, from);
+  pending_to_ = pending_.empty() ? from + copy.bytes : std::max(pending_to_, from + copy.bytes);
+  pending_.push_back({copy, block->rank});
+}
+
+void Checker::async_done(Thread&, const AsyncCopy& copy) {
+  const auto found = std::find_if(pending_.begin(), pending_.end(), [&](const Pending& p) {
+    return p.copy.to == copy.to && p.copy.from == copy.from && p.copy.issuer == copy.issuer;
+  });
+  if (found == pending_.end()) return;
+  const Block& block = crew_->blocks[found->rank];
+  *found = pending_.back();
+  pending_.pop_back();
+  std::uint8_t* state = shared_[block.rank].bytes.data() + (copy.to - block.arena);
+  for (std::size_t i = 0; i < copy.bytes + copy.zeros; ++i) state[i] &= static_cast<std::uint8_t>(~kPending);
+  const bool traced = tracer_.pause();  // it was counted when it was issued
+  compares_ = false;
+  access(copy.to, copy.bytes + copy.zeros, Access::kWrite, copy.pc);
+  compares_ = true;
+  tracer_.resume(traced);
+}
+
+}  // namespace rooftile::emulated

@@ -1,0 +1,170 @@
+#include "rooftile/backend/emulated/checked/clocks.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace rooftile::emulated {
+namespace {
+template <class Times>
+void raise(Times& to, const Times& from) {
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] = std::max(to[i], from[i]);
+}
+}  // namespace
+
+void Clocks::begin_cluster(const Crew& crew) {
+  ++cluster_;
+  ranks_ = crew.blocks.size();
+  per_block_ = crew.launch->threads_per_block;
+  threads_.resize(crew.threads.size());
+  for (Clock& c : threads_) {
+    c.time = 1;
+    c.near = {};
+    c.far.clear();
+    c.fenced = false;
+  }
+  block_serial_ = fenced_serial_ = {};
+  serial_ = 1;
+  cluster_serial_ = 0;
+  objects_.clear();
+  acquired_.clear();
+}
+
+bool Clocks::ordered(const Stamp& then, const Thread& me) const {
+  if (then.cluster != cluster_) return then.cluster < first_cluster_ || ordered_by_atomics(then);
+  if (then.thread == me.in_crew) return true;
+  const std::size_t rank = then.thread / per_block_;
+  if (then.serial < (rank == me.block->rank ? block_serial_[rank] : cluster_serial_)) return true;
+  const Clock& c = threads_[me.in_crew];
+  const std::size_t number = then.thread % per_block_;
+  if (rank == me.block->rank && number / kWarpSize == me.number / kWarpSize &&
+      c.near[number % kWarpSize] >= then.time)
+    return true;
+  return !c.far.empty() && (c.far[then.thread] >= then.time || then.serial < c.far[threads_.size() + rank]);
+}
+
+bool Clocks::ordered_by_atomics(const Stamp& then) const {
+  const auto found = releases_.find(then.cluster);
+  if (found == releases_.end()) return false;
+  const std::size_t rank = then.thread / per_block_, number = then.thread % per_block_;
+  return std::any_of(found->second.begin(), found->second.end(), [&](const Release& r) {
+    const bool covers = then.serial < (rank == r.rank ? r.serial : r.cluster_serial) ||
+                        (then.thread == r.thread && then.time <= r.time) ||
+                        (rank == r.rank && number / kWarpSize == r.thread % per_block_ / kWarpSize &&
+                         then.time <= r.near[number % kWarpSize]);
+    if (!covers) return false;
+    const auto known = acquired_.find(r.location);
+    return known != acquired_.end() && known->second >= r.moment;
+  });
+}
+
+void Clocks::block_barrier(const Block& block) {
+  block_serial_[block.rank] = ++serial_;
+  Clock* first = &threads_[block.rank * per_block_];
+  for (std::size_t i = 0; i < per_block_; ++i)
+    if (first[i].fenced) fenced_serial_[block.rank] = serial_;
+  if (ranks_ == 1) return;
+  // What one thread knows of other blocks of the cluster, all know now.
+  Times all;
+  for (std::size_t i = 0; i < per_block_; ++i)
+    if (!first[i].far.empty()) {
+      if (all.empty()) all.resize(first[i].far.size());
+      raise(all, first[i].far);
+    }
+  if (!all.empty())
+    for (std::size_t i = 0; i < per_block_; ++i) raise(far_of(first[i]), all);
+}
+
+void Clocks::cluster_barrier(const Crew& crew) {
+  cluster_serial_ = ++serial_;
+  for (const Block& block : crew.blocks) {
+    block_serial_[block.rank] = serial_;
+    for (std::size_t i = 0; i < per_block_; ++i)
+      if (threads_[block.rank * per_block_ + i].fenced) fenced_serial_[block.rank] = serial_;
+  }
+}
+
+void Clocks::warp_sync(const Thread& any, unsigned lanes) {
+  Clock* warp = &threads_[any.in_crew - any.lane];
+  std::array<std::uint32_t, kWarpSize> near{};
+  bool far = false;
+  for (unsigned rest = lanes; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    raise(near, warp[lane].near);
+    near[static_cast<std::size_t>(lane)] = std::max(near[static_cast<std::size_t>(lane)], warp[lane].time);
+    far |= !warp[lane].far.empty();
+  }
+  Times all(far ? threads_.size() + ranks_ : 0);
+  for (unsigned rest = lanes; far && rest != 0; rest &= rest - 1)
+    if (const Clock& c = warp[std::countr_zero(rest)]; !c.far.empty()) raise(all, c.far);
+  for (unsigned rest = lanes; rest != 0; rest &= rest - 1) {
+    Clock& c = warp[std::countr_zero(rest)];
+    raise(c.near, near);
+    if (far) raise(far_of(c), all);
+    ++c.time;
+  }
+}
+
+void Clocks::merge_into(Times& times, const Thread& t) const {
+  const Clock& c = threads_[t.in_crew];
+  const std::size_t first = t.in_crew - t.lane;
+  for (std::size_t lane = 0; lane < kWarpSize && first + lane < threads_.size(); ++lane)
+    times[first + lane] = std::max(times[first + lane], c.near[lane]);
+  if (!c.far.empty()) raise(times, c.far);
+  auto& serial = times[threads_.size() + t.block->rank];
+  serial = std::max(serial, block_serial_[t.block->rank]);
+}
+
+void Clocks::release(const Thread& t, const void* key) {
+  Times& times = objects_[key];
+  times.resize(threads_.size() + ranks_);
+  merge_into(times, t);
+  Clock& c = threads_[t.in_crew];
+  times[t.in_crew] = std::max(times[t.in_crew], c.time++);
+}
+
+void Clocks::acquire(const Thread& t, const void* key) {
+  const auto found = objects_.find(key);
+  if (found != objects_.end()) raise(far_of(threads_[t.in_crew]), found->second);
+}
+
+void Clocks::fence(const Thread& t) {
+  Clock& c = threads_[t.in_crew];
+  c.fenced = true;
+  c.fence_time = c.time++;
+  c.fence_serial = block_serial_[t.block->rank];
+  c.fence_near = c.near;
+}
+
+void Clocks::atomic(const Thread& t, const void* at, bool reads, bool wrote, bool ordered) {
+  Clock& c = threads_[t.in_crew];
+  if (ordered && wrote) fence(t);
+  // CUDA's own samples read after the atomic with a barrier but no second fence: reading is learning, then.
+  if (reads) {
+    acquire(t, at);
+    if (const auto found = locations_.find(at); found != locations_.end()) {
+      for (const auto& [location, moment] : found->second) {
+        auto& known = acquired_[location];
+        known = std::max(known, moment);
+      }
+      acquired_[at] = moment_;
+    }
+  }
+  const std::uint32_t serial = std::max(c.fenced ? c.fence_serial : 0, fenced_serial_[t.block->rank]);
+  if (!wrote || (!c.fenced && serial == 0)) return;
+  Times& times = objects_[at];
+  times.resize(threads_.size() + ranks_);
+  merge_into(times, t);
+  if (c.fenced) times[t.in_crew] = std::max(times[t.in_crew], c.fence_time);
+  auto& location = locations_[at];
+  for (const auto& [other, moment] : acquired_) {
+    auto& known = location[other];
+    known = std::max(known, moment);
+  }
+  ++moment_;
+  acquired_[at] = moment_;
+  releases_[cluster_].push_back({moment_, at, t.block->rank, serial, cluster_serial_, t.in_crew,
+                                 c.fenced ? c.fence_time : 0,
+                                 c.fenced ? c.fence_near : std::array<std::uint32_t, kWarpSize>{}});
+}
+
+}  // namespace rooftile::emulated

@@ -1,0 +1,16 @@
+#pragma once
+// Source lines of addresses in kernels.
+
+#include <map>
+#include <vector>
+
+#include "rooftile/backend/emulated/controls.h"
+
+namespace rooftile::emulated {
+
+/// The lines of all these return addresses, from the debug information by addr2line: one call for each
+/// module. Where there is none, the module and the address within it.
+std::map<const void*, Place> find_places(std::vector<const void*> pcs);
+Place make_place(const char* file, int line);
+
+}  // namespace rooftile::emulated

@@ -1,0 +1,127 @@
+#include "rooftile/backend/emulated/checked/tracer.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <string>
+#include <tuple>
+
+#include "rooftile/backend/emulated/checked/symbols.h"
+
+namespace rooftile::emulated {
+namespace {
+constexpr std::size_t kSector = 32, kBanks = 32;
+
+/// Passes over the banks: each gives one word of 4 bytes in a pass, to any number of lanes. Accesses of 8
+/// bytes go by half a warp, of 16 bytes by a quarter.
+std::uint64_t wavefronts_of(const std::vector<std::uintptr_t>& by_lane, unsigned lanes, std::size_t bytes) {
+  const std::size_t group = bytes <= 4 ? 32 : bytes <= 8 ? 16 : 8;
+  std::uint64_t passes = 0;
+  for (std::size_t first = 0; first < kWarpSize; first += group) {
+    std::vector<std::uintptr_t> words;
+    for (std::size_t lane = first; lane < first + group; ++lane)
+      if (lanes >> lane & 1)
+        for (std::uintptr_t w = by_lane[lane] / 4; w <= (by_lane[lane] + bytes - 1) / 4; ++w)
+          words.push_back(w);
+    std::sort(words.begin(), words.end());
+    words.erase(std::unique(words.begin(), words.end()), words.end());
+    std::array<std::uint64_t, kBanks> in_bank{};
+    for (const std::uintptr_t w : words) ++in_bank[w % kBanks];
+    passes += *std::max_element(in_bank.begin(), in_bank.end());
+  }
+  return passes;
+}
+}  // namespace
+
+void Tracer::start() {
+  counts_.clear();
+  on_ = true;
+}
+
+void Tracer::begin_cluster(const Crew& crew) {
+  if (!on_) return;
+  open_.assign((crew.threads.size() + kWarpSize - 1) / kWarpSize + crew.blocks.size(), {});
+  visits_.assign(crew.threads.size(), {});
+}
+void Tracer::end_cluster() {
+  for (const auto& warp : open_)
+    for (const auto& [key, request] : warp) close(key.pc, request);
+  open_.clear();
+  visits_.clear();
+}
+
+void Tracer::record(const Thread& t, std::uintptr_t at, std::size_t bytes, int kind, bool shared,
+                    const void* pc) {
+  if (visits_.size() <= t.in_crew) return;  // started in the middle of a kernel
+  const Key key{pc, visits_[t.in_crew][pc]++};
+  const std::size_t warps = (t.block->crew->launch->threads_per_block + kWarpSize - 1) / kWarpSize;
+  auto& warp = open_[t.block->rank * warps + t.number / kWarpSize];
+  Request& request = warp[key];
+  request.lanes |= 1u << t.lane;
+  request.shared = shared;
+  request.kind = static_cast<std::uint8_t>(kind);
+  request.bytes = static_cast<std::uint16_t>(bytes);
+  request.at[t.lane] = at;
+  if (request.lanes == ~0u) {
+    close(pc, request);
+    warp.erase(key);
+  }
+}
+
+void Tracer::close(const void* pc, const Request& r) {
+  const TraceKind kind = r.kind == 2   ? TraceKind::kAtomic
+                         : r.shared    ? (r.kind == 1 ? TraceKind::kSharedStore : TraceKind::kSharedLoad)
+                         : r.kind == 1 ? TraceKind::kGlobalStore
+                                       : TraceKind::kGlobalLoad;
+  TraceLine& line = counts_[{pc, kind}];
+  line.kind = kind;
+  line.access_bytes = std::max<int>(line.access_bytes, r.bytes);
+  ++line.requests;
+  const auto lanes = static_cast<std::uint64_t>(std::popcount(r.lanes));
+  line.lanes += lanes;
+  line.bytes += lanes * r.bytes;
+  std::vector<std::uintptr_t> used, sectors;
+  for (unsigned rest = r.lanes; rest != 0; rest &= rest - 1)
+    used.push_back(r.at[static_cast<std::size_t>(std::countr_zero(rest))]);
+  if (r.shared) line.wavefronts += wavefronts_of({r.at.begin(), r.at.end()}, r.lanes, r.bytes);
+  std::sort(used.begin(), used.end());
+  std::uintptr_t end = 0;
+  for (const std::uintptr_t at : used) {
+    const std::uintptr_t from = std::max(at, end);
+    end = std::max(end, at + r.bytes);
+    if (from >= end) continue;
+    line.used_bytes += end - from;
+    for (std::uintptr_t s = from / kSector; s <= (end - 1) / kSector; ++s) sectors.push_back(s);
+  }
+  sectors.erase(std::unique(sectors.begin(), sectors.end()), sectors.end());
+  if (!r.shared) line.sectors += sectors.size();
+}
+
+std::vector<TraceLine> Tracer::stop() {
+  on_ = false;
+  std::vector<const void*> pcs;
+  for (const auto& [key, line] : counts_) pcs.push_back(key.first);
+  const auto places = find_places(pcs);
+  std::map<std::tuple<std::string, int, TraceKind>, TraceLine> merged;
+  for (const auto& [key, line] : counts_) {
+    const auto found = places.find(key.first);
+    const Place place = found != places.end() ? found->second : Place{};
+    TraceLine& sum = merged[{place.file, place.line, key.second}];
+    std::memcpy(sum.file, place.file, sizeof sum.file);
+    sum.line = place.line;
+    sum.kind = key.second;
+    sum.access_bytes = std::max(sum.access_bytes, line.access_bytes);
+    sum.requests += line.requests;
+    sum.lanes += line.lanes;
+    sum.bytes += line.bytes;
+    sum.used_bytes += line.used_bytes;
+    sum.sectors += line.sectors;
+    sum.wavefronts += line.wavefronts;
+  }
+  counts_.clear();
+  std::vector<TraceLine> lines;
+  for (const auto& [key, line] : merged) lines.push_back(line);
+  return lines;
+}
+
+}  // namespace rooftile::emulated

@@ -1,0 +1,58 @@
+#pragma once
+// Counts what warps ask of memory, by source line.
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "rooftile/backend/emulated/state.h"
+#include "rooftile/backend/emulated/trace.h"
+
+namespace rooftile::emulated {
+
+class Tracer {
+ public:
+  bool on() const { return on_; }
+  void start();
+  std::vector<TraceLine> stop();
+  void begin_cluster(const Crew&);
+  void end_cluster();
+  /// `kind`: 0 a load, 1 a store, 2 an atomic.
+  void record(const Thread&, std::uintptr_t at, std::size_t bytes, int kind, bool shared, const void* pc);
+  bool pause() { return std::exchange(on_, false); }
+  void resume(bool on) { on_ = on; }
+
+ private:
+  /// What the lanes of a warp do at their n-th visit of one address in the program: one instruction of the
+  /// hardware.
+  struct Request {
+    unsigned lanes = 0;
+    bool shared = false;
+    std::uint8_t kind = 0;
+    std::uint16_t bytes = 0;
+    std::array<std::uintptr_t, kWarpSize> at{};
+  };
+  struct Key {
+    const void* pc;
+    std::uint32_t visit;
+    bool operator==(const Key&) const = default;
+  };
+  struct Hash {
+    std::size_t operator()(const Key& k) const {
+      return std::hash<const void*>()(k.pc) * 31 + k.visit * std::size_t{0x9e3779b97f4a7c15};
+    }
+  };
+  void close(const void* pc, const Request&);
+
+  bool on_ = false;
+  std::vector<std::unordered_map<Key, Request, Hash>> open_;            // by warp of the cluster
+  std::vector<std::unordered_map<const void*, std::uint32_t>> visits_;  // by thread of the cluster
+  std::map<std::pair<const void*, TraceKind>, TraceLine> counts_;
+};
+
+}  // namespace rooftile::emulated

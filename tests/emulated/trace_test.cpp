@@ -1,0 +1,148 @@
+// The trace's figures for textbook kernels, exactly.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "rooftile/backend/emulated/trace.h"
+#include "tests/emulated/traced.h"
+
+namespace rooftile::emulated::test {
+namespace {
+
+class Trace : public testing::Test {
+ protected:
+  void run(const std::string& kernel, int n) {
+    std::fill(x_.begin(), x_.end(), 1.f);
+    std::fill(y_.begin(), y_.end(), 0.f);
+    start_trace();
+    const Status s = launch_traced(kernel, x_.data(), y_.data(), n);
+    lines_ = stop_trace();
+    ASSERT_TRUE(s.ok()) << s.message();
+  }
+  /// The trace of the line of traced.cu that ends in // [mark].
+  TraceLine at(const std::string& mark, TraceKind kind) {
+    std::ifstream file(ROOFTILE_SOURCE_DIR "/tests/emulated/traced.cu");
+    std::string text;
+    int number = 1;
+    while (std::getline(file, text) && text.find("// [" + mark + "]") == std::string::npos) ++number;
+    for (const TraceLine& line : lines_)
+      if (line.line == number && line.kind == kind &&
+          std::string(line.file).find("traced.cu") != std::string::npos)
+        return line;
+    std::string all;
+    for (const TraceLine& line : lines_)
+      all += std::string(line.file) + ":" + std::to_string(line.line) + " " + name(line.kind) + "\n";
+    ADD_FAILURE() << "no " << name(kind) << " in line " << number << " (" << mark << "); there are\n" << all;
+    return {};
+  }
+  void expect_global(const std::string& mark, TraceKind kind, std::uint64_t requests, std::uint64_t sectors,
+                     double used_share) {
+    const TraceLine line = at(mark, kind);
+    EXPECT_EQ(line.requests, requests) << mark;
+    EXPECT_EQ(line.sectors, sectors) << mark;
+    EXPECT_DOUBLE_EQ(line.used_share(), used_share) << mark;
+    EXPECT_EQ(line.wavefronts, 0u);
+  }
+  void expect_shared(const std::string& mark, TraceKind kind, std::uint64_t requests,
+                     std::uint64_t wavefronts) {
+    const TraceLine line = at(mark, kind);
+    EXPECT_EQ(line.requests, requests) << mark;
+    EXPECT_EQ(line.wavefronts, wavefronts) << mark;
+    EXPECT_EQ(line.sectors, 0u);
+  }
+
+  struct alignas(128) Line {
+    float values[32];
+  };
+  // Aligned as a GPU's allocator would.
+  std::vector<Line> memory_ = std::vector<Line>(2 * 4096 / 32);
+  struct Span {
+    float* first;
+    float* last;
+    float* data() const { return first; }
+    float* begin() const { return first; }
+    float* end() const { return last; }
+  };
+  Span x_{&memory_[0].values[0], &memory_[0].values[0] + 4096};
+  Span y_{&memory_[0].values[0] + 4096, &memory_[0].values[0] + 8192};
+  std::vector<TraceLine> lines_;
+};
+using enum TraceKind;
+
+TEST_F(Trace, Copy) {
+  run("copy", 4096);  // 128 warps, 4 sectors each
+  expect_global("copy", kGlobalLoad, 128, 512, 1);
+  expect_global("copy", kGlobalStore, 128, 512, 1);
+  EXPECT_EQ(at("copy", kGlobalLoad).bytes, 16384u);
+  run("copy", 40);  // the second warp has 8 lanes: one sector
+  expect_global("copy", kGlobalLoad, 2, 5, 1);
+  EXPECT_EQ(at("copy", kGlobalLoad).lanes, 40u);
+}
+TEST_F(Trace, CopyOfVectors) {
+  for (const std::string kernel : {"copy_vectors", "copy_scaled_vectors"}) {
+    const std::string mark = kernel == "copy_vectors" ? "vector" : "scaled";
+    run(kernel, 4096);  // 32 warps, 512 bytes each
+    expect_global(mark + " load", kGlobalLoad, 32, 512, 1);
+    expect_global(mark + " store", kGlobalStore, 32, 512, 1);
+    EXPECT_EQ(at(mark + " load", kGlobalLoad).access_bytes, 16);
+  }
+}
+TEST_F(Trace, CopyWithStride) {
+  run("copy_strided", 2);
+  expect_global("strided", kGlobalLoad, 1, 8, 0.5);
+  run("copy_strided", 8);
+  expect_global("strided", kGlobalLoad, 1, 32, 0.125);
+  run("copy_strided", 0);  // all lanes read one word
+  expect_global("strided", kGlobalLoad, 1, 1, 0.125);
+}
+TEST_F(Trace, Transpose) {
+  run("transpose_naive", 64);  // 128 warps: rows in, columns out
+  expect_global("naive", kGlobalLoad, 128, 512, 1);
+  expect_global("naive", kGlobalStore, 128, 4096, 0.125);
+  for (const bool padded : {false, true}) {
+    run(padded ? "transpose_padded" : "transpose_unpadded", 64);
+    expect_global("tile in", kGlobalLoad, 128, 512, 1);
+    expect_shared("tile in", kSharedStore, 128, 128);
+    expect_shared("tile out", kSharedLoad, 128, padded ? 128 : 128 * 32);
+    expect_global("tile out", kGlobalStore, 128, 512, 1);
+  }
+}
+TEST_F(Trace, Matmul) {
+  run("matmul_naive", 64);  // 128 warps, 64 steps; rows across a warp: a is a column's walk, b one word
+  expect_global("a", kGlobalLoad, 8192, 8192 * 32, 0.125);
+  expect_global("b", kGlobalLoad, 8192, 8192, 0.125);
+  expect_global("c", kGlobalStore, 128, 4096, 0.125);
+  run("matmul_coalesced", 64);
+  expect_global("a", kGlobalLoad, 8192, 8192, 0.125);
+  expect_global("b", kGlobalLoad, 8192, 8192 * 4, 1);
+  expect_global("c", kGlobalStore, 128, 512, 1);
+}
+TEST_F(Trace, BankConflicts) {
+  const auto expect = [&](const std::string& kernel, int stride, std::uint64_t wavefronts) {
+    run(kernel, stride);
+    expect_shared("walk in", kSharedStore, 1, wavefronts);
+    expect_shared("walk out", kSharedLoad, 1, wavefronts);
+  };
+  expect("walk4", 1, 1);
+  expect("walk4", 2, 2);
+  expect("walk4", 3, 1);
+  expect("walk4", 32, 32);
+  expect("walk4", 33, 1);
+  expect("walk8", 1, 2);  // two halves of a warp
+  expect("walk8", 2, 4);
+  expect("walk8", 16, 32);
+  expect("walk16", 1, 4);  // four quarters
+  expect("walk16", 2, 8);
+  expect("walk16", 8, 32);
+}
+TEST_F(Trace, Atomics) {
+  run("count", 0);  // 4 warps on 8 words
+  expect_global("atomic", kAtomic, 4, 4, 1);
+  EXPECT_EQ(at("atomic", kAtomic).lanes, 128u);
+}
+
+}  // namespace
+}  // namespace rooftile::emulated::test

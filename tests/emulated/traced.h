@@ -1,0 +1,9 @@
+#pragma once
+// Launches of the kernels in traced.cu.
+#include <string>
+
+#include "rooftile/backend/emulated/engine.h"
+
+namespace rooftile::emulated::test {
+Status launch_traced(const std::string& kernel, const float* x, float* y, int n);
+}  // namespace rooftile::emulated::test
