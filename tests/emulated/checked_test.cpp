@@ -62,7 +62,8 @@ INSTANTIATE_TEST_SUITE_P(Bugs, Planted, testing::ValuesIn(kExpected),
                          [](const auto& p) { return "bug" + std::to_string(static_cast<int>(p.param.bug)); });
 
 TEST_P(Planted, IsFoundAtEveryOrderOfThreads) {
-  const auto [bug, kind] = GetParam();
+  const Bug bug = GetParam().bug;
+  const FindingKind kind = GetParam().kind;
   std::vector<float> x(8192, 1), y(8192);
   for (const unsigned threads : {32u, 256u, 1024u})
     for (std::uint64_t seed = 0; seed < 20; ++seed) {

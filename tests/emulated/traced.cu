@@ -13,8 +13,7 @@ __global__ void copy(const float* x, float* y, int n) {
 }
 __global__ void copy_vectors(const float4* x, float4* y) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
-  const float4 v = x[i];  // [vector load]
-  y[i] = v;               // [vector store]
+  y[i] = x[i];  // [vector]
 }
 __global__ void copy_scaled_vectors(const float4* x, float4* y) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -55,8 +54,7 @@ __global__ void shared_walk(T* out, int stride) {
   ROOFTILE_SHARED(line, T[2048]);
   line[threadIdx.x * unsigned(stride)] = out[threadIdx.x];  // [walk in]
   __syncthreads();
-  const T value = line[threadIdx.x * unsigned(stride)];  // [walk out]
-  out[threadIdx.x] = value;
+  out[threadIdx.x] = line[threadIdx.x * unsigned(stride)];  // [walk out]
 }
 __global__ void count(unsigned* bins) {
   atomicAdd(&bins[threadIdx.x % 8], 1u);  // [atomic]

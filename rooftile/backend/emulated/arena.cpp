@@ -34,7 +34,7 @@ std::size_t guard_bytes(std::size_t bytes) {
 void add_array(Block& block, const SharedSite* site, std::size_t bytes) {
   const SharedArray array{site, block.arena_used, bytes};
   std::memset(block.arena + array.offset, 0xff, bytes);
-  std::memcpy(block.arena + array.offset + bytes, guard_pattern(), guard_bytes(bytes));
+  std::memmove(block.arena + array.offset + bytes, guard_pattern(), guard_bytes(bytes));
   block.arena_used += bytes + guard_bytes(bytes);
   block.shared_bytes += bytes;
   block.arrays.push_back(array);

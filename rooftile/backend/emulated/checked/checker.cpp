@@ -28,8 +28,13 @@ extern __thread uint3 checked_grid_size asm("gridDim") __attribute__((tls_model(
 }
 
 void Checker::access(const void* at, std::size_t bytes, Access access, const void* pc) {
+  if (!current || bytes == 0 || busy_) return;
+  const Busy busy(*this);
+  see(at, bytes, access, pc);
+}
+
+void Checker::see(const void* at, std::size_t bytes, Access access, const void* pc) {
   Thread* t = current;
-  if (!t || bytes == 0) return;
   const auto a = reinterpret_cast<std::uintptr_t>(at);
   if (a - reinterpret_cast<std::uintptr_t>(t->fiber->stack) < kStackBytes) return;  // its own locals
   const auto arenas = reinterpret_cast<std::uintptr_t>(crew_->arenas);
@@ -52,14 +57,19 @@ void Checker::begin_launch(const char* kernel, unsigned) {
 void Checker::end_launch() { crew_ = nullptr; }
 
 void Checker::begin_cluster(Crew& crew) {
+  const Busy busy(*this);
   crew_ = &crew;
   clocks_.begin_cluster(crew);
   pending_.clear();
   tracer_.begin_cluster(crew);
 }
-void Checker::end_cluster(Crew&) { tracer_.end_cluster(); }
+void Checker::end_cluster(Crew&) {
+  const Busy busy(*this);
+  tracer_.end_cluster();
+}
 
 void Checker::declare_shared(Block& block, const SharedArray& array) {
+  const Busy busy(*this);
   if (shared_.size() <= block.rank) shared_.resize(block.rank + 1);
   Shared& s = shared_[block.rank];
   if (s.bytes.empty()) {
@@ -262,18 +272,20 @@ void Checker::tell_race(Thread& t, const Stamp& then, bool then_writes, const St
 
 void Checker::atomic(Thread& t, const void* at, unsigned bytes, bool reads, bool wrote, bool ordered,
                      const void* pc) {
+  const Busy busy(*this);
   clocks_.atomic(t, at, reads, wrote, ordered);
-  access(at, bytes, Access::kAtomic, pc);
+  see(at, bytes, Access::kAtomic, pc);
 }
 
 void Checker::async_issued(Thread& t, const AsyncCopy& copy) {
+  const Busy busy(*this);
   t.last_pc = copy.pc;
   // It is the issuer who must know that nobody uses the place any more, and the one who waits that others
   // learn from.
   keeps_ = false;
-  access(copy.to, copy.bytes + copy.zeros, Access::kWrite, copy.pc);
+  see(copy.to, copy.bytes + copy.zeros, Access::kWrite, copy.pc);
   keeps_ = true;
-  access(copy.from, copy.bytes, Access::kRead, copy.pc);
+  if (copy.bytes != 0) see(copy.from, copy.bytes, Access::kRead, copy.pc);
   const Block* block = nullptr;
   for (const Block& b : crew_->blocks)
     if (copy.to >= b.arena && copy.to < b.arena + arena_stride()) block = &b;
@@ -287,6 +299,7 @@ void Checker::async_issued(Thread& t, const AsyncCopy& copy) {
 }
 
 void Checker::async_done(Thread&, const AsyncCopy& copy) {
+  const Busy busy(*this);
   const auto found = std::find_if(pending_.begin(), pending_.end(), [&](const Pending& p) {
     return p.copy.to == copy.to && p.copy.from == copy.from && p.copy.issuer == copy.issuer;
   });
@@ -298,7 +311,7 @@ void Checker::async_done(Thread&, const AsyncCopy& copy) {
   for (std::size_t i = 0; i < copy.bytes + copy.zeros; ++i) state[i] &= static_cast<std::uint8_t>(~kPending);
   const bool traced = tracer_.pause();  // it was counted when it was issued
   compares_ = false;
-  access(copy.to, copy.bytes + copy.zeros, Access::kWrite, copy.pc);
+  see(copy.to, copy.bytes + copy.zeros, Access::kWrite, copy.pc);
   compares_ = true;
   tracer_.resume(traced);
 }

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "rooftile/backend/emulated/checked/clocks.h"
@@ -32,13 +33,34 @@ class Checker final : public Observer {
   void begin_thread(Thread&) override {}
   void end_thread(Thread&) override {}
   void declare_shared(Block&, const SharedArray&) override;
-  void block_barrier(Block& block) override { clocks_.block_barrier(block); }
-  void cluster_barrier(Crew& crew) override { clocks_.cluster_barrier(crew); }
-  void warp_sync(Thread& any, unsigned lanes) override { clocks_.warp_sync(any, lanes); }
-  void release(Thread& t, const void* key) override { clocks_.release(t, key); }
-  void acquire(Thread& t, const void* key) override { clocks_.acquire(t, key); }
-  void forget(const void* key) override { clocks_.forget(key); }
-  void fence(Thread& t) override { clocks_.fence(t); }
+  void block_barrier(Block& block) override {
+    const Busy busy(*this);
+    clocks_.block_barrier(block);
+  }
+  void cluster_barrier(Crew& crew) override {
+    const Busy busy(*this);
+    clocks_.cluster_barrier(crew);
+  }
+  void warp_sync(Thread& any, unsigned lanes) override {
+    const Busy busy(*this);
+    clocks_.warp_sync(any, lanes);
+  }
+  void release(Thread& t, const void* key) override {
+    const Busy busy(*this);
+    clocks_.release(t, key);
+  }
+  void acquire(Thread& t, const void* key) override {
+    const Busy busy(*this);
+    clocks_.acquire(t, key);
+  }
+  void forget(const void* key) override {
+    const Busy busy(*this);
+    clocks_.forget(key);
+  }
+  void fence(Thread& t) override {
+    const Busy busy(*this);
+    clocks_.fence(t);
+  }
   void atomic(Thread&, const void* at, unsigned bytes, bool reads, bool wrote, bool ordered,
               const void* pc) override;
   void async_issued(Thread&, const AsyncCopy&) override;
@@ -50,6 +72,8 @@ class Checker final : public Observer {
   void register_global(const void* pointer, std::size_t bytes, const char* name);
   void forget_globals();
   Tracer& tracer() { return tracer_; }
+  /// Whether it is at work: what the current thread does to memory now is the checker's doing.
+  bool busy() const { return busy_; }
 
  private:
   // What is known of each byte of a block's shared memory.
@@ -101,6 +125,18 @@ class Checker final : public Observer {
   std::uintptr_t pending_from_ = 0, pending_to_ = 0;  // around all sources of pending copies
   std::string kernel_;
   const Crew* crew_ = nullptr;
+  class Busy {  // may be nested
+   public:
+    explicit Busy(Checker& checker) : flag_(checker.busy_), before_(std::exchange(flag_, true)) {}
+    ~Busy() { flag_ = before_; }
+
+   private:
+    bool& flag_;
+    bool before_;
+  };
+  void see(const void* at, std::size_t bytes, Access, const void* pc);
+
+  bool busy_ = false;  // only the launch's one thread asks and sets
   bool compares_ = true,
        keeps_ = true;           // what visit does: a copy is compared when issued and kept when waited for
   std::uintptr_t last_at_ = 0;  // of the access that is visited, for the sentence

@@ -48,6 +48,7 @@ void Checker::add(Raw raw) {
 }
 
 void Checker::divergence(Thread& first, Thread& second, const char* sentence) {
+  const Busy busy(*this);
   const std::lock_guard lock(mutex_);
   add({FindingKind::kDivergentBarrier, kernel_, sentence, nullptr, second.ended ? second.last_pc : nullptr,
        first.where, second.ended ? Site{} : second.where, int(first.number), int(second.number),
@@ -55,6 +56,7 @@ void Checker::divergence(Thread& first, Thread& second, const char* sentence) {
 }
 
 void Checker::failure(Thread* t, int kind, Site first, Site second, int second_thread, const char* sentence) {
+  const Busy busy(*this);
   const std::lock_guard lock(mutex_);
   add({static_cast<FindingKind>(kind), kernel_, sentence, first.file || !t ? nullptr : t->last_pc, nullptr,
        first, second, t ? int(t->number) : -1, second_thread, t ? t->block->index : uint3{}});

@@ -7,11 +7,9 @@
 
 namespace rooftile::emulated {
 namespace {
-using std::size_t;
-
 /// Volatile accesses are relaxed atomics, as in PTX; one that reads may be a poll.
 void access_volatile(const void* at, size_t bytes, bool writes, const void* pc) {
-  if (!current) return;
+  if (!current || checker.busy()) return;
   const auto a = reinterpret_cast<std::uintptr_t>(at);
   if (a - reinterpret_cast<std::uintptr_t>(current->fiber->stack) < kStackBytes) return;
   checker.atomic(*current, at, static_cast<unsigned>(bytes), !writes, writes, false, pc);
@@ -22,7 +20,7 @@ void access_volatile(const void* at, size_t bytes, bool writes, const void* pc) 
     yield();
 }
 void atomic(const volatile void* at, size_t bytes, bool reads, bool writes, int order, const void* pc) {
-  if (!current) return;
+  if (!current || checker.busy()) return;
   const bool ordered = order != __ATOMIC_RELAXED;
   checker.atomic(*current, const_cast<const void*>(at), static_cast<unsigned>(bytes), reads, writes, ordered,
                  pc);
@@ -43,10 +41,8 @@ void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
 void __tsan_vptr_update(void**, void*) {}
 void __tsan_vptr_read(void**) {}
-void __tsan_read_range(void* at, unsigned long bytes) {
-  checker.access(at, bytes, Access::kRead, ROOFTILE_PC);
-}
-void __tsan_write_range(void* at, unsigned long bytes) {
+void __tsan_read_range(void* at, std::size_t bytes) { checker.access(at, bytes, Access::kRead, ROOFTILE_PC); }
+void __tsan_write_range(void* at, std::size_t bytes) {
   checker.access(at, bytes, Access::kWrite, ROOFTILE_PC);
 }
 
@@ -69,17 +65,27 @@ ROOFTILE_HOOKS(4)
 ROOFTILE_HOOKS(8)
 ROOFTILE_HOOKS(16)
 
-void* __tsan_memcpy(void* to, const void* from, unsigned long bytes) {
+// Whole structures: compilers copy them with memcpy, and clang a float4, too. Linking with --wrap=memcpy
+// brings those calls here; the engine's own end at checker.busy() or are no kernel's.
+void* __real_memcpy(void* to, const void* from, std::size_t bytes);
+void* __wrap_memcpy(void* to, const void* from, std::size_t bytes) {
+  if (rooftile::emulated::current && !checker.busy()) {
+    checker.access(from, bytes, Access::kRead, ROOFTILE_PC);
+    checker.access(to, bytes, Access::kWrite, ROOFTILE_PC);
+  }
+  return __real_memcpy(to, from, bytes);
+}
+void* __tsan_memcpy(void* to, const void* from, std::size_t bytes) {  // newer compilers
   checker.access(from, bytes, Access::kRead, ROOFTILE_PC);
   checker.access(to, bytes, Access::kWrite, ROOFTILE_PC);
-  return std::memcpy(to, from, bytes);
+  return __real_memcpy(to, from, bytes);
 }
-void* __tsan_memmove(void* to, const void* from, unsigned long bytes) {
+void* __tsan_memmove(void* to, const void* from, std::size_t bytes) {
   checker.access(from, bytes, Access::kRead, ROOFTILE_PC);
   checker.access(to, bytes, Access::kWrite, ROOFTILE_PC);
   return std::memmove(to, from, bytes);
 }
-void* __tsan_memset(void* to, int value, unsigned long bytes) {
+void* __tsan_memset(void* to, int value, std::size_t bytes) {
   checker.access(to, bytes, Access::kWrite, ROOFTILE_PC);
   return std::memset(to, value, bytes);
 }
