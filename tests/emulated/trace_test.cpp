@@ -86,7 +86,8 @@ TEST_F(Trace, CopyOfVectors) {
   expect_global("vector", kGlobalLoad, 32, 512, 1);
   expect_global("vector", kGlobalStore, 32, 512, 1);
   EXPECT_EQ(at("vector", kGlobalLoad).access_bytes, 16);
-#if !defined(__clang__)  // which takes a vector apart where its members are used: four requests of 4 bytes each
+#if !defined( \
+    __clang__)  // which takes a vector apart where its members are used: four requests of 4 bytes each
   run("copy_scaled_vectors", 4096);
   expect_global("scaled load", kGlobalLoad, 32, 512, 1);
   expect_global("scaled store", kGlobalStore, 32, 512, 1);

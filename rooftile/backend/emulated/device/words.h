@@ -14,8 +14,6 @@
 
 // A static array would be one for all blocks, without bounds: each block has an arena, and this tells it what
 // to hold.
-#define __shared__                                                                         \
-  _Pragma(                                                                                 \
-      "GCC error \"rooftile: declare shared memory with ROOFTILE_SHARED(name, type) from " \
-      "rooftile/backend/cuda/shared.h\"")
+// (A pragma takes one string, unbroken: short ones.)
+#define __shared__ _Pragma("GCC error \"rooftile: declare shared memory with ROOFTILE_SHARED(name, type)\"")
 #define __managed__ _Pragma("GCC error \"rooftile: the emulated device has no managed memory\"")
