@@ -124,22 +124,34 @@ TEST_F(Trace, Matmul) {
   expect_global("c", kGlobalStore, 128, 512, 1);
 }
 TEST_F(Trace, BankConflicts) {
-  const auto expect = [&](const std::string& kernel, int stride, std::uint64_t wavefronts) {
-    run(kernel, stride);
+  const auto expect = [&](const std::string& kernel, int distinct, int stride, std::uint64_t wavefronts) {
+    run(kernel, 100 * distinct + stride);
     expect_shared("walk in", kSharedStore, 1, wavefronts);
     expect_shared("walk out", kSharedLoad, 1, wavefronts);
   };
-  expect("walk4", 1, 1);
-  expect("walk4", 2, 2);
-  expect("walk4", 3, 1);
-  expect("walk4", 32, 32);
-  expect("walk4", 33, 1);
-  expect("walk8", 1, 2);  // two halves of a warp
-  expect("walk8", 2, 4);
-  expect("walk8", 16, 32);
-  expect("walk16", 1, 4);  // four quarters
-  expect("walk16", 2, 8);
-  expect("walk16", 8, 32);
+  // Cycles that such loads take on an H100, but those with a stride above 2.
+  expect("walk4", 1, 1, 1);
+  expect("walk4", 32, 1, 1);
+  expect("walk4", 32, 2, 2);
+  expect("walk4", 32, 3, 1);
+  expect("walk4", 32, 32, 32);
+  expect("walk4", 32, 33, 1);
+  expect("walk8", 1, 1, 1);
+  expect("walk8", 2, 1, 1);
+  expect("walk8", 8, 1, 2);
+  expect("walk8", 16, 1, 2);
+  expect("walk8", 32, 1, 2);
+  expect("walk8", 16, 2, 4);
+  expect("walk8", 32, 2, 4);
+  expect("walk8", 32, 16, 32);
+  expect("walk16", 1, 1, 2);
+  expect("walk16", 2, 1, 2);
+  expect("walk16", 4, 1, 4);
+  expect("walk16", 8, 1, 4);
+  expect("walk16", 32, 1, 4);
+  expect("walk16", 8, 2, 8);
+  expect("walk16", 32, 2, 8);
+  expect("walk16", 32, 8, 32);
 }
 TEST_F(Trace, Atomics) {
   run("count", 0);  // 4 warps on 8 words

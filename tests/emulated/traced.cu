@@ -50,11 +50,12 @@ __global__ void matmul(const float* a, const float* b, float* c, int n) {
   c[row * n + column] = sum;  // [c]
 }
 template <class T>
-__global__ void shared_walk(T* out, int stride) {
+__global__ void shared_walk(T* out, int distinct, int stride) {
   ROOFTILE_SHARED(line, T[2048]);
-  line[threadIdx.x * unsigned(stride)] = out[threadIdx.x];  // [walk in]
+  const unsigned place = threadIdx.x % unsigned(distinct) * unsigned(stride);
+  line[place] = out[threadIdx.x];  // [walk in]
   __syncthreads();
-  out[threadIdx.x] = line[threadIdx.x * unsigned(stride)];  // [walk out]
+  out[threadIdx.x] = line[place];  // [walk out]
 }
 __global__ void count(unsigned* bins) {
   atomicAdd(&bins[threadIdx.x % 8], 1u);  // [atomic]
@@ -76,9 +77,10 @@ Status launch_traced(const std::string& kernel, const float* x, float* y, int n)
   if (kernel == "transpose_padded") return launch({grid, block}, o, &transpose<1>, x, y, n);
   if (kernel == "matmul_naive") return launch({grid, block}, o, &matmul<true>, x, x, y, n);
   if (kernel == "matmul_coalesced") return launch({grid, block}, o, &matmul<false>, x, x, y, n);
-  if (kernel == "walk4") return launch({1, 32}, o, &shared_walk<float>, y, n);
-  if (kernel == "walk8") return launch({1, 32}, o, &shared_walk<double>, reinterpret_cast<double*>(y), n);
-  if (kernel == "walk16") return launch({1, 32}, o, &shared_walk<float4>, y4, n);
+  if (kernel == "walk4") return launch({1, 32}, o, &shared_walk<float>, y, n / 100, n % 100);
+  if (kernel == "walk8")
+    return launch({1, 32}, o, &shared_walk<double>, reinterpret_cast<double*>(y), n / 100, n % 100);
+  if (kernel == "walk16") return launch({1, 32}, o, &shared_walk<float4>, y4, n / 100, n % 100);
   if (kernel == "count") return launch({2, 64}, o, &count, reinterpret_cast<unsigned*>(y));
   return Status::error("no kernel %s", kernel.c_str());
 }

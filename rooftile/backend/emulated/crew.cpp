@@ -62,6 +62,9 @@ Thread* next_ready(Crew& c) {
   Thread* t = c.ready[c.ready_first];
   if (++c.ready_first == c.ready.size()) c.ready_first = 0;
   --c.ready_count;
+  // The stacks of a block exceed the L1 cache: a switch waits for the first line of the next one (7% of two
+  // barriers).
+  if (c.ready_count != 0) __builtin_prefetch(c.ready[c.ready_first]->fiber->stack_pointer);
   return t;
 }
 
@@ -215,11 +218,11 @@ void report_deadlock(Crew& c) {
 }  // namespace
 
 void wait(Wait why, Site where) {
-  Thread& me = get_current();
+  Thread& me = *current;
   me.wait = why;
   me.where = where;
   reschedule(*me.block->crew, me);
-  get_current().wait = Wait::kNothing;
+  me.wait = Wait::kNothing;
 }
 
 void yield() {
