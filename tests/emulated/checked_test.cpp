@@ -55,6 +55,7 @@ constexpr Expected kExpected[] = {
     {Bug::kBlocksCollide, FindingKind::kRace},
     {Bug::kMissingSyncwarp, FindingKind::kRace},
     {Bug::kClusterBarrier, FindingKind::kRace},
+    {Bug::kSourceWritten, FindingKind::kMissingWait},
 };
 
 class Planted : public testing::TestWithParam<Expected> {};

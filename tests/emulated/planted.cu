@@ -142,6 +142,19 @@ __global__ void cluster_read(const float* x, float* y) {
   cuda::cluster_sync();
 }
 
+template <Bug kBug>
+__global__ void copy_own(const float* x, float* y) {
+  ROOFTILE_SHARED(line, float[4096]);
+  const unsigned t = threadIdx.x, first = blockIdx.x * 4096 + 4 * t;
+  for (unsigned i = 0; i < 4; ++i) y[first + i] = x[first + i];
+  cuda::cp_async_16(&line[4 * t], y + first);
+  cuda::cp_async_commit();
+  if (kBug != Bug::kSourceWritten) cuda::cp_async_wait<0>();
+  y[first] = 0;
+  if (kBug == Bug::kSourceWritten) cuda::cp_async_wait<0>();
+  y[first + 1] = line[4 * t];
+}
+
 // Right programs that a checker might doubt.
 __global__ void neighbours_in_a_word(const float*, float* y) {
   ROOFTILE_SHARED(bytes, unsigned char[4096]);
@@ -222,6 +235,7 @@ Status launch_bug(const Geometry& g, const Options& o, const float* x, float* y,
   if constexpr (kBug == Bug::kMissingSyncwarp)
     return launch(g, o, "warp_exchange", &warp_exchange<kBug>, x, y);
   if constexpr (kBug == Bug::kClusterBarrier) return launch(g, o, "cluster_read", &cluster_read<kBug>, x, y);
+  if constexpr (kBug == Bug::kSourceWritten) return launch(g, o, "copy_own", &copy_own<kBug>, x, y);
   return {};
 }
 Status launch_planted(Bug bug, const Geometry& g, const Options& o, const float* x, float* y,
@@ -243,6 +257,7 @@ Status launch_planted(Bug bug, const Geometry& g, const Options& o, const float*
     ROOFTILE_CASE(kBlocksCollide)
     ROOFTILE_CASE(kMissingSyncwarp)
     ROOFTILE_CASE(kClusterBarrier)
+    ROOFTILE_CASE(kSourceWritten)
     case Bug::kNone:
       break;
   }
@@ -283,6 +298,8 @@ Status launch_right(int which, const Geometry& g, const Options& o, const float*
       return launch(g, o, "reduce", &reduce, x, y);
     case 14:
       return launch(g, o, "warp_tree", &warp_tree, x, y);
+    case 15:
+      return launch({2, g.block}, o, "copy_own", &copy_own<kNone>, x, y);
     default:
       return launch(g, o, "volatile_flag", &volatile_flag, x, y, counter);
   }
