@@ -20,7 +20,7 @@ ROOFTILE_TILE Tile<S> load_whole(const T* p) {
     widen_pair(p, r.v[0], r.v[1]);
     widen_pair(p + 32, r.v[2], r.v[3]);
   } else {
-    ROOFTILE_EACH_VECTOR widen(p + i * kVecLanes<S>, r.v[i]);
+    ROOFTILE_EACH_VECTOR(widen(p + i * kVecLanes<S>, r.v[i]));
   }
   return r;
 }
@@ -32,7 +32,7 @@ ROOFTILE_TILE void store_whole(T* p, const Tile<S>& t) {
     store_unaligned(p, narrow_pair(t.v[0], t.v[1]));
     store_unaligned(p + 32, narrow_pair(t.v[2], t.v[3]));
   } else {
-    ROOFTILE_EACH_VECTOR store_unaligned(p + i * kVecLanes<S>, narrow(t.v[i], p));
+    ROOFTILE_EACH_VECTOR(store_unaligned(p + i * kVecLanes<S>, narrow(t.v[i], p)));
   }
 }
 
@@ -58,7 +58,7 @@ template <class S, class T>
 ROOFTILE_TILE Tile<S> load_part(const T* p, int live, S other) {
   if constexpr (kHasMaskedLoads) {
     Tile<S> r;
-    ROOFTILE_EACH_VECTOR widen_tail(p + i * kVecLanes<S>, live_in_vector<S>(live, i), other, r.v[i]);
+    ROOFTILE_EACH_VECTOR(widen_tail(p + i * kVecLanes<S>, live_in_vector<S>(live, i), other, r.v[i]));
     return r;
   } else {
     return gather_part<S>(p, 1, live, other);
@@ -67,7 +67,7 @@ ROOFTILE_TILE Tile<S> load_part(const T* p, int live, S other) {
 template <class S, class T>
 ROOFTILE_TILE void store_part(T* p, int live, const Tile<S>& t) {
   if constexpr (kHasMaskedLoads) {
-    ROOFTILE_EACH_VECTOR put_tail(p + i * kVecLanes<S>, live_in_vector<S>(live, i), t.v[i]);
+    ROOFTILE_EACH_VECTOR(put_tail(p + i * kVecLanes<S>, live_in_vector<S>(live, i), t.v[i]));
   } else {
     scatter_part(p, 1, live, t);
   }
@@ -102,7 +102,7 @@ ROOFTILE_TILE void CpuTeam<Real, kAccess>::store(Row<T> y, Chunk<kFull> chunk,
       if constexpr (sizeof(T) == 1) {
         stream(p, narrow_all(value.v));
       } else {
-        ROOFTILE_EACH_VECTOR stream(p + i * kVecLanes<S>, narrow(value.v[i], p));
+        ROOFTILE_EACH_VECTOR(stream(p + i * kVecLanes<S>, narrow(value.v[i], p)));
       }
       return;
     }

@@ -32,7 +32,7 @@ template <int kChannel>
 ROOFTILE_TILE Tile<std::int32_t> plane(const PixelTile& pixels) {
   static_assert(0 <= kChannel && kChannel < 3, "rooftile::tile::plane: a pixel has channels 0, 1 and 2");
   Tile<std::int32_t> r;
-  ROOFTILE_EACH_VECTOR r.v[i] = (pixels.v[i] >> (8 * kChannel)) & 255;
+  ROOFTILE_EACH_VECTOR(r.v[i] = (pixels.v[i] >> (8 * kChannel)) & 255);
   return r;
 }
 
@@ -42,11 +42,10 @@ ROOFTILE_TILE Tile<std::int32_t> weigh(const PixelTile& pixels, int a, int b, in
       splat(static_cast<std::int32_t>((a & 0xffff) | static_cast<unsigned>(c) << 16));
   const Vec<std::int32_t> inner = splat(b & 0xffff);
   Tile<std::int32_t> r;
-  ROOFTILE_EACH_VECTOR {
-    const Vec<std::int32_t> first_and_third = pixels.v[i] & 0x00ff00ff;
-    const Vec<std::int32_t> second = (Vec<std::int32_t>)((Vec<std::uint16_t>)pixels.v[i] >> 8);
-    r.v[i] = multiply_pairs(first_and_third, outer) + multiply_pairs(second, inner);
-  }
+  ROOFTILE_EACH_VECTOR(const Vec<std::int32_t> first_and_third = pixels.v[i] & 0x00ff00ff;
+                       const Vec<std::int32_t> second =
+                           (Vec<std::int32_t>)((Vec<std::uint16_t>)pixels.v[i] >> 8);
+                       r.v[i] = multiply_pairs(first_and_third, outer) + multiply_pairs(second, inner));
   return r;
 }
 
@@ -54,7 +53,7 @@ ROOFTILE_TILE Tile<std::int32_t> weigh(const PixelTile& pixels, int a, int b, in
 /// any 32-bit numbers takes two on Intel's CPUs and six on SSE2 (a gray picture in the cache: 18 instead of
 /// 32 ns for 64 pixels).
 ROOFTILE_TILE Tile<std::int32_t> multiply_short(Tile<std::int32_t> a, int b) {
-  ROOFTILE_EACH_VECTOR a.v[i] = multiply_pairs(a.v[i], splat(b & 0xffff));
+  ROOFTILE_EACH_VECTOR(a.v[i] = multiply_pairs(a.v[i], splat(b & 0xffff)));
   return a;
 }
 
@@ -79,7 +78,7 @@ ROOFTILE_TILE PixelTile load_pixels(const Pixels& x, std::int64_t first, int liv
       for (int c = 0; c < 3; ++c) bytes[4 * k + c] = p[k * x.stride + c * x.channel];
     p = bytes;
   }
-  ROOFTILE_EACH_VECTOR r.v[i] = load_unaligned<Vec<std::int32_t>>(p + 4 * i * kVecLanes<std::int32_t>);
+  ROOFTILE_EACH_VECTOR(r.v[i] = load_unaligned<Vec<std::int32_t>>(p + 4 * i * kVecLanes<std::int32_t>));
   return r;
 }
 

@@ -65,8 +65,8 @@ class CpuTeam {
   ROOFTILE_TILE Integers iota(Chunk<kFull> chunk) const {
     constexpr int kWidth = kVecLanes<Real>;
     Integers r;
-    ROOFTILE_EACH_VECTOR r.v[i] =
-        lane_indices<Integer>(std::make_index_sequence<kWidth>()) + Integer(i * kWidth);
+    ROOFTILE_EACH_VECTOR(r.v[i] =
+                             lane_indices<Integer>(std::make_index_sequence<kWidth>()) + Integer(i * kWidth));
     return r + static_cast<Integer>(chunk.first);
   }
 
@@ -83,8 +83,8 @@ class CpuTeam {
   }
 
   /// `value` in the lanes that are elements, `other` in the tail's empty ones.
-  ROOFTILE_TILE Tile only(Chunk<true>, Tile value, Real) const { return value; }
-  ROOFTILE_TILE Tile only(Chunk<false> chunk, Tile value, Real other) const {
+  ROOFTILE_TILE Tile only(Chunk<true>, const Tile& value, Real) const { return value; }
+  ROOFTILE_TILE Tile only(Chunk<false> chunk, const Tile& value, Real other) const {
     const Mask<Integer> live = iota(Chunk<false>{0, 0}) < static_cast<Integer>(chunk.live);
     return select(live, value, fill(other));
   }
@@ -111,9 +111,9 @@ class CpuTeam {
   template <class T>
   ROOFTILE_TILE Tile round_to(const Tile& t) const;
 
-  ROOFTILE_TILE Real sum(Tile t) const { return reduce_sum(t); }
-  ROOFTILE_TILE Real max(Tile t) const { return reduce_max(t); }
-  ROOFTILE_TILE Real min(Tile t) const { return reduce_min(t); }
+  ROOFTILE_TILE Real sum(const Tile& t) const { return reduce_sum(t); }
+  ROOFTILE_TILE Real max(const Tile& t) const { return reduce_max(t); }
+  ROOFTILE_TILE Real min(const Tile& t) const { return reduce_min(t); }
 
   /// A row that is read more than once. On a CPU the cache holds it, so each use loads again.
   template <class T>
@@ -162,11 +162,11 @@ class CpuTeam {
       Real* p;
       ROOFTILE_TILE operator Tile() const {
         Tile t;
-        ROOFTILE_EACH_VECTOR t.v[i] = load_unaligned<Vec<Real>>(p + i * kVecLanes<Real>);
+        ROOFTILE_EACH_VECTOR(t.v[i] = load_unaligned<Vec<Real>>(p + i * kVecLanes<Real>));
         return t;
       }
-      ROOFTILE_TILE Tile operator=(const Tile& t) const {
-        ROOFTILE_EACH_VECTOR store_unaligned(p + i * kVecLanes<Real>, t.v[i]);
+      ROOFTILE_TILE const Tile& operator=(const Tile& t) const {
+        ROOFTILE_EACH_VECTOR(store_unaligned(p + i * kVecLanes<Real>, t.v[i]));
         return t;
       }
     };
@@ -189,7 +189,7 @@ class CpuTeam {
     Row<Real> sums;
     bool first;
     template <bool kFull>
-    ROOFTILE_TILE void add(Chunk<kFull> chunk, Tile t) const {
+    ROOFTILE_TILE void add(Chunk<kFull> chunk, const Tile& t) const {
       const CpuTeam<Real, Access::cached> memory(nullptr);
       // Each branch stores by itself: a tile that comes from one of two places would be passed through
       // memory.

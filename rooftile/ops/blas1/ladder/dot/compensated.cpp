@@ -23,10 +23,10 @@ ROOFTILE_TILE double compensated_dot(Team team, Row<const float> x, Row<const fl
     sums = sum;
   });
   double total = 0, error = 0;  // f64 adds lanes of f32 as good as exactly
-  ROOFTILE_EACH_VECTOR for (int k = 0; k < kVecLanes<float>; ++k) {
+  ROOFTILE_EACH_VECTOR(for (int k = 0; k < kVecLanes<float>; ++k) {
     total += static_cast<double>(sums.v[i][k]);
     error += static_cast<double>(errors.v[i][k]);
-  }
+  });
   // Beside an infinity the error is inf - inf.
   return total - total == 0 ? total + error : total;
 }
