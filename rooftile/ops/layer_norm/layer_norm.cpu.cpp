@@ -22,15 +22,19 @@ Row<T> columns_of(const LayerNormColumns& c, std::int64_t columns) {
   return {static_cast<T*>(const_cast<void*>(c.data)), columns, c.stride};
 }
 
-/// A weight as its kernel wants it: floats side by side, put into scratch where they are not.
-template <class T, class Team>
-kernels::LayerNormFloats floats_of(Team& team, const LayerNormColumns& c, DType dtype, std::int64_t columns,
-                                   float absent) {
+/// A weight as its kernel wants it: floats side by side, put into scratch where they are not. A call, as it
+/// happens but once for a thread's rows.
+__attribute__((noinline)) kernels::LayerNormFloats floats_of(std::byte*& scratch, const LayerNormColumns& c,
+                                                             DType dtype, std::int64_t columns,
+                                                             float absent) {
   if (plain_floats(c, dtype, columns)) return {columns_of<const float>(c, columns)};
-  const CpuTeam<float, Access::strided> from(nullptr);
-  if (dtype == DType::f32)
-    return kernels::layer_norm_floats(team, from, columns_of<const float>(c, columns), absent);
-  return kernels::layer_norm_floats(team, from, columns_of<const T>(c, columns), absent);
+  CpuTeam<float, Access::strided> team(scratch, dtype);
+  const auto floats =
+      dtype == DType::f32
+          ? kernels::layer_norm_floats(team, team, columns_of<const float>(c, columns), absent)
+          : kernels::layer_norm_floats(team, team, columns_of<const AnyHalf>(c, columns), absent);
+  scratch = team.rest();
+  return floats;
 }
 /// The same for rows that no scratch holds, or whose elements lie apart: as it is.
 template <class T>
@@ -66,14 +70,15 @@ void run_forward(const CpuLaunch& launch, const LayerNormProblem& p, std::int64_
           value_or_none(p, P::kMean, row),          value_or_none(p, P::kRstd, row)};
     };
     const std::int64_t columns = p.rows.columns;
-    CpuTeam<float, kAccess> team(scratch);
     if constexpr (kAccess == Access::strided) {
+      const CpuTeam<float, kAccess> team(scratch, p.dtype);
       kernels::layer_norm<T, kAdds, kHeld>(team, begin, end, row_at,
                                            as_it_is<T>(p.weight, p.weight_dtype, columns, 1),
                                            as_it_is<T>(p.bias, p.weight_dtype, columns, 0), p.eps);
     } else {
-      const auto weight = floats_of<T>(team, p.weight, p.weight_dtype, columns, 1);
-      const auto bias = floats_of<T>(team, p.bias, p.weight_dtype, columns, 0);
+      const auto weight = floats_of(scratch, p.weight, p.weight_dtype, columns, 1);
+      const auto bias = floats_of(scratch, p.bias, p.weight_dtype, columns, 0);
+      const CpuTeam<float, kAccess> team(scratch);
       constexpr bool kBlocks = kAccess == Access::streaming && !kHeld;
       if (kBlocks && columns * std::int64_t(sizeof(T)) > kLongRowBytes) {
         if constexpr (kBlocks)
@@ -96,7 +101,7 @@ void launch_tile(const CpuLaunch& launch, const LayerNormProblem& p) {
   const bool holds = p.dtype != DType::f32 || p.data[P::kResidual];
   const bool fits = columns <= kLongestHeldRow || (plain && !holds);
   with_access(p.rows.dense() && fits, bytes > launch.streaming_bytes, [&]<Access kAccess>() {
-    with_type<float, f16, bf16>(p.dtype, [&]<class T>() {
+    with_row_type<kAccess>(p.dtype, [&]<class T>() {
       constexpr bool kFloat = std::is_same_v<T, float>;
       if constexpr (kAccess == Access::strided) {
         run_forward<T, true, false, kAccess>(launch, p, bytes);
@@ -122,15 +127,17 @@ void add_blocks(const CpuLaunch& launch, const LayerNormBackwardProblem& p, cons
   constexpr std::int64_t kPart = 512;  // columns of one program
   const std::int64_t columns = p.rows.columns, blocks = layer_norm_blocks(p.rows.rows);
   const std::int64_t stride = sums_of(p, 1, bias).data - sums_of(p, 0, bias).data;
-  with_type<float, f16, bf16>(p.gradient_dtype, [&]<class G>() {
-    const auto program = [&](std::byte* scratch, std::int64_t begin, std::int64_t end) {
-      for (std::int64_t part = begin; part < end; ++part)
-        kernels::layer_norm_add_blocks(
-            CpuTeam<float, Access::strided>(scratch),
-            Row<const float>{sums_of(p, 0, bias).data, columns}.part(part * kPart, kPart), blocks, stride,
-            columns_of<G>(to, columns).part(part * kPart, kPart));
-    };
-    for_programs(launch, (columns + kPart - 1) / kPart, columns * blocks * 4, program);
+  with_access(columns <= 1 || to.stride == 1, false, [&]<Access kAccess>() {
+    with_row_type<kAccess>(p.gradient_dtype, [&]<class G>() {
+      const auto program = [&](std::byte* scratch, std::int64_t begin, std::int64_t end) {
+        for (std::int64_t part = begin; part < end; ++part)
+          kernels::layer_norm_add_blocks(
+              CpuTeam<float, kAccess>(scratch, p.gradient_dtype),
+              Row<const float>{sums_of(p, 0, bias).data, columns}.part(part * kPart, kPart), blocks, stride,
+              columns_of<G>(to, columns).part(part * kPart, kPart));
+      };
+      for_programs(launch, (columns + kPart - 1) / kPart, columns * blocks * 4, program);
+    });
   });
 }
 
@@ -153,14 +160,14 @@ void run_backward(const CpuLaunch& launch, const LayerNormBackwardProblem& p, st
                        row_or_none<T>(p, P::kDx, row, last), *value_or_none(p, P::kMean, row),
                        *value_or_none(p, P::kRstd, row)};
                  };
-                 CpuTeam<float, kAccess> team(scratch);
                  const auto weight = [&] {
                    if constexpr (kAccess == Access::strided) {
                      return as_it_is<T>(p.weight, p.weight_dtype, columns, 1);
                    } else {
-                     return floats_of<T>(team, p.weight, p.weight_dtype, columns, 1);
+                     return floats_of(scratch, p.weight, p.weight_dtype, columns, 1);
                    }
                  }();
+                 const CpuTeam<float, kAccess> team(scratch, p.dtype);
                  for (std::int64_t block = begin; block < end; block = sums ? block + 1 : end) {
                    const std::int64_t from = first_of(block), to = first_of(sums ? block + 1 : end);
                    const Row<float> dweight = sums_of(p, block, false), dbias = sums_of(p, block, true);
@@ -176,7 +183,7 @@ void launch_backward(const CpuLaunch& launch, const LayerNormBackwardProblem& p)
   const bool fits = columns <= kLongestHeldRow ||
                     (p.dtype == DType::f32 && plain_floats(p.weight, p.weight_dtype, columns));
   with_access(p.rows.dense() && fits, bytes > launch.streaming_bytes, [&]<Access kAccess>() {
-    with_type<float, f16, bf16>(p.dtype, [&]<class T>() { run_backward<T, kAccess>(launch, p, bytes); });
+    with_row_type<kAccess>(p.dtype, [&]<class T>() { run_backward<T, kAccess>(launch, p, bytes); });
   });
   if (p.dweight.data) add_blocks(launch, p, p.dweight, false);
   if (p.dbias.data) add_blocks(launch, p, p.dbias, true);

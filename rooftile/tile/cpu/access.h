@@ -73,30 +73,46 @@ ROOFTILE_TILE void store_part(T* p, int live, const Tile<S>& t) {
   }
 }
 
+// The same for strided rows, of which some may be dense.
+template <class S, class T>
+__attribute__((noinline)) Tile<S> load_apart(const T* p, std::int64_t stride, int live, S other, DType half) {
+  if constexpr (std::is_same_v<T, AnyHalf>) {
+    if (half == DType::bf16)
+      return load_apart<S>(reinterpret_cast<const bf16*>(p), stride, live, other, half);
+    return load_apart<S>(reinterpret_cast<const f16*>(p), stride, live, other, half);
+  } else {
+    if (stride == 1 && live == kLanes<S>) return load_whole<S>(p);
+    return gather_part<S>(p, stride, live, other);
+  }
+}
+template <class S, class T>
+__attribute__((noinline)) void store_apart(T* p, std::int64_t stride, int live, const Tile<S>& t,
+                                           DType half) {
+  if constexpr (std::is_same_v<T, AnyHalf>) {
+    if (half == DType::bf16) return store_apart(reinterpret_cast<bf16*>(p), stride, live, t, half);
+    store_apart(reinterpret_cast<f16*>(p), stride, live, t, half);
+  } else {
+    if (stride == 1 && live == kLanes<S>) return store_whole(p, t);
+    scatter_part(p, stride, live, t);
+  }
+}
+
 template <class Real, Access kAccess>
 template <class S, class T, bool kFull>
 ROOFTILE_TILE Tile<S> CpuTeam<Real, kAccess>::load_as(Row<const T> x, Chunk<kFull> chunk, S other) const {
   if constexpr (kAccess == Access::strided) {
-    if (x.stride != 1) return gather_part<S>(x.data + chunk.first * x.stride, x.stride, chunk.live, other);
+    return load_apart<S>(x.data + chunk.first * x.stride, x.stride, chunk.live, other, half_);
+  } else if constexpr (kFull) {
+    return load_whole<S>(x.data + chunk.first);
+  } else {
+    return load_part<S>(x.data + chunk.first, chunk.live, other);
   }
-  const T* p = x.data + chunk.first;
-  if constexpr (kFull) return load_whole<S>(p);
-  return load_part<S>(p, chunk.live, other);
 }
 
-template <class Real, Access kAccess>
-template <class T, class S, bool kFull>
-ROOFTILE_TILE void CpuTeam<Real, kAccess>::store(Row<T> y, Chunk<kFull> chunk,
-                                                 const tile::Tile<S>& value) const {
-  if constexpr (kAccess == Access::strided) {
-    if (y.stride != 1) return scatter_part(y.data + chunk.first * y.stride, y.stride, chunk.live, value);
-  }
-  T* p = y.data + chunk.first;
-  if constexpr (!kFull) {
-    store_part(p, chunk.live, value);
-    return;
-  }
-  if constexpr (kAccess == Access::streaming && kHasStreaming) {
+/// Past the caches where `p` allows it.
+template <class S, class T>
+ROOFTILE_TILE void store_streaming(T* p, const Tile<S>& value) {
+  if constexpr (kHasStreaming) {
     constexpr std::size_t kStoreBytes = kVecLanes<S> * sizeof(T) * (sizeof(T) == 1 ? kVectors : 1);
     if (reinterpret_cast<std::uintptr_t>(p) % kStoreBytes == 0) {
       if constexpr (sizeof(T) == 1) {
@@ -111,12 +127,32 @@ ROOFTILE_TILE void CpuTeam<Real, kAccess>::store(Row<T> y, Chunk<kFull> chunk,
 }
 
 template <class Real, Access kAccess>
+template <class T, class S, bool kFull>
+ROOFTILE_TILE void CpuTeam<Real, kAccess>::store(Row<T> y, Chunk<kFull> chunk,
+                                                 const tile::Tile<S>& value) const {
+  if constexpr (kAccess == Access::strided) {
+    store_apart(y.data + chunk.first * y.stride, y.stride, chunk.live, value, half_);
+  } else if constexpr (!kFull) {
+    store_part(y.data + chunk.first, chunk.live, value);
+  } else if constexpr (kAccess == Access::streaming) {
+    store_streaming(y.data + chunk.first, value);
+  } else {
+    store_whole(y.data + chunk.first, value);
+  }
+}
+
+template <class Real, Access kAccess>
 template <class T>
 ROOFTILE_TILE Tile<Real> CpuTeam<Real, kAccess>::round_to(const Tile& t) const {
-  if constexpr (std::is_same_v<T, Real>) return t;
-  T elements[kLanes];  // stays in registers
-  store_whole(elements, t);
-  return load_whole<Real>(elements);
+  if constexpr (std::is_same_v<T, Real>) {
+    return t;
+  } else if constexpr (std::is_same_v<T, AnyHalf>) {
+    return half_ == DType::bf16 ? round_to<bf16>(t) : round_to<f16>(t);
+  } else {
+    T elements[kLanes];  // stays in registers
+    store_whole(elements, t);
+    return load_whole<Real>(elements);
+  }
 }
 
 template <class Real, Access kAccess>

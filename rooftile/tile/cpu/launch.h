@@ -54,6 +54,17 @@ void with_type(DType dtype, F&& f) {
   (void)((dtype == dtype_of<T> ? (f.template operator()<T>(), true) : false) || ...);
 }
 
+/// with_type for rows of f32, f16 or bf16.
+template <Access kAccess, class F>
+void with_row_type(DType dtype, F&& f) {
+  if constexpr (kAccess == Access::strided) {
+    if (dtype == DType::f32) return f.template operator()<float>();
+    f.template operator()<AnyHalf>();
+  } else {
+    with_type<float, f16, bf16>(dtype, f);
+  }
+}
+
 /// How far ahead of its reading memory is asked for data: less does not hide its latency, four times as much
 /// is no better (layer_norm, 4096 columns of f32).
 inline constexpr std::int64_t kRowAheadBytes = 16 * 1024;
@@ -76,9 +87,9 @@ template <int kOperands, class Program>
 void for_rows(const CpuLaunch& launch, const Rows<kOperands>& rows, DType dtype, Program program) {
   const std::int64_t bytes = rows.rows * rows.columns * bits(dtype) / 8 * kOperands;
   with_access(rows.dense(), bytes > launch.streaming_bytes, [&]<Access kAccess>() {
-    with_type<float, f16, bf16>(dtype, [&]<class T>() {
+    with_row_type<kAccess>(dtype, [&]<class T>() {
       for_programs(launch, rows.rows, bytes, [&](std::byte* scratch, std::int64_t begin, std::int64_t end) {
-        program.template operator()<T>(CpuTeam<float, kAccess>(scratch), begin, end);
+        program.template operator()<T>(CpuTeam<float, kAccess>(scratch, dtype), begin, end);
         if (kAccess == Access::streaming) stream_fence();
       });
     });

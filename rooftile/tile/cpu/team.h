@@ -35,6 +35,12 @@ enum class Access {
   strided,    ///< elements may lie apart
 };
 
+/// An element of strided rows: f16 or bf16, the team knows which. Where each load and store is a call anyway,
+/// one copy of a kernel serves both.
+struct AnyHalf {
+  std::uint16_t bits;
+};
+
 /// The lanes of a step of `each`: all of them, or the row's last few.
 template <bool kFull>
 struct Chunk {
@@ -51,8 +57,9 @@ class CpuTeam {
   using Integers = tile::Tile<Integer>;
   static constexpr int kLanes = tile::kLanes<Real>;
 
-  /// `scratch`: kScratchBytes for the rows that scratch() gives out.
-  ROOFTILE_TILE explicit CpuTeam(std::byte* scratch) : scratch_(scratch) {}
+  /// `scratch`: kScratchBytes for the rows that scratch() gives out. `half`: what an AnyHalf is.
+  ROOFTILE_TILE explicit CpuTeam(std::byte* scratch, DType half = DType::f16)
+      : scratch_(scratch), half_(half) {}
 
   /// The kernel reads a row in one walk, while it writes the row before: coming rows are asked for in that
   /// walk, not in a second one.
@@ -71,9 +78,15 @@ class CpuTeam {
   }
 
   /// Calls body(chunk) along `size` elements: full chunks first, then the tail, so the main loop has no mask.
+  /// Elements that lie apart take longer to fetch than a mask: there, all chunks are treated as the tail is.
   template <class Body>
   ROOFTILE_TILE void each(std::int64_t size, Body&& body) const {
     std::int64_t first = 0;
+    if constexpr (kAccess == Access::strided) {
+      for (; first < size; first += kLanes)
+        body(Chunk<false>{first, size - first < kLanes ? static_cast<int>(size - first) : kLanes});
+      return;
+    }
     for (; first + kLanes <= size; first += kLanes) {
       move(first);
       body(Chunk<true>{first, kLanes});
@@ -181,6 +194,8 @@ class CpuTeam {
     scratch_ += (size + kLanes - 1) / kLanes * kLanes * std::int64_t(sizeof(Real));
     return s;
   }
+  /// What scratch() has not given out.
+  ROOFTILE_TILE std::byte* rest() const { return scratch_; }
 
   /// Column accumulators: sums over a fixed block of rows, one for each column, in a row of the workspace
   /// that stays in the cache. The first row of the block begins the sums.
@@ -240,6 +255,7 @@ class CpuTeam {
     int element_bytes;
   };
   std::byte* scratch_;
+  DType half_;
   mutable int pass_ = 0;  // walks along the row so far
   int streams_ = 0;
   Stream stream_[kStreams];
