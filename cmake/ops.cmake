@@ -31,7 +31,7 @@ foreach(folder IN LISTS op_folders)
   string(APPEND kernel_externs "extern const PluginEntry ${op}_cpu_kernels[];\n")
   string(APPEND kernel_names "${op}_cpu_kernels, ")
   string(APPEND case_includes "#include \"rooftile/ops/${op}/cases.h\"\n")
-  string(APPEND case_calls "  for (const Spec& s : ${op}_specs()) all.push_back(s);\n")
+  string(APPEND case_calls "  add(\"${op}\", ${op}_specs());\n")
 endforeach()
 
 function(write_if_different file text)
@@ -70,6 +70,12 @@ namespace rooftile::harness {
 const std::vector<Spec>& all_specs() {
   static const std::vector<Spec> specs = [] {
     std::vector<Spec> all;
+    const auto add = [&](const char* folder, std::vector<Spec> its) {
+      for (Spec& spec : its) {
+        spec.folder = folder;
+        all.push_back(std::move(spec));
+      }
+    };
 ${case_calls}    return all;
   }();
   return specs;

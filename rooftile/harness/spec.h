@@ -145,6 +145,8 @@ struct Spec {
   /// Beyond 2^31 elements: the right answer of an output that is not batched where every input is 1
   /// throughout.
   double (*huge_output)(const Case&, std::string_view operand, std::int64_t index) = nullptr;
+
+  const char* folder = "";  ///< of rooftile/ops; all_specs() knows it
 };
 
 /// Every spec, from the op folders' cases.h; generated.

@@ -82,10 +82,10 @@ void for_dense_parts(const CpuLaunch& launch, const Operands<kOperands>& operand
 /// `height` rows of `width` elements, a row's neighbours `across` apart and rows `down`, side by side to
 /// `to`; or, with kScatter, back from there. Where rows lie closer together than neighbours do, in blocks of
 /// 16 columns by a cache line's rows: each line is used whole while it is at hand, even if a power of two for
-/// a stride puts all into one set.
+/// a stride puts all into one set. A call, or each task's flat function would hold a copy for each operand.
 template <bool kScatter, class T>
-void move_block(T* at, std::int64_t width, std::int64_t height, std::int64_t across, std::int64_t down,
-                T* to) {
+__attribute__((noinline)) void move_block(T* at, std::int64_t width, std::int64_t height, std::int64_t across,
+                                          std::int64_t down, T* to) {
   const auto move = [](T* far, T* near) {
     if constexpr (kScatter)
       *far = *near;
