@@ -27,7 +27,7 @@ help:
 report:
 	@scripts/install_packages.sh
 	@mkdir -p build
-	@cmake --preset release -DROOFTILE_ISAS=native -DROOFTILE_TESTS=OFF >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+	@cmake --preset release -DROOFTILE_ISAS=native -DROOFTILE_TESTS=OFF -DROOFTILE_EMULATED=OFF >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
 	cmake --build --preset release
 	build/release/bin/rooftile report --out "$$REPORT" $${PHOTO:+--photo "$$PHOTO"}
 	@echo "The report is at $$(realpath "$$REPORT")"

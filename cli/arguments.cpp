@@ -176,6 +176,17 @@ void check_isas(const std::vector<std::string>& names) {
   }
 }
 
+std::vector<std::string> isas_of(const std::string& device, const std::vector<std::string>& isas) {
+  static const std::vector<std::string> devices = {"cpu", "cuda", "emulated", "emulated-checked"};
+  if (std::find(devices.begin(), devices.end(), device) == devices.end())
+    refuse("no device \"{}\"{}; there are {}", device, suggestion(device, devices), fmt::join(devices, " "));
+  check_isas(isas);
+  if (device == "cpu") return isas;
+  if (!isas.empty())
+    refuse("--isa {}: instruction sets are the CPU's, --device is {}", fmt::join(isas, ","), device);
+  return {device};
+}
+
 void check_rank(const harness::Spec& spec, const harness::Shape& shape) {
   const auto [least, most] = ranks(spec);
   if (shape.size() < least || shape.size() > most)

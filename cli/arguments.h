@@ -32,6 +32,9 @@ void check_variants(const std::vector<const Op*>& ops, const std::vector<std::st
 /// Each name is an instruction set that this CPU runs.
 void check_isas(const std::vector<std::string>& names);
 
+/// What --device and --isa ask for together, as CheckOptions::isas takes it.
+std::vector<std::string> isas_of(const std::string& device, const std::vector<std::string>& isas);
+
 /// The shape has as many sizes as the op's cases.h says.
 void check_rank(const harness::Spec& spec, const harness::Shape& shape);
 

@@ -1,4 +1,6 @@
 #include "rooftile/harness/bench.h"
+#include "rooftile/harness/bench_gpu.h"
+#include "rooftile/harness/runner.h"
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
@@ -100,7 +102,6 @@ int bench(const BenchArguments& arguments) {
   const Selection& selection = arguments.selection;
   const std::vector<const Op*> ops = select_ops(selection.ops, selection.direction);
   check_variants(ops, selection.variants);
-  check_isas(selection.isas);
   check_distinct(arguments.json, arguments.csv);
   check_destination(arguments.json);
   check_destination(arguments.csv);
@@ -108,7 +109,7 @@ int bench(const BenchArguments& arguments) {
   harness::BenchOptions options;
   options.functions = functions_of(ops);
   options.variants = selection.variants;
-  options.isas = selection.isas;
+  options.isas = isas_of(selection.device, selection.isas);
   options.dtypes = parse_dtypes(selection.dtypes);
   options.shapes = parse_shapes(arguments.shapes);
   check_shapes(ops, options.shapes, options.dtypes);
@@ -122,7 +123,10 @@ int bench(const BenchArguments& arguments) {
     const Cancellable cancellable;
     ProgressBar bar("measuring");
     options.progress = [&](const harness::Progress& progress) { bar.update(progress); };
-    record = harness::bench(options);
+    if (selection.device == "cpu")
+      record = harness::bench(options);
+    else
+      record = harness::bench_gpu(options, harness::Queues(selection.device).all.front().queue);
   }
   stop_if_interrupted();
   stamp(record);

@@ -32,7 +32,6 @@ int check(const CheckArguments& arguments) {
   const Selection& selection = arguments.selection;
   const std::vector<const Op*> ops = select_ops(selection.ops, selection.direction);
   check_variants(ops, selection.variants);
-  check_isas(selection.isas);
   check_distinct(arguments.json, arguments.csv);
   check_destination(arguments.json);
   check_destination(arguments.csv);
@@ -40,7 +39,7 @@ int check(const CheckArguments& arguments) {
   harness::CheckOptions options;
   options.functions = functions_of(ops);
   options.variants = selection.variants;
-  options.isas = selection.isas;
+  options.isas = isas_of(selection.device, selection.isas);
   options.dtypes = parse_dtypes(selection.dtypes);
   options.quick = arguments.quick;
   options.huge = arguments.huge;

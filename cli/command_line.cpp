@@ -34,6 +34,8 @@ void add_selection(CLI::App* app, Selection& to) {
   app->add_option("OP", to.ops, "ops or functions (softmax, softmax_backward); none: all");
   add_list(app, "--variant", to.variants, "these variants alone")->type_name("NAME");
   add_list(app, "--isa", to.isas, "these instruction sets alone: baseline, avx2, avx512")->type_name("NAME");
+  app->add_option("--device", to.device, "cpu, cuda (an NVIDIA GPU), emulated or emulated-checked")
+      ->type_name("NAME");
   add_list(app, "--dtype", to.dtypes, "these element types alone: f32, f16, …")->type_name("DTYPE");
   auto* forward = app->add_flag_callback(
       "--forward", [&to] { to.direction = "forward"; }, "forward functions alone");

@@ -21,7 +21,8 @@ int list(const ListArguments& arguments);
 /// What check and bench are to be about.
 struct Selection {
   std::vector<std::string> ops, variants, isas, dtypes;
-  std::string direction;  ///< "forward", "backward" or empty
+  std::string device = "cpu";  ///< or "cuda", "emulated", "emulated-checked"
+  std::string direction;       ///< "forward", "backward" or empty
 };
 
 struct CheckArguments {

@@ -3,11 +3,13 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
+
 #include "cli/failure.h"
 #include "cli/output.h"
 #include "cli/record.h"
 #include "cli/table.h"
 #include "rooftile/core/queue_state.h"
+#include "rooftile/harness/runner.h"
 
 namespace rooftile::cli {
 int list(const ListArguments& arguments) {
@@ -26,7 +28,7 @@ int list(const ListArguments& arguments) {
     Table table({"variant", "role", queue.isa(), "idea"});
     for (std::size_t v = 0; v < op->variants.size(); ++v) {
       const Variant& variant = op->variants[v];
-      const bool here = queue.state().backend->kernels[static_cast<std::size_t>(op->slot) + v] != nullptr;
+      const bool here = harness::has_variant(queue, *op, v);
       table.add({variant.name, role_name(variant.role), here ? "yes" : "no", variant.idea});
       variants.push_back({{"name", variant.name},
                           {"role", role_name(variant.role)},

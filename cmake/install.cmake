@@ -1,8 +1,9 @@
 # The library, its plug-ins, its public headers, its CMake package, and the command.
 include(CMakePackageConfigHelpers)
 get_property(plugins GLOBAL PROPERTY ROOFTILE_PLUGINS)
+get_property(device_plugins GLOBAL PROPERTY ROOFTILE_DEVICE_PLUGINS)
 install(TARGETS rooftile EXPORT rooftile LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS ${plugins} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS ${plugins} ${device_plugins} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(ROOFTILE_TOOLS)
   install(TARGETS rooftile_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()

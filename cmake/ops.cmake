@@ -2,6 +2,7 @@
 #   generated/rooftile/rooftile.h      the umbrella header
 #   generated/registry.cpp             all_ops()
 #   generated/cpu_plugin.cpp           a CPU plug-in's table
+#   generated/cuda_plugin.cpp          a GPU plug-in's table
 #   generated/case_registry.cpp        all_specs(), for the harness
 file(GLOB op_folders CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/rooftile/ops/*/*.h)
 list(TRANSFORM op_folders REPLACE "/[^/]*$" "")
@@ -11,6 +12,7 @@ list(SORT op_folders)
 set(ROOFTILE_GENERATED_INCLUDE_DIR ${PROJECT_BINARY_DIR}/generated)
 set(ROOFTILE_OP_SOURCES "")
 set(ROOFTILE_CPU_SOURCES "")
+set(ROOFTILE_CUDA_SOURCES "")
 set(ROOFTILE_PUBLIC_HEADERS rooftile/rooftile.h)
 foreach(header convert dtype queue status view workspace)
   list(APPEND ROOFTILE_PUBLIC_HEADERS rooftile/core/${header}.h)
@@ -28,8 +30,14 @@ foreach(folder IN LISTS op_folders)
   string(APPEND umbrella "#include \"rooftile/ops/${op}/${op}.h\"\n")
   string(APPEND op_externs "extern const Op* const ${op}_ops[];\n")
   string(APPEND op_names "${op}_ops, ")
-  string(APPEND kernel_externs "extern const PluginEntry ${op}_cpu_kernels[];\n")
-  string(APPEND kernel_names "${op}_cpu_kernels, ")
+  string(APPEND cpu_externs "extern const PluginEntry ${op}_cpu_kernels[];\n")
+  string(APPEND cpu_names "${op}_cpu_kernels, ")
+  file(GLOB cuda_kernels CONFIGURE_DEPENDS ${folder}/*.cu ${folder}/ladder/*.cu ${folder}/ladder/*/*.cu)
+  if(cuda_kernels)
+    list(APPEND ROOFTILE_CUDA_SOURCES ${cuda_kernels})
+    string(APPEND cuda_externs "extern const PluginEntry ${op}_cuda_kernels[];\n")
+    string(APPEND cuda_names "${op}_cuda_kernels, ")
+  endif()
   string(APPEND case_includes "#include \"rooftile/ops/${op}/cases.h\"\n")
   string(APPEND case_calls "  add(\"${op}\", ${op}_specs());\n")
 endforeach()
@@ -49,12 +57,16 @@ std::span<const Op* const> all_ops() {
   return all;
 }
 }  // namespace rooftile\n")
-write_if_different(cpu_plugin.cpp "#include \"rooftile/core/plugin.h\"\n\nnamespace rooftile {\n${kernel_externs}
+function(write_plugin file externs names device)
+  write_if_different(${file} "#include \"rooftile/core/plugin.h\"\n\nnamespace rooftile {\n${externs}
+namespace cuda {
+extern const DeviceFunctions device_functions;
+}
 namespace {
-constexpr const PluginEntry* kFolders[] = {${kernel_names}};
+constexpr const PluginEntry* kFolders[] = {${names}};
 constexpr int kMost = 4096;
 PluginEntry table[kMost];
-Plugin plugin{kPluginVersion, ROOFTILE_BACKEND, 0, table};
+Plugin plugin{kPluginVersion, ROOFTILE_BACKEND, 0, table, ${device}};
 }  // namespace
 }  // namespace rooftile
 
@@ -65,6 +77,9 @@ extern \"C\" __attribute__((visibility(\"default\"))) const rooftile::Plugin* ro
     for (; folder->function && plugin.count < kMost; ++folder) table[plugin.count++] = *folder;
   return &plugin;
 }\n")
+endfunction()
+write_plugin(cpu_plugin.cpp "${cpu_externs}" "${cpu_names}" nullptr)
+write_plugin(cuda_plugin.cpp "${cuda_externs}" "${cuda_names}" "&cuda::device_functions")
 write_if_different(case_registry.cpp "#include \"rooftile/harness/spec.h\"\n${case_includes}
 namespace rooftile::harness {
 const std::vector<Spec>& all_specs() {

@@ -109,12 +109,16 @@ ROOFTILE_TILE void column_means(Team team, const float* x, float* y, std::int64_
 // [/column_means]
 
 // [weight_gradient]
-/// A row program that also adds to sums by column: dw += dy·x over the rows of one block.
-template <class Team, class T>
-ROOFTILE_TILE void weight_gradient(Team team, Row<const T> x, Row<const T> dy, Row<float> block_sums,
-                                   bool first) {
-  auto dw = team.columns(block_sums, first);  // the block's first row begins the sums
-  team.each(x.size, [&](auto chunk) { dw.add(chunk, team.load(dy, chunk) * team.load(x, chunk)); });
+/// Rows of one block, which also add to sums by column: dw += dy·x.
+template <class Team, class RowAt>
+ROOFTILE_TILE void weight_gradient(Team team, std::int64_t begin, std::int64_t end, RowAt x, RowAt dy,
+                                   Row<float> block_sums) {
+  auto dw = team.columns(block_sums);
+  for (std::int64_t row = begin; row < end; ++row)
+    team.each(block_sums.size, [&](auto chunk) {  // the block's first row begins the sums
+      dw.add(chunk, team.load(dy(row), chunk) * team.load(x(row), chunk), row == begin);
+    });
+  dw.write();
 }
 // [/weight_gradient]
 

@@ -121,10 +121,12 @@ TEST(BlockLanguage, ColumnAccumulatorsAddRowsInOrder) {
     const std::int64_t rows = 5;
     const std::vector<float> x = normal(rows * columns), dy = normal(rows * columns, 2);
     std::vector<float> sums(std::size_t(columns), std::nanf(""));
-    for (std::int64_t row = 0; row < rows; ++row)
-      weight_gradient(Team(scratch), Row<const float>{x.data() + row * columns, columns},
-                      Row<const float>{dy.data() + row * columns, columns}, Row<float>{sums.data(), columns},
-                      row == 0);
+    const auto row_of = [&](const std::vector<float>& matrix) {
+      return [&matrix, columns](std::int64_t row) {
+        return Row<const float>{matrix.data() + row * columns, columns};
+      };
+    };
+    weight_gradient(Team(scratch), 0, rows, row_of(x), row_of(dy), Row<float>{sums.data(), columns});
     for (std::size_t c = 0; c < std::size_t(columns); ++c) {
       float expected = dy[c] * x[c];
       for (std::size_t row = 1; row < std::size_t(rows); ++row) {

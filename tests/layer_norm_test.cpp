@@ -207,10 +207,11 @@ TEST(LayerNorm, BlocksFollowFromTheRowsAlone) {
   EXPECT_EQ(layer_norm_blocks(std::int64_t{1} << 40), 64);
   for (std::int64_t rows = 1; rows < 3000; ++rows) {
     const std::int64_t blocks = layer_norm_blocks(rows);
-    EXPECT_EQ(layer_norm_block_begin(rows, 0), 0);
-    EXPECT_EQ(layer_norm_block_begin(rows, blocks), rows);
+    EXPECT_EQ(layer_norm_block_begin(rows, blocks, 0), 0);
+    EXPECT_EQ(layer_norm_block_begin(rows, blocks, blocks), rows);
     for (std::int64_t b = 0; b < blocks && blocks > 1; ++b) {
-      const std::int64_t size = layer_norm_block_begin(rows, b + 1) - layer_norm_block_begin(rows, b);
+      const std::int64_t size =
+          layer_norm_block_begin(rows, blocks, b + 1) - layer_norm_block_begin(rows, blocks, b);
       EXPECT_GE(size, 16) << rows << " rows, block " << b;
       EXPECT_LE(size - rows / blocks, 1) << rows << " rows, block " << b;
     }

@@ -39,7 +39,8 @@ std::size_t assign_slots() {
 
 Status fill(const char* path, const Plugin& plugin, Backend& backend) {
   static const std::size_t slots = assign_slots();
-  backend.kernels.assign(slots, nullptr);
+  backend.entries.assign(slots, {});
+  backend.device = plugin.device;
   for (int e = 0; e < plugin.count; ++e) {
     const PluginEntry& entry = plugin.entries[e];
     bool known = false;
@@ -47,7 +48,7 @@ Status fill(const char* path, const Plugin& plugin, Backend& backend) {
       if (std::strcmp(op->function, entry.function) != 0) continue;
       for (std::size_t v = 0; v < op->variants.size(); ++v) {
         if (std::strcmp(op->variants[v].name, entry.variant) != 0) continue;
-        backend.kernels[static_cast<std::size_t>(op->slot) + v] = entry.kernel;
+        backend.entries[static_cast<std::size_t>(op->slot) + v] = entry;
         known = true;
       }
     }
@@ -82,8 +83,11 @@ Status load(const char* folder, const char* name, const Backend*& backend) {
   char path[sizeof fresh.folder + 64];
   std::snprintf(path, sizeof path, "%s/rooftile-%s.so", fresh.folder, fresh.name);
   if (access(path, F_OK) != 0)
-    return Status::error("%s: no such plug-in; build it (ROOFTILE_ISAS) or choose another by ROOFTILE_CPU",
-                         path);
+    return Status::error("%s: no such plug-in; %s", path,
+                         std::strncmp(name, "cpu-", 4) != 0
+                             ? std::strcmp(name, "cuda") == 0 ? "build it with ROOFTILE_CUDA=ON"
+                                                              : "build it with ROOFTILE_EMULATED=ON"
+                             : "build it (ROOFTILE_ISAS) or choose another by ROOFTILE_CPU");
   void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!handle) return Status::error("%s: cannot be loaded: %s", path, dlerror());
   const auto function = reinterpret_cast<PluginFunction>(dlsym(handle, kPluginSymbol));

@@ -7,11 +7,16 @@
 namespace rooftile {
 namespace {
 
-CpuKernel kernel_of(const Queue::State& state, const Op& op, std::size_t v) {
-  return state.backend->kernels[static_cast<std::size_t>(op.slot) + v];
+Kernel kernel_of(const Queue::State& state, const Op& op, std::size_t v) {
+  const PluginEntry& entry = state.backend->entries[static_cast<std::size_t>(op.slot) + v];
+  return entry.least_architecture <= state.cuda.architecture ? entry.kernel : nullptr;
 }
 
 Status not_part(const Queue::State& state, const Op& op, std::size_t v) {
+  const PluginEntry& entry = state.backend->entries[static_cast<std::size_t>(op.slot) + v];
+  if (entry.kernel)
+    return Status::error("%s: variant \"%s\" needs an sm_%d GPU, this one is %s", op.function,
+                         op.variants[v].name, entry.least_architecture, state.isa);
   return Status::error("%s: variant \"%s\" is not part of plug-in %s", op.function, op.variants[v].name,
                        state.backend->name);
 }
@@ -31,12 +36,11 @@ Status explain(const Queue::State& state, const Op& op, const void* problem) {
 
 Status run(const Queue::State& state, const Op& op, std::size_t v, const void* problem, const char* reason) {
   const Variant& variant = op.variants[v];
-  const CpuKernel kernel = kernel_of(state, op, v);
+  const Kernel kernel = kernel_of(state, op, v);
   if (!kernel) return not_part(state, op, v);
   if (state.observer.notify) state.observer.notify(state.observer.context, op.function, variant.name, reason);
   const cpu::FpMode mode;
-  kernel(state.launch, problem);
-  return {};
+  return kernel(state.kernel_launch, problem);
 }
 
 }  // namespace

@@ -1,12 +1,15 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
+
+#include "rooftile/core/status.h"
 
 namespace rooftile {
 
 /// What librooftile.so and a plug-in agree on. Both are built from one source tree; the number guards against
 /// mixing trees.
-inline constexpr int kPluginVersion = 1;
+inline constexpr int kPluginVersion = 2;
 
 /// Scratch of one thread, on which `scratch()` rows live; longer rows take the online form.
 inline constexpr std::size_t kScratchBytes = 256 * 1024;
@@ -21,12 +24,63 @@ struct CpuLaunch {
   void (*parallel)(void* executor, int tasks, void (*task)(void* context, int index), void* context);
 };
 
-using CpuKernel = void (*)(const CpuLaunch& launch, const void* problem);
+inline constexpr std::size_t kCudaScratchBytes = 64 * 1024;
+
+/// What a kernel's CUDA launch gets, on a GPU or on the emulated device.
+struct CudaLaunch {
+  void* stream;      ///< a cudaStream_t; null on the emulated device
+  int device;        ///< the CUDA ordinal
+  int architecture;  ///< 90: compute capability 9.0; kernels choose by it and by lengths, never by what
+                     ///< follows
+  int multiprocessors;
+  int threads;         ///< of the host, that blocks of the emulated device run on
+  void* scratch;       ///< kCudaScratchBytes of the device's memory, for partial results of one call
+  std::uint64_t seed;  ///< emulated device: shuffles the threads' order; 0: in order
+};
+
+/// A kernel's launch: `launch` is a CpuLaunch or a CudaLaunch.
+using Kernel = Status (*)(const void* launch, const void* problem);
 
 struct PluginEntry {
   const char* function;  ///< Op::function
   const char* variant;
-  CpuKernel kernel;
+  Kernel kernel;
+  int least_architecture = 0;  ///< CUDA: on older GPUs the variant is not there
+};
+
+/// Something to be timed.
+struct Timed {
+  Status (*call)(void* context);
+  void* context;
+};
+/// What a device tells of itself at this moment.
+struct DeviceSensors {
+  int clock_mhz = 0;
+  double power_w = 0;
+  bool throttled = false;  ///< by power or temperature
+};
+
+/// What a GPU plug-in can do beside kernels: for Queue::cuda, and for the harness. Each Status names the call
+/// that failed.
+struct DeviceFunctions {
+  /// Fills in what the device tells; -1 for `launch.device`: the current one. `description`: of the device,
+  /// for people. A sentence where there is no driver or device, or one too old for this build.
+  Status (*open)(CudaLaunch& launch, char* description, std::size_t size);
+  void (*close)(const CudaLaunch&);
+  Status (*allocate)(const CudaLaunch&, std::size_t bytes, void** memory);
+  Status (*release)(const CudaLaunch&, void* memory);
+  /// Host or device memory on either side; returns when it is done.
+  Status (*copy)(const CudaLaunch&, void* to, const void* from, std::size_t bytes);
+  Status (*synchronize)(const CudaLaunch&);
+  /// From device to device, on the stream.
+  Status (*copy_on_device)(const CudaLaunch&, void* to, const void* from, std::size_t bytes);
+  /// Calls each of `count` in turn, `rounds` times, `flush_bytes` at `flush` overwritten before each call.
+  /// `us[round * count + i]`: microseconds of the device from call i's begin to its end.
+  Status (*time)(const CudaLaunch&, const Timed* timed, int count, int rounds, void* flush,
+                 std::size_t flush_bytes, float* us);
+  Status (*sense)(const CudaLaunch&, DeviceSensors&);
+  /// What the checked build found wrong since it was last asked: the first finding's sentence; else ok.
+  Status (*findings)(const CudaLaunch&);
 };
 
 struct Plugin {
@@ -34,30 +88,41 @@ struct Plugin {
   const char* backend;  ///< "cpu-avx512"
   int count;
   const PluginEntry* entries;
+  const DeviceFunctions* device = nullptr;  ///< null: a CPU's
 };
 
 /// The one symbol of a plug-in: `extern "C" const Plugin* rooftile_plugin()`.
 inline constexpr const char* kPluginSymbol = "rooftile_plugin";
 using PluginFunction = const Plugin* (*)();
 
-/// An op folder's CPU launch file lists its kernels by
+/// An op folder's launch files list their kernels by
 ///   ROOFTILE_CPU_KERNELS(softmax) = {entry<launch_tile>("softmax", "tile"), ...};
 /// The build writes the plug-in's table from the folders' names. Each array ends in an empty entry.
 #define ROOFTILE_CPU_KERNELS(folder) extern const ::rooftile::PluginEntry folder##_cpu_kernels[]
 
+#define ROOFTILE_CUDA_KERNELS(folder) extern const ::rooftile::PluginEntry folder##_cuda_kernels[]
+
 namespace detail {
-template <class P>
-P launch_problem_of(void (*)(const CpuLaunch&, const P&));
+template <class R, class L, class P>
+P launch_problem_of(R (*)(const L&, const P&));
+template <class R, class L, class P>
+L launch_of(R (*)(const L&, const P&));
 template <auto Launch>
-void launch_erased(const CpuLaunch& launch, const void* problem) {
+Status launch_erased(const void* launch, const void* problem) {
   using Problem = decltype(launch_problem_of(Launch));
-  Launch(launch, *static_cast<const Problem*>(problem));
+  const auto& where = *static_cast<const decltype(launch_of(Launch))*>(launch);
+  if constexpr (std::is_void_v<decltype(Launch(where, *static_cast<const Problem*>(problem)))>) {
+    Launch(where, *static_cast<const Problem*>(problem));
+    return {};
+  } else {
+    return Launch(where, *static_cast<const Problem*>(problem));
+  }
 }
 }  // namespace detail
 
 template <auto Launch>
-constexpr PluginEntry entry(const char* function, const char* variant) {
-  return {function, variant, &detail::launch_erased<Launch>};
+constexpr PluginEntry entry(const char* function, const char* variant, int least_architecture = 0) {
+  return {function, variant, &detail::launch_erased<Launch>, least_architecture};
 }
 
 }  // namespace rooftile

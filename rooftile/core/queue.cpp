@@ -41,6 +41,13 @@ void run_on_executor(void* state, int tasks, void (*task)(void*, int), void* con
       &region);
 }
 
+Status open_threads(int threads, const char* function) {
+  if (threads >= 0 && threads <= 4096) return {};
+  return Status::error("%s: threads is %d, must be 0 (all that may be used) to 4096", function, threads);
+}
+
+const char* folder_of(const char* named) { return named ? named : std::getenv("ROOFTILE_PLUGINS"); }
+
 Status open(const CpuOptions& options, Queue::State& state) {
   const cpu::IsaChoice choice = options.isa
                                     ? cpu::choose_isa(options.isa, cpu::cpu_features(), "CpuOptions::isa")
@@ -49,9 +56,7 @@ Status open(const CpuOptions& options, Queue::State& state) {
   std::snprintf(state.isa, sizeof state.isa, "%s", cpu::name(choice.isa));
   std::snprintf(state.isa_reason, sizeof state.isa_reason, "%s", choice.reason);
 
-  if (options.threads < 0 || options.threads > 4096)
-    return Status::error("Queue::cpu: threads is %d, must be 0 (all that may be used) to 4096",
-                         options.threads);
+  if (Status s = open_threads(options.threads, "Queue::cpu"); !s) return s;
   if (options.executor && (!options.executor->parallel || options.executor->threads < 1))
     return Status::error("Queue::cpu: the executor has %s and %d threads, needs a function and at least 1",
                          options.executor->parallel ? "a function" : "no function",
@@ -59,8 +64,7 @@ Status open(const CpuOptions& options, Queue::State& state) {
 
   char plugin[48];
   std::snprintf(plugin, sizeof plugin, "cpu-%s", state.isa);
-  const char* folder = options.plugin_folder ? options.plugin_folder : std::getenv("ROOFTILE_PLUGINS");
-  if (Status s = load_backend(folder, plugin, state.backend); !s) return s;
+  if (Status s = load_backend(folder_of(options.plugin_folder), plugin, state.backend); !s) return s;
 
   const int threads = options.threads ? options.threads : cpu::usable_cpus();
   state.pool = std::unique_ptr<cpu::Pool>(new (std::nothrow) cpu::Pool(options.executor ? 1 : threads));
@@ -80,28 +84,63 @@ Status open(const CpuOptions& options, Queue::State& state) {
   return {};
 }
 
+/// Loads the plug-in and asks it for the device that `state.cuda` names.
+Status open_device(const char* plugin, const char* folder, Queue::State& state) {
+  if (Status s = load_backend(folder_of(folder), plugin, state.backend); !s) return s;
+  if (!state.backend->device) return Status::error("rooftile-%s.so: is a plug-in without a device", plugin);
+  state.kernel_launch = &state.cuda;
+  if (Status s = state.backend->device->open(state.cuda, state.isa_reason, sizeof state.isa_reason); !s)
+    return s;
+  std::snprintf(state.isa, sizeof state.isa, "sm_%d", state.cuda.architecture);
+  return {};
+}
+
+Status open(const CudaOptions& options, Queue::State& state) {
+  state.device = Device::cuda;
+  state.cuda.stream = options.stream;
+  state.cuda.device = options.device;
+  return open_device("cuda", options.plugin_folder, state);
+}
+
+Status open(const EmulatedOptions& options, Queue::State& state) {
+  state.device = Device::emulated;
+  if (Status s = open_threads(options.threads, "Queue::emulated"); !s) return s;
+  const int architecture = options.architecture;
+  if (architecture != 80 && architecture != 86 && architecture != 89 && architecture != 90)
+    return Status::error("Queue::emulated: architecture is %d, must be 80, 86, 89 or 90", architecture);
+  state.cuda.architecture = architecture;
+  state.cuda.threads = options.threads ? options.threads : cpu::usable_cpus();
+  state.cuda.seed = options.seed;
+  return open_device(options.checked ? "emulated-checked" : "emulated", options.plugin_folder, state);
+}
+
 /// Stands in where not even a queue's state could be had.
 Queue::State& out_of_memory() {
   static Queue::State state;
   static const bool once = [] {
-    state.status = Status::error("Queue::cpu: no memory for a queue");
+    state.status = Status::error("rooftile::Queue: no memory for a queue");
     return true;
   }();
   (void)once;
   return state;
 }
 
-}  // namespace
-
-Queue Queue::cpu(const CpuOptions& options) {
-  State* state = new (std::nothrow) State;
+template <class Options>
+Queue::State* make(const Options& options) {
+  Queue::State* state = new (std::nothrow) Queue::State;
   if (!state) {
     out_of_memory().references.fetch_add(1, std::memory_order_relaxed);
-    return Queue(&out_of_memory());
+    return &out_of_memory();
   }
   state->status = open(options, *state);
-  return Queue(state);
+  return state;
 }
+
+}  // namespace
+
+Queue Queue::cpu(const CpuOptions& options) { return Queue(make(options)); }
+Queue Queue::cuda(const CudaOptions& options) { return Queue(make(options)); }
+Queue Queue::emulated(const EmulatedOptions& options) { return Queue(make(options)); }
 
 Queue::Queue(const Queue& other) noexcept : state_(other.state_) {
   state_->references.fetch_add(1, std::memory_order_relaxed);
@@ -118,9 +157,12 @@ Queue::~Queue() {
 }
 
 Status Queue::status() const { return state_->status; }
+Device Queue::device() const { return state_->device; }
 const char* Queue::isa() const { return state_->isa; }
 const char* Queue::isa_reason() const { return state_->isa_reason; }
-int Queue::threads() const { return state_->launch.threads; }
+int Queue::threads() const {
+  return state_->device == Device::cpu ? state_->launch.threads : state_->cuda.threads;
+}
 std::int64_t Queue::streaming_bytes() const { return state_->launch.streaming_bytes; }
 void Queue::set_observer(Observer observer) { state_->observer = observer; }
 

@@ -22,6 +22,23 @@ struct CpuOptions {
   std::int64_t streaming_bytes = -1;    ///< calls that move more bypass the caches; -1: by this CPU's caches
 };
 
+struct CudaOptions {
+  void* stream = nullptr;               ///< a cudaStream_t of `device`; null: its default stream
+  int device = -1;                      ///< a CUDA ordinal; -1: the calling thread's current device
+  const char* plugin_folder = nullptr;  ///< as above
+};
+
+/// A GPU that is none: CUDA kernels on the CPU, for whoever has no GPU, and to look into them.
+struct EmulatedOptions {
+  int architecture = 90;   ///< 80, 86, 89 or 90: what kernels find, and how much shared memory
+  int threads = 0;         ///< of the host, that blocks run on; 0: as CpuOptions::threads
+  std::uint64_t seed = 0;  ///< shuffles the order of a block's threads; 0: in order
+  bool checked = false;    ///< finds races, reads of unwritten shared memory and more; far slower
+  const char* plugin_folder = nullptr;  ///< as above
+};
+
+enum class Device : std::uint8_t { cpu, cuda, emulated };
+
 /// Tells which variant a call took, and why. Called on the calling thread before the kernel runs.
 struct Observer {
   void* context = nullptr;
@@ -36,6 +53,12 @@ struct Observer {
 class Queue {
  public:
   static Queue cpu(const CpuOptions& options = {});
+  /// An NVIDIA GPU of compute capability 8.0 or later. Calls return when they are launched on the stream, may
+  /// be captured in a CUDA graph, and take pointers to that device's memory. Nothing is allocated and nothing
+  /// waited for but by a kernel's first launch, which loads it.
+  static Queue cuda(const CudaOptions& options = {});
+  /// Calls return when they are done and take pointers to the host's memory.
+  static Queue emulated(const EmulatedOptions& options = {});
 
   Queue(const Queue& other) noexcept;
   Queue& operator=(const Queue& other) noexcept;
@@ -43,7 +66,8 @@ class Queue {
 
   /// Whether the queue can be used.
   Status status() const;
-  /// The instruction set in use and the sentence that says why.
+  Device device() const;
+  /// The instruction set in use ("avx512"; of a GPU "sm_90") and the sentence that says why.
   const char* isa() const;
   const char* isa_reason() const;
   int threads() const;

@@ -12,12 +12,13 @@
 
 namespace rooftile {
 
-/// A loaded plug-in: for each op (Op::slot) the kernels of its variants, in the order of its list; null where
-/// the plug-in has none.
+/// A loaded plug-in: for each op (Op::slot) the entries of its variants, in the order of its list; no kernel
+/// where the plug-in has none.
 struct Backend {
   char folder[1024];
   char name[32];
-  std::vector<CpuKernel> kernels;
+  std::vector<PluginEntry> entries;
+  const DeviceFunctions* device = nullptr;
 };
 
 /// Loads `<folder>/rooftile-<name>.so`, once; later calls find it again. Null folder: the folder of
@@ -30,14 +31,20 @@ struct Queue::State {
   const Backend* backend = nullptr;
   char isa[32] = "none";
   char isa_reason[200] = "";
+  Device device = Device::cpu;
   CpuLaunch launch{};
+  CudaLaunch cuda{};
+  const void* kernel_launch = &launch;  // what kernels get: one of the two
   Executor executor;
   std::unique_ptr<cpu::Pool> pool;  // with an executor: of one thread, for its lock
   std::byte* scratch = nullptr;
   Observer observer;
   Explanation explanation;
 
-  ~State() { ::operator delete[](scratch, std::align_val_t{4096}, std::nothrow); }
+  ~State() {
+    ::operator delete[](scratch, std::align_val_t{4096}, std::nothrow);
+    if (cuda.scratch) backend->device->close(cuda);
+  }
 };
 
 }  // namespace rooftile

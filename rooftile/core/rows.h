@@ -20,7 +20,7 @@ struct Rows {
   std::int64_t column_stride[kOperands];
 
   /// Elements from an operand's start to a row's.
-  std::int64_t offset(int operand, std::int64_t row) const {
+  constexpr std::int64_t offset(int operand, std::int64_t row) const {
     if (rank <= 1) return rank == 0 ? 0 : row * stride[operand][0];
     std::int64_t at = 0;
     for (int d = rank - 1; d > 0; --d) {

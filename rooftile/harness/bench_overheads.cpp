@@ -41,12 +41,13 @@ Samples time_calls(Call call) {
 /// Stands in for a kernel: keeps what it was called with, and how long that kernel takes when called
 /// directly.
 struct Probe {
-  CpuKernel kernel = nullptr;
+  Kernel kernel = nullptr;
   Samples ns;
 };
 thread_local Probe* probe = nullptr;
-void probe_kernel(const CpuLaunch& launch, const void* problem) {
-  probe->ns = time_calls([&] { probe->kernel(launch, problem); });
+Status probe_kernel(const void* launch, const void* problem) {
+  probe->ns = time_calls([&] { (void)probe->kernel(launch, problem).ok(); });
+  return {};
 }
 
 json call_overhead(const Queue& queue) {
@@ -65,8 +66,8 @@ json call_overhead(const Queue& queue) {
   if (!op) return nullptr;
   Probe here;
   Backend probing = *backend;
-  here.kernel = backend->kernels[static_cast<std::size_t>(op->slot)];
-  probing.kernels[static_cast<std::size_t>(op->slot)] = probe_kernel;
+  here.kernel = backend->entries[static_cast<std::size_t>(op->slot)].kernel;
+  probing.entries[static_cast<std::size_t>(op->slot)].kernel = probe_kernel;
   probe = &here;
   state.backend = &probing;
   const bool probed = call().ok();

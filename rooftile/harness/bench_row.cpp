@@ -37,7 +37,7 @@ class Room {
   std::size_t bytes_;
 };
 
-void no_work(const CpuLaunch&, const void*) {}
+Status no_work(const void*, const void*) { return {}; }
 
 /// Workers that sleep are awake after it.
 void wake(const Queue& queue) {
@@ -73,8 +73,8 @@ struct WithoutKernels::Saved {
 };
 WithoutKernels::WithoutKernels(const Queue& queue)
     : saved_(new Saved{queue.state(), queue.state().backend, *queue.state().backend}) {
-  for (CpuKernel& kernel : saved_->idle.kernels)
-    if (kernel) kernel = no_work;
+  for (PluginEntry& entry : saved_->idle.entries)
+    if (entry.kernel) entry.kernel = no_work;
   saved_->state.backend = &saved_->idle;
 }
 WithoutKernels::~WithoutKernels() { saved_->state.backend = saved_->backend; }

@@ -35,16 +35,22 @@ std::vector<Queues> make_queues(const CheckOptions& options) {
   return queues;
 }
 
-/// Null, the library's choice, before the names.
-std::vector<const char*> variants_of(const Spec& spec, const CheckOptions& options) {
+bool any_has(const std::vector<Queues>& queues, const Op& op, std::size_t variant) {
+  return std::any_of(queues.begin(), queues.end(),
+                     [&](const Queues& q) { return has_variant(q.all[Queues::kOne].queue, op, variant); });
+}
+
+/// Null, the library's choice, before the names of those that a plug-in has.
+std::vector<const char*> variants_of(const Spec& spec, const CheckOptions& options,
+                                     const std::vector<Queues>& queues) {
   std::vector<const char*> variants;
   const auto wanted = [&](const char* name) {
     return options.variants.empty() || contains(options.variants, std::string(name));
   };
   if (wanted(Ledger::kChoice)) variants.push_back(nullptr);
   if (const Op* op = find_op(spec.function))
-    for (const Variant& v : op->variants)
-      if (wanted(v.name)) variants.push_back(v.name);
+    for (std::size_t v = 0; v < op->variants.size(); ++v)
+      if (wanted(op->variants[v].name) && any_has(queues, *op, v)) variants.push_back(op->variants[v].name);
   return variants;
 }
 
@@ -59,7 +65,7 @@ class SpecCheck {
             std::map<DType, int> random, std::int64_t done, std::int64_t total)
       : spec_(spec),
         options_(options),
-        subjects_{queues, variants_of(spec, options)},
+        subjects_{queues, variants_of(spec, options, queues)},
         random_(std::move(random)),
         done_(done),
         total_(total) {}

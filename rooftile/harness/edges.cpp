@@ -41,6 +41,12 @@ bool survives(F&& f) {
 
 /// On the calling thread alone, so that the jump out of a kernel stays on its stack.
 Queue* calling_thread(const std::string& isa, std::int64_t streaming_bytes) {
+  if (isa == "emulated" || isa == "emulated-checked") {
+    EmulatedOptions options;
+    options.threads = 1;
+    options.checked = isa != "emulated";
+    return new Queue(Queue::emulated(options));
+  }
   CpuOptions options;
   options.threads = 1;
   options.isa = isa.c_str();
@@ -55,6 +61,7 @@ void check_edges(const Spec& spec, DType dtype, const Subjects& subjects, Ledger
   const Fill usual = is_floating(dtype) ? Fill::normal : Fill::bytes;
   const auto sets = parameter_sets(spec, dtype, 3);
   for (const Queues& queues : subjects.isas) {
+    if (has_own_memory(queues.all[Queues::kOne].queue)) continue;  // a GPU's pages cannot be guarded
     Queue* const both[] = {calling_thread(queues.isa, std::int64_t{1} << 62), calling_thread(queues.isa, 0)};
     const Queue* queue[] = {both[0], both[1]};
     for (std::int64_t columns : {1, 2, 3, 15, 16, 17, 31, 33, 64, 65, 100, 133, 300}) {

@@ -145,6 +145,8 @@ void check_refusals(const Spec& spec, DType dtype, const Subjects& subjects, Led
     if ((spec.refuses && spec.refuses(c)) || (spec.suits && !spec.suits(c))) continue;
     const Problem p(spec, c, 9);
     const Queues& queues = subjects.isas.front();  // refusals are the library's, not the plug-ins'
+    if (has_own_memory(queues.all[Queues::kOne].queue))
+      return;  // and no views of the host's memory are a GPU's
     Misuse misuse(p, queues, ledger);
     misuse.each_operand();
     misuse.overlaps();

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "rooftile/backend/cpu/isa.h"
+#include "rooftile/core/queue_state.h"
 
 namespace rooftile::harness {
 namespace {
@@ -35,7 +36,32 @@ std::vector<std::string> built_isas() {
   return isas;
 }
 
+bool has_variant(const Queue& queue, const Op& op, std::size_t variant) {
+  const Queue::State& state = queue.state();
+  const PluginEntry& entry = state.backend->entries[static_cast<std::size_t>(op.slot) + variant];
+  return entry.kernel && entry.least_architecture <= state.cuda.architecture;
+}
+
 Queues::Queues(const std::string& isa_) : isa(isa_) {
+  const auto add_device = [&](std::string name, Queue queue) {
+    if (const Status s = queue.status(); !s) throw std::runtime_error(s.message());
+    all.push_back({std::move(name), std::move(queue)});
+  };
+  if (isa == "cuda") {
+    const Queue queue = Queue::cuda();
+    for (std::size_t i = 0; i < kQueues; ++i) add_device("the GPU", queue);
+    return;
+  }
+  if (isa == "emulated" || isa == "emulated-checked") {
+    for (std::size_t i = 0; i < kQueues; ++i) {
+      EmulatedOptions options;
+      options.threads = i % 2 ? 3 : 1;
+      options.seed = i;
+      options.checked = isa != "emulated";
+      add_device(fmt::format("{} threads, seed {}", options.threads, i), Queue::emulated(options));
+    }
+    return;
+  }
   constexpr std::int64_t kNever = std::int64_t{1} << 62;
   const auto add = [&](int threads, std::int64_t streaming_bytes) {
     CpuOptions options;
@@ -89,8 +115,25 @@ Memory::Memory(const Problem& problem, const std::vector<Placement>& placements,
 
 Arguments Memory::arguments() const {
   Arguments a;
-  for (std::size_t o = 0; o < views_.size(); ++o) a.add(problem_.operands()[o].name, views_[o]);
+  for (std::size_t o = 0; o < views_.size(); ++o) {
+    View view = views_[o];
+    view.data = device_.on_device(view.data);
+    a.add(problem_.operands()[o].name, view);
+  }
   return a;
+}
+
+Status Memory::to_device(const Queue& queue) {
+  device_.clear();
+  for (const auto& tensor : tensors_)
+    if (tensor) device_.add(tensor->memory(), tensor->bytes());
+  if (workspace_) device_.add(workspace_->memory(), workspace_->bytes());
+  return device_.to_device(queue);
+}
+Status Memory::from_device() {
+  const Status status = device_.from_device();
+  device_.clear();
+  return status;
 }
 
 std::vector<Bytes> Memory::take(std::string& damage, bool outputs_too) {
@@ -148,12 +191,26 @@ Run run(const Queue& queue, const Problem& problem, Memory& memory, const char* 
                     *static_cast<std::string*>(context) = name;
                   }});
   Workspace workspace;
+  const auto call = [&] {
+    return problem.spec().call(q, problem.what(), memory.arguments(), variant, workspace);
+  };
   Status status = memory.workspace(q, workspace);
-  if (status) status = problem.spec().call(q, problem.what(), memory.arguments(), variant, workspace);
+  if (status && has_own_memory(q)) {
+    if (Status s = memory.to_device(q); !s) throw std::runtime_error(s.message());
+    workspace.pointer = memory.on_device(workspace.pointer);
+    status = call();
+    // Also where it was refused: nothing may have changed. A kernel that failed shows here.
+    if (Status s = memory.from_device(); !s) throw std::runtime_error(s.message());
+  } else if (status) {
+    status = call();
+  }
   q.set_observer({});
+  const DeviceFunctions* device = q.device() == Device::cpu ? nullptr : q.state().backend->device;
+  const Status found = device ? device->findings(q.state().cuda) : Status{};
   result.refused = !status;
   result.message = status.message();
   result.outputs = memory.take(result.damage, result.refused);
+  if (!found) result.damage = found.message();
   return result;
 }
 

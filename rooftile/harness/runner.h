@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "rooftile/core/queue.h"
+#include "rooftile/harness/device_memory.h"
 #include "rooftile/harness/problem.h"
 
 namespace rooftile::harness {
@@ -13,18 +14,22 @@ namespace rooftile::harness {
 /// $ROOFTILE_PLUGINS.
 std::vector<std::string> built_isas();
 
+/// Whether the queue's plug-in holds that variant, for its architecture.
+bool has_variant(const Queue& queue, const Op& op, std::size_t variant);
+
 /// A queue, its options as a word for sentences ("3 threads, streaming").
 struct NamedQueue {
   std::string name;
   Queue queue;
 };
-/// Queues of one instruction set, made once for a whole check.
+/// Queues of one instruction set or device ("avx512", "cuda", "emulated"), made once for a whole check.
 struct Queues {
   std::string isa;
-  std::vector<NamedQueue>
-      all;  ///< one, two, three, seven threads through the caches; one and three past them
+  /// One, two, three, seven threads through the caches; one and three past them. Of a GPU: the default stream
+  /// throughout. Of the emulated device: other orders of the threads.
+  std::vector<NamedQueue> all;
   static constexpr std::size_t kOne = 0, kTwo = 1, kThree = 2, kSeven = 3, kOneStreaming = 4,
-                               kThreeStreaming = 5;
+                               kThreeStreaming = 5, kQueues = 6;
   explicit Queues(const std::string& isa);
 };
 
@@ -38,6 +43,10 @@ class Memory {
 
   const std::vector<View>& views() const { return views_; }
   Arguments arguments() const;
+  /// A copy in the device's memory, at the same places; from_device() brings it back.
+  Status to_device(const Queue& queue);
+  Status from_device();
+  void* on_device(void* host) const { return device_.on_device(host); }
   /// Outputs by operand, dense; then memory is as it was before the call. `damage` gets a sentence where
   /// anything but the outputs changed; with `outputs_too`, where these did.
   std::vector<Bytes> take(std::string& damage, bool outputs_too = false);
@@ -52,6 +61,7 @@ class Memory {
   std::vector<std::size_t> owner_;
   std::vector<View> views_;
   std::unique_ptr<Tensor> workspace_;
+  DeviceMemory device_;
 };
 /// The operand whose memory output `o` may take, or operands().size().
 std::size_t in_place_of(const Problem& problem, std::size_t o);

@@ -109,6 +109,7 @@ struct BenchCases {
   std::vector<Case> cache;  ///< fits a second-level cache of 1 MiB; the first is the one of `make report`
   std::vector<Case>
       memory;  ///< at least 8 times any last-level cache… made longer by the harness (scale_memory)
+  std::vector<Case> gpu;    ///< for a GPU: 128 MiB or more, Case::offset elements behind a boundary
   std::vector<Case> sweep;  ///< speed against size, 4 KiB to 1 GiB moved; empty: none
 };
 

@@ -57,6 +57,9 @@ class Tensor {
   /// Where memory differs from what it was before: "at byte 3 before its first element"; empty where it does
   /// not. `elements_too`: nor may the elements have changed. Afterwards everything is as before.
   std::string restore(bool elements_too);
+  /// All of its memory, guards included: for a copy of it on a device.
+  std::byte* memory() const { return memory_; }
+  std::size_t bytes() const { return bytes_; }
 
  private:
   void guard(bool on) const;

@@ -85,12 +85,12 @@ void accumulate(Checker& checker) {
     for (std::int64_t r = 0; r < kRows; ++r) {
       const std::vector<float> x = row_of(columns, r * 1000);
       const CpuTeam<float, kAccess> team(nullptr);
-      const auto totals = team.columns(Row<float>{sums.data(), columns}, r == 0);
-      const auto products = team.columns(Row<float>{squares.data(), columns}, r == 0);
+      const auto totals = team.columns(Row<float>{sums.data(), columns});
+      const auto products = team.columns(Row<float>{squares.data(), columns});
       team.each(columns, [&](auto chunk) {
         const auto t = team.load(Row<const float>{x.data(), columns}, chunk);
-        totals.add(chunk, t * 3);
-        products.add_product(chunk, t, t);
+        totals.add(chunk, t * 3, r == 0);
+        products.add_product(chunk, t, t, r == 0);
       });
       for (std::size_t c = 0; c < x.size(); ++c) {
         const float square = x[c] * x[c];

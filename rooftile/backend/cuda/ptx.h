@@ -28,6 +28,20 @@ ROOFTILE_PTX std::uint32_t shared_address(const void* pointer) {
 }  // namespace detail
 #endif
 
+// --- arithmetic
+// ---------------------------------------------------------------
+
+/// 2^x by the special function unit: relative error below 2^-22, subnormal results too.
+ROOFTILE_PTX float exp2_approx(float x) {
+#if defined(ROOFTILE_EMULATED)
+  return __builtin_exp2f(x);
+#else
+  float y;
+  asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+#endif
+}
+
 // --- copies into shared memory by a thread (sm_80 on)
 // ---------------------------------------------------------------
 

@@ -92,7 +92,7 @@ void launch_axpby(const CpuLaunch& launch, const AxpbyProblem& p) {
   const auto both = [&]<class T>(auto team, const Part<2>& part) ROOFTILE_INLINE {
     using Real = typename decltype(team)::Real;
     kernels::axpby(team, static_cast<Real>(p.alpha), part.row<const T>(1), static_cast<Real>(p.beta),
-                   part.row<T>(0));
+                   part.row<const T>(0), part.row<T>(0));
   };
   const auto one = [&]<class T>(auto team, const Part<2>& part) ROOFTILE_INLINE {
     using Real = typename decltype(team)::Real;

@@ -24,12 +24,12 @@ ROOFTILE_TILE void add(Team team, Row<const T> x, Row<const T> y, Row<T> z) {
   team.each(z.size, [&](auto chunk) { team.store(z, chunk, left[chunk] + right[chunk]); });
 }
 
-/// y = αx + βy; for factors that are not 0.
+/// y = αx + β · before, what y held; for factors that are not 0.
 template <class Team, class T>
 ROOFTILE_TILE void axpby(Team team, typename Team::Real alpha, Row<const T> x, typename Team::Real beta,
-                         Row<T> y) {
+                         Row<const T> before, Row<T> y) {
   auto in = team.hold(x, 0);
-  auto out = team.hold(Row<const T>{y.data, y.size, y.stride, y.ahead}, 0);
+  auto out = team.hold(before, 0);
   team.each(y.size, [&](auto chunk) { team.store(y, chunk, fma(in[chunk], alpha, out[chunk] * beta)); });
 }
 /// y = αx.
@@ -45,8 +45,8 @@ ROOFTILE_TILE void zero(Team team, Row<T> y) {
 }
 
 /// One chunk of Σ xᵢyᵢ. A tile holds four vectors of sums: four chains, which hide each other's latency.
-template <class Team, class T>
-ROOFTILE_TILE typename Team::Real dot(Team team, Row<const T> x, Row<const T> y) {
+template <class Team, class X>
+ROOFTILE_TILE typename Team::Real dot(Team team, const X& x, const X& y) {
   auto left = team.hold(x, 0);  // lanes past the end read 0 and add nothing
   auto right = team.hold(y, 0);
   auto sums = team.fill(0);

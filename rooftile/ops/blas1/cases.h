@@ -21,6 +21,7 @@ inline BenchCases blas1_bench() {
     const std::int64_t factor = bits(type) / 16;
     b.cache.push_back({{(1 << 17) / factor}, type, {}});
     b.memory.push_back({{(std::int64_t{1} << 29) / factor}, type, {}});
+    b.gpu.push_back({{(std::int64_t{1} << 29) / factor}, type, {}});
   }
   return b;
 }

@@ -41,6 +41,7 @@ inline BenchCases gray_bench() {
   b.cache.push_back(
       {{2160, 3840}, DType::u8, {}, Layout::contiguous, Fill::bytes});  // a photo, warm and cold
   b.memory.push_back({{2160, 3840}, DType::u8, {}, Layout::contiguous, Fill::bytes});
+  b.gpu.push_back({{8192, 8192}, DType::u8, {}, Layout::contiguous, Fill::bytes});
   return b;
 }
 

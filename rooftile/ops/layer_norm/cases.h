@@ -1,4 +1,5 @@
 #pragma once
+#include "rooftile/harness/gpu_cases.h"
 #include "rooftile/ops/layer_norm/layer_norm.h"
 #include "rooftile/ops/layer_norm/oracle.h"
 
@@ -92,6 +93,7 @@ inline BenchCases layer_norm_bench() {
     b.cache.push_back({{1024, 1024}, type, {}});
     b.memory.push_back({{65536, 4096}, type, {}});
   }
+  b.gpu = gpu_rows();
   return b;
 }
 

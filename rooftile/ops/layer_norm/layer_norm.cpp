@@ -140,13 +140,19 @@ Status check_backward(const LayerNormBackwardInputs& in, const LayerNormBackward
       {{"x", in.x}, {"dy", in.dy}, {"weight", in.weight}, {"mean", in.mean}, {"rstd", in.rstd}}, 2);
 }
 
-std::size_t workspace_of(const LayerNormBackwardInputs& in, const LayerNormBackwardOutputs& out) {
+std::int64_t blocks_of(const Queue& queue, const ConstView& x) {
   std::int64_t rows = 1;
+  for (int d = 0; d + 1 < x.rank; ++d) rows *= x.shape[d];
+  return queue.device() == Device::cpu ? layer_norm_blocks(rows)
+                                       : layer_norm_gpu_blocks(rows, x.shape[x.rank - 1]);
+}
+
+std::size_t workspace_of(const Queue& queue, const LayerNormBackwardInputs& in,
+                         const LayerNormBackwardOutputs& out) {
   const std::int64_t columns = in.x.shape[in.x.rank - 1];
-  for (int d = 0; d + 1 < in.x.rank; ++d) rows *= in.x.shape[d];
   const std::int64_t sums = (out.dweight.present() ? 1 : 0) + (out.dbias.present() ? 1 : 0);
   if (columns == 0) return 0;
-  return static_cast<std::size_t>(layer_norm_blocks(rows) * sums * layer_norm_sums_stride(columns) * 4);
+  return static_cast<std::size_t>(blocks_of(queue, in.x) * sums * layer_norm_sums_stride(columns) * 4);
 }
 
 }  // namespace
@@ -198,7 +204,7 @@ Status layer_norm_backward_workspace(const Queue& queue, const LayerNormBackward
                                      const LayerNormBackwardOutputs& out, std::size_t& bytes) {
   ROOFTILE_TRY(queue.status());
   ROOFTILE_TRY(check_backward(in, out));
-  bytes = workspace_of(in, out);
+  bytes = workspace_of(queue, in, out);
   return {};
 }
 
@@ -206,7 +212,7 @@ Status layer_norm_backward(const Queue& queue, const LayerNormBackwardInputs& in
                            const LayerNormBackwardOutputs& out, const LayerNormOptions& options,
                            Workspace workspace) {
   ROOFTILE_TRY(check_backward(in, out));
-  ROOFTILE_TRY(check_workspace(kBackward, workspace, workspace_of(in, out)));
+  ROOFTILE_TRY(check_workspace(kBackward, workspace, workspace_of(queue, in, out)));
   const LayerNormBackwardProblem problem{
       rows_of(in.x, in.dy, out.dx, over_columns(in.mean, in.x), over_columns(in.rstd, in.x)),
       {in.x.data, in.dy.data, out.dx.data, in.mean.data, in.rstd.data},
@@ -218,6 +224,7 @@ Status layer_norm_backward(const Queue& queue, const LayerNormBackwardInputs& in
       out.dweight.present() ? out.dweight.dtype
       : out.dbias.present() ? out.dbias.dtype
                             : DType::f32,
+      blocks_of(queue, in.x),
       static_cast<float*>(workspace.pointer)};
   return dispatch(queue, layer_norm_backward_op, &problem, options.variant);
 }

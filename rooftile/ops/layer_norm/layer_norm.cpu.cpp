@@ -125,7 +125,7 @@ Row<float> sums_of(const LayerNormBackwardProblem& p, std::int64_t block, bool b
 void add_blocks(const CpuLaunch& launch, const LayerNormBackwardProblem& p, const LayerNormColumns& to,
                 bool bias) {
   constexpr std::int64_t kPart = 512;  // columns of one program
-  const std::int64_t columns = p.rows.columns, blocks = layer_norm_blocks(p.rows.rows);
+  const std::int64_t columns = p.rows.columns, blocks = p.blocks;
   const std::int64_t stride = sums_of(p, 1, bias).data - sums_of(p, 0, bias).data;
   with_access(columns <= 1 || to.stride == 1, false, [&]<Access kAccess>() {
     with_row_type<kAccess>(p.gradient_dtype, [&]<class G>() {
@@ -149,9 +149,9 @@ void run_backward(const CpuLaunch& launch, const LayerNormBackwardProblem& p, st
   // Without sums to keep apart, a thread's share of the rows is one block.
   const bool sums = p.dweight.data || p.dbias.data;
   const auto first_of = [&](std::int64_t program) {
-    return sums ? layer_norm_block_begin(rows, program) : program;
+    return sums ? layer_norm_block_begin(rows, p.blocks, program) : program;
   };
-  for_programs(launch, sums ? layer_norm_blocks(rows) : rows, bytes,
+  for_programs(launch, sums ? p.blocks : rows, bytes,
                [&](std::byte* scratch, std::int64_t begin, std::int64_t end) {
                  const std::int64_t last = first_of(end);
                  const auto row_at = [&](std::int64_t row) ROOFTILE_INLINE {

@@ -28,6 +28,7 @@ struct LayerNormBackwardProblem {
   const void* data[kOperands];
   LayerNormColumns weight, dweight, dbias;
   DType dtype, weight_dtype, gradient_dtype;
+  std::int64_t blocks;  // of rows, with sums of their own
   float*
       sums;  // workspace: for each block of rows, dweight's and then dbias's sums, those that are asked for
 };
@@ -41,9 +42,19 @@ constexpr std::int64_t layer_norm_blocks(std::int64_t rows) {
   return std::min<std::int64_t>(
       kMost, static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(rows / kLeastRows))));
 }
-/// The first row of a block; the last block's end is `rows`. Sizes differ by one at most.
-constexpr std::int64_t layer_norm_block_begin(std::int64_t rows, std::int64_t block) {
-  const std::int64_t blocks = layer_norm_blocks(rows);
+/// The same on a GPU, where a block is what one team works through: as many as keep 65536 threads busy at 16
+/// elements a thread (131072 where a team is small), and at least 16 rows each. It follows from the length
+/// and the dtype alone, too.
+constexpr std::int64_t layer_norm_gpu_blocks(std::int64_t rows, std::int64_t columns) {
+  constexpr std::int64_t kElements = 16, kLeastRows = 16;
+  if (rows < 2 * kLeastRows) return rows > 0 ? 1 : 0;
+  const std::int64_t team = std::clamp<std::int64_t>((columns / kElements + 31) / 32 * 32, 32, 1024);
+  const std::int64_t threads = team <= 128 ? 131072 : 65536;
+  return static_cast<std::int64_t>(
+      std::bit_floor(static_cast<std::uint64_t>(std::min(threads / team, rows / kLeastRows))));
+}
+/// The first row of a block; that of the one behind the last is `rows`. Sizes differ by one at most.
+constexpr std::int64_t layer_norm_block_begin(std::int64_t rows, std::int64_t blocks, std::int64_t block) {
   return rows / blocks * block + std::min(block, rows % blocks);
 }
 /// Elements from one row of sums to the next: whole cache lines.

@@ -73,44 +73,50 @@ struct LayerNormScale {
 /// What one reading of a row gathers: Σ(h - shift) and Σ(h - shift)².
 ///
 /// With shift = 0 that is the variance by E[h²] - E[h]², which loses all digits where the mean is large. Here
-/// the shift is the mean of the row's first eighth. Whatever the row holds, the mean of an eighth of it lies
-/// within √7 standard deviations of the whole's (Cauchy and Schwarz), so the difference below takes at most 8
-/// times the variance from itself: three bits at worst, none as a rule. The second reading that two exact
-/// passes would need is saved.
+/// the shift is the mean of the row's first eighth (a team that holds the row takes all of it). Whatever the
+/// row holds, the mean of an eighth of it lies within √7 standard deviations of the whole's (Cauchy and
+/// Schwarz), so the difference below takes at most 8 times the variance from itself: three bits at worst,
+/// none as a rule. The second reading that two exact passes would need is saved.
 template <class Team>
 struct LayerNormMoments {
   using Tile = typename Team::Tile;
   float shift;
   Tile sums, squares;
 
-  template <bool kAdds, class T>
-  ROOFTILE_TILE void begin(const Team& team, const LayerNormRow<T>& row) {
-    const std::int64_t eighth = (row.x.size + 8 * Team::kLanes - 1) / (8 * Team::kLanes) * Team::kLanes;
-    const std::int64_t size = eighth < row.x.size ? eighth : row.x.size;
+  /// `input(chunk, use)` calls use(h).
+  template <class Input>
+  ROOFTILE_TILE void begin(const Team& team, std::int64_t row_size, Input input) {
+    const std::int64_t size = team.sample(row_size);
     sums = team.fill(0);
     team.each(size, [&](auto chunk) ROOFTILE_INLINE {
-      layer_norm_input<kAdds>(team, row, chunk, [&](const Tile& h) ROOFTILE_INLINE { sums += h; });
+      input(chunk, [&](const Tile& h) ROOFTILE_INLINE { sums += h; });  // empty lanes are 0
     });
     shift = team.sum(sums) / static_cast<float>(size);
     // Any shift is right, but inf - inf would make a NaN of an infinite mean.
-    if (!(shift - shift == 0)) shift = 0;
+    if (!Team::kHoldsRows && !(shift - shift == 0)) shift = 0;
     sums = squares = team.fill(0);
   }
   template <class C>
   ROOFTILE_TILE void add(const Team& team, C chunk, const Tile& h) {
     const Tile d = team.only(chunk, h - shift, 0);
-    sums += d;
+    if constexpr (!Team::kHoldsRows) sums += d;  // the shift is the mean where all of the row gave it
     squares = fma(d, d, squares);
   }
   template <class T>
   ROOFTILE_TILE LayerNormScale finish(const Team& team, const LayerNormRow<T>& row, float each_one,
                                       float eps) const {
-    const float delta = team.sum(sums) * each_one;  // from the shift to the mean
-    float variance = team.sum(squares) * each_one - delta * delta;
+    float delta = 0, variance;  // from the shift to the mean
+    if constexpr (Team::kHoldsRows) {
+      variance = team.sum(squares) * each_one;
+    } else {
+      const auto both = team.sums(sums, squares);
+      delta = both.first * each_one;
+      variance = both.second * each_one - delta * delta;
+    }
     if (variance < 0) variance = 0;
     const float rstd = 1 / sqrt(variance + eps);
-    if (row.mean) *row.mean = shift + delta;
-    if (row.rstd) *row.rstd = rstd;
+    if (row.mean) team.store_scalar(row.mean, shift + delta);
+    if (row.rstd) team.store_scalar(row.rstd, rstd);
     // h - shift is exact where shift + delta had to be rounded.
     return {shift, rstd, -delta * rstd};
   }
@@ -141,22 +147,30 @@ ROOFTILE_TILE void layer_norm(Team team, std::int64_t begin, std::int64_t end, R
   LayerNormScale scale{};
   const auto held = team.scratch(kHeld ? size : 0);  // row i - 1, chunk by chunk replaced by row i
 
-  // Row i is read, row i - 1 written.
-  for (std::int64_t i = begin; i <= end; ++i) {
-    const bool reads = i < end;
-    const bool writes = i > begin;
+  team.rows(begin, end, [&](std::int64_t i, auto reads, auto writes) ROOFTILE_INLINE {
     if (writes) {
       row = coming;
       scale = moments.finish(team, row, each_one, eps);
     }
     Team reader = team;
+    const auto input = [&](auto chunk, auto use)
+                           ROOFTILE_INLINE { layer_norm_input<kAdds>(team, coming, chunk, use); };
+    const auto hold = [&](auto chunk) ROOFTILE_INLINE {
+      input(chunk, [&](const Tile& h) ROOFTILE_INLINE { held[chunk] = h; });
+    };
     if (reads) {
       coming = row_at(i);
-      if (writes) {
-        reader.hold(coming.x, 0);
-        if (coming.residual.data) reader.hold(coming.residual, 0);
+      if constexpr (Team::kHoldsRows) {
+        static_assert(kHeld, "rooftile::kernels::layer_norm: a team that holds rows holds h, too");
+        team.each(size, hold);
+        moments.begin(team, size, [&](auto chunk, auto use) ROOFTILE_INLINE { use(held[chunk]); });
+      } else {
+        if (writes) {
+          reader.hold(coming.x, 0);
+          if (coming.residual.data) reader.hold(coming.residual, 0);
+        }
+        moments.begin(reader, size, input);
       }
-      moments.template begin<kAdds>(reader, coming);
     }
     reader.each(size, [&](auto chunk) ROOFTILE_INLINE {
       const auto write = [&](const Tile& h)
@@ -165,14 +179,14 @@ ROOFTILE_TILE void layer_norm(Team team, std::int64_t begin, std::int64_t end, R
       if constexpr (kHeld) {
         if (writes) write(held[chunk]);
         if (!reads) return;
-        layer_norm_input<kAdds>(team, coming, chunk, [&](const Tile& h) ROOFTILE_INLINE { held[chunk] = h; });
+        if constexpr (!Team::kHoldsRows) hold(chunk);
         gather(held[chunk]);
       } else {
         if (writes) layer_norm_input<kAdds>(team, row, chunk, write);
         if (reads) layer_norm_input<kAdds>(team, coming, chunk, gather);
       }
     });
-  }
+  });
 }
 
 /// Groups of rows, cut into blocks: reading goes row by row, writing block by block through the group's rows.
@@ -259,7 +273,10 @@ ROOFTILE_TILE void layer_norm_by_blocks(Team team, std::int64_t begin, std::int6
       const Weight w = weight.part(at, Groups::kBlock), b = bias.part(at, Groups::kBlock);
       Team reader = team;
       if (s.reading) {
-        if (s.read_block == 0) moments.template begin<kAdds>(team, coming[s.read_row]);
+        if (s.read_block == 0)
+          moments.begin(team, groups.size, [&](auto chunk, auto use) ROOFTILE_INLINE {
+            layer_norm_input<kAdds>(team, coming[s.read_row], chunk, use);
+          });
         const std::int64_t row = first + s.read_row;
         in.x.ahead =
             groups.ahead(s, row, end, [&](std::int64_t i) ROOFTILE_INLINE { return row_at(i).x.data; });

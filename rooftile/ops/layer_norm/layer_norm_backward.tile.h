@@ -36,22 +36,10 @@ struct LayerNormMeans {
   float g, product;  // Σ g / N, Σ g·x̂ / N
 };
 
-/// One chunk of a row: dx = rstd · (g - Σ g / N - x̂ · Σ g·x̂ / N), and its part of the columns' sums. `first`:
-/// these begin with it.
-template <class Team, class T, class C>
-ROOFTILE_TILE void layer_norm_backward_write(const Team& team, const LayerNormBackwardRow<T>& row,
-                                             const LayerNormMeans& means, Row<float> dweight,
-                                             Row<float> dbias, bool first, C chunk,
-                                             const typename Team::Tile& x, const typename Team::Tile& dy,
-                                             const typename Team::Tile& weight) {
-  if (dweight.data) team.columns(dweight, first).add_product(chunk, dy, x);
-  if (dbias.data) team.columns(dbias, first).add(chunk, dy);
-  team.store(row.dx, chunk, fma(x, -means.product, fma(dy, weight, -means.g)) * row.rstd);
-}
-
 /// Rows `begin` to `end`, a block of rows where weight gradients are asked for: each column's sums of dy·x̂
 /// and dy go to `dweight` and `dbias`, one row after the other. One row's dx is written while the next row is
-/// read. `kHeld`: x̂ and dy wait as floats in scratch; else both are read again.
+/// read: dx = rstd · (g - Σ g / N - x̂ · Σ g·x̂ / N). `kHeld`: x̂ and dy wait as floats in scratch; else both
+/// are read again.
 template <class T, bool kHeld, class Team, class RowAt, class Weight>
 ROOFTILE_TILE void layer_norm_backward(Team team, std::int64_t begin, std::int64_t end, RowAt row_at,
                                        Weight weight, Row<float> dweight, Row<float> dbias) {
@@ -62,18 +50,45 @@ ROOFTILE_TILE void layer_norm_backward(Team team, std::int64_t begin, std::int64
   LayerNormProducts<Team> gathered;
   LayerNormMeans means{};
   const auto held_x = team.scratch(kHeld ? size : 0), held_dy = team.scratch(kHeld ? size : 0);
+  auto dweights = team.columns(dweight), dbiases = team.columns(dbias);
+  // A team that holds rows has the next one on its way while it works on this one, and keeps the weights.
+  LayerNormBackwardRow<T> next = coming;
+  typename Team::template Held<T> next_x{}, next_dy{};
+  const auto weights = team.scratch(Team::kHoldsRows ? size : 0);
+  if constexpr (Team::kHoldsRows) {
+    next_x = team.hold(next.x, 0);
+    next_dy = team.hold(next.dy, 0);
+    team.each(size, [&](auto chunk) ROOFTILE_INLINE { weights[chunk] = weight.load(team, chunk); });
+  }
+  const auto weight_at = [&](auto chunk) ROOFTILE_INLINE -> Tile {
+    if constexpr (Team::kHoldsRows)
+      return weights[chunk];
+    else
+      return weight.load(team, chunk);
+  };
 
-  // Row i is read, row i - 1 written.
-  for (std::int64_t i = begin; i <= end; ++i) {
-    const bool reads = i < end;
-    const bool writes = i > begin;
+  team.rows(begin, end, [&](std::int64_t i, auto reads, auto writes) ROOFTILE_INLINE {
     if (writes) {
       row = coming;
-      means = {team.sum(gathered.sums) * each_one, team.sum(gathered.products) * each_one};
+      const auto both = team.sums(gathered.sums, gathered.products);
+      means = {both.first * each_one, both.second * each_one};
     }
     Team reader = team;
     if (reads) {
-      coming = row_at(i);
+      if constexpr (Team::kHoldsRows) {
+        coming = next;
+        team.each(size, [&](auto chunk) ROOFTILE_INLINE {
+          held_x[chunk] = (next_x[chunk] - coming.mean) * coming.rstd;
+          held_dy[chunk] = next_dy[chunk];
+        });
+        if (i + 1 < end) {
+          next = row_at(i + 1);
+          next_x = team.hold(next.x, 0);
+          next_dy = team.hold(next.dy, 0);
+        }
+      } else {
+        coming = row_at(i);
+      }
       if (writes) {
         reader.walk_once();
         reader.hold(coming.x, 0);
@@ -81,23 +96,30 @@ ROOFTILE_TILE void layer_norm_backward(Team team, std::int64_t begin, std::int64
       }
       gathered.begin(team);
     }
+    const bool first = i - 1 == begin;
     reader.each(size, [&](auto chunk) ROOFTILE_INLINE {
-      const Tile w = weight.load(team, chunk);
+      const Tile w = weight_at(chunk);
       const auto write = [&](const Tile& x, const Tile& dy) ROOFTILE_INLINE {
-        layer_norm_backward_write(team, row, means, dweight, dbias, i - 1 == begin, chunk, x, dy, w);
+        if (dweight.data) dweights.add_product(chunk, dy, x, first);
+        if (dbias.data) dbiases.add(chunk, dy, first);
+        team.store(row.dx, chunk, fma(x, -means.product, fma(dy, w, -means.g)) * row.rstd);
       };
       if constexpr (kHeld) {
         if (writes) write(held_x[chunk], held_dy[chunk]);
         if (!reads) return;
-        held_x[chunk] = coming.normalized(team, chunk);
-        held_dy[chunk] = team.load(coming.dy, chunk);
+        if constexpr (!Team::kHoldsRows) {
+          held_x[chunk] = coming.normalized(team, chunk);
+          held_dy[chunk] = team.load(coming.dy, chunk);
+        }
         gathered.add(team, chunk, held_x[chunk], held_dy[chunk], w);
       } else {
         if (writes) write(row.normalized(team, chunk), team.load(row.dy, chunk));
         if (reads) gathered.add(team, chunk, coming.normalized(team, chunk), team.load(coming.dy, chunk), w);
       }
     });
-  }
+  });
+  dweights.write();
+  dbiases.write();
 }
 
 /// A part of the columns: the sums of all blocks, added in the blocks' order.

@@ -1,4 +1,5 @@
 #pragma once
+#include "rooftile/harness/gpu_cases.h"
 #include "rooftile/ops/softmax/oracle.h"
 #include "rooftile/ops/softmax/softmax.h"
 
@@ -46,6 +47,7 @@ inline BenchCases softmax_bench(bool) {
     b.cache.push_back({{1024, 1024}, type, {}});
     b.memory.push_back({{65536, 4096}, type, {}});
   }
+  b.gpu = gpu_rows();
   for (std::int64_t rows = 1; rows <= (1 << 18); rows *= 2) b.sweep.push_back({{rows, 512}, DType::f32, {}});
   return b;
 }

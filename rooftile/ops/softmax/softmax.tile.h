@@ -17,19 +17,20 @@ struct SoftmaxRow {
 template <class T, bool kLog, class Team, class RowAt>
 ROOFTILE_TILE void softmax(Team team, std::int64_t begin, std::int64_t end, RowAt row_at, float scale) {
   using Tile = typename Team::Tile;
-  SoftmaxRow<T> coming = row_at(begin);
+  SoftmaxRow<T> coming = row_at(begin), row = coming;
   const std::int64_t size = coming.x.size;
   const auto exps = team.scratch(kLog ? 0 : size);  // row i - 1's, chunk by chunk replaced by row i's
   float peak = 0, sum = 1;
 
-  for (std::int64_t i = begin; i <= end; ++i) {
-    const bool reads = i<end, writes = i> begin;
-    const SoftmaxRow<T> row = coming;
-    const float shift = peak, inverse = 1 / sum, log_sum = kLog ? log(sum) : 0;
+  typename Team::template Held<T> x{}, written{};
+  team.rows(begin, end, [&](std::int64_t i, auto reads, auto writes) ROOFTILE_INLINE {
+    [[maybe_unused]] const float shift = peak, inverse = 1 / sum, log_sum = kLog ? log(sum) : 0;
     Team reader = team;
+    row = coming;
+    written = x;
     if (reads) {
       coming = row_at(i);
-      const auto x = reader.hold(coming.x, -kInfinity);  // read from memory once
+      x = reader.hold(coming.x, -kInfinity);  // read from memory once
       Tile peaks = team.fill(-kInfinity);
       reader.each(size, [&](auto chunk) ROOFTILE_INLINE {
         peaks = max(peaks, team.only(chunk, x[chunk] * scale, -kInfinity));
@@ -39,22 +40,22 @@ ROOFTILE_TILE void softmax(Team team, std::int64_t begin, std::int64_t end, RowA
     Tile sums = team.fill(0);
     reader.each(size, [&](auto chunk) ROOFTILE_INLINE {
       // s·x - max in this order: exact for close values, and log Σ is small beside a large maximum.
-      const auto below = [&](Row<const T> x, float most)
-                             ROOFTILE_INLINE { return fma(team.load(x, chunk, -kInfinity), scale, -most); };
+      const auto below = [&](const auto& held, float most)
+                             ROOFTILE_INLINE { return fma(held[chunk], scale, -most); };
       if (writes) {
         if constexpr (kLog) {
-          team.store(row.y, chunk, below(row.x, shift) - log_sum);
+          team.store(row.y, chunk, below(written, shift) - log_sum);
         } else {
           team.store(row.y, chunk, exps[chunk] * inverse);
         }
       }
       if (!reads) return;
-      const Tile e = team.only(chunk, exp_below(below(coming.x, peak)), 0);
+      const Tile e = team.only(chunk, exp_below(below(x, peak)), 0);
       if constexpr (!kLog) exps[chunk] = e;
       sums += e;
     });
-    sum = team.sum(sums);
-  }
+    if (reads) sum = team.sum(sums);
+  });
 }
 
 /// A row too long to hold: its maximum and sum in one reading, segment by segment, the output in a second.
@@ -109,40 +110,42 @@ template <class T, bool kLog, class Team, class RowAt>
 ROOFTILE_TILE void softmax_backward(Team team, std::int64_t begin, std::int64_t end, RowAt row_at,
                                     float scale) {
   using Tile = typename Team::Tile;
-  SoftmaxBackwardRow<T> coming = row_at(begin);
+  SoftmaxBackwardRow<T> coming = row_at(begin), row = coming;
   const std::int64_t size = coming.y.size;
   float sum = 0;
 
-  for (std::int64_t i = begin; i <= end; ++i) {
-    const bool reads = i<end, writes = i> begin;
-    const SoftmaxBackwardRow<T> row = coming;
+  typename Team::template Held<T> y{}, dy{}, written_y{}, written_dy{};
+  team.rows(begin, end, [&](std::int64_t i, auto reads, auto writes) ROOFTILE_INLINE {
     Team reader = team;
+    row = coming;
+    written_y = y;
+    written_dy = dy;
     if (reads) {
       coming = row_at(i);
-      reader.hold(coming.y, 0);
-      reader.hold(coming.dy, 0);
+      y = reader.hold(coming.y, 0);
+      dy = reader.hold(coming.dy, 0);
       reader.walk_once();
     }
     Tile sums = team.fill(0);
     reader.each(size, [&](auto chunk) ROOFTILE_INLINE {
       if (writes) {
-        const Tile y = team.load(row.y, chunk), dy = team.load(row.dy, chunk);
+        const Tile p = written_y[chunk], dp = written_dy[chunk];
         if constexpr (kLog) {
-          team.store(row.dx, chunk, (dy - exp(y) * sum) * scale);
+          team.store(row.dx, chunk, (dp - exp(p) * sum) * scale);
         } else {
-          team.store(row.dx, chunk, y * (dy - sum) * scale);
+          team.store(row.dx, chunk, p * (dp - sum) * scale);
         }
       }
       if (!reads) return;
-      const Tile dy = team.load(coming.dy, chunk);
+      const Tile d = dy[chunk];
       if constexpr (kLog) {
-        sums += dy;
+        sums += d;
       } else {
-        sums = fma(team.load(coming.y, chunk), dy, sums);
+        sums = fma(y[chunk], d, sums);
       }
     });
-    sum = team.sum(sums);
-  }
+    if (reads) sum = team.sum(sums);
+  });
 }
 
 }  // namespace rooftile::kernels

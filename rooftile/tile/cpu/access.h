@@ -99,9 +99,10 @@ __attribute__((noinline)) void store_apart(T* p, std::int64_t stride, int live, 
 
 template <class Real, Access kAccess>
 template <class S, class T, bool kFull>
-ROOFTILE_TILE Tile<S> CpuTeam<Real, kAccess>::load_as(Row<const T> x, Chunk<kFull> chunk, S other) const {
+ROOFTILE_TILE Tile<S> CpuTeam<Real, kAccess>::load_as(Row<const T> x, Chunk<kFull> chunk, S other,
+                                                      DType half) {
   if constexpr (kAccess == Access::strided) {
-    return load_apart<S>(x.data + chunk.first * x.stride, x.stride, chunk.live, other, half_);
+    return load_apart<S>(x.data + chunk.first * x.stride, x.stride, chunk.live, other, half);
   } else if constexpr (kFull) {
     return load_whole<S>(x.data + chunk.first);
   } else {

@@ -56,6 +56,7 @@ class CpuTeam {
   using Tile = tile::Tile<Real>;
   using Integers = tile::Tile<Integer>;
   static constexpr int kLanes = tile::kLanes<Real>;
+  static constexpr bool kHoldsRows = false;  // what is held is read again, from the cache
 
   /// `scratch`: kScratchBytes for the rows that scratch() gives out. `half`: what an AnyHalf is.
   ROOFTILE_TILE explicit CpuTeam(std::byte* scratch, DType half = DType::f16)
@@ -64,6 +65,12 @@ class CpuTeam {
   /// The kernel reads a row in one walk, while it writes the row before: coming rows are asked for in that
   /// walk, not in a second one.
   ROOFTILE_TILE void walk_once() { pass_ = 1; }
+
+  /// The elements of a row that are worth a reading of their own before the one that computes: an eighth.
+  ROOFTILE_TILE std::int64_t sample(std::int64_t size) const {
+    const std::int64_t eighth = (size + 8 * kLanes - 1) / (8 * kLanes) * kLanes;
+    return eighth < size ? eighth : size;
+  }
 
   ROOFTILE_TILE Tile fill(Real value) const { return tile::fill<Real>(value); }
 
@@ -95,6 +102,13 @@ class CpuTeam {
     ++pass_;
   }
 
+  /// Calls step(i, reads, writes), i from `begin` to `end`: row i is to be read, unless it is `end`; row i -
+  /// 1 is to be written, unless it was none. Both in one step: memory and arithmetic work at once.
+  template <class Step>
+  ROOFTILE_TILE void rows(std::int64_t begin, std::int64_t end, Step&& step) const {
+    for (std::int64_t i = begin; i <= end; ++i) step(i, i<end, i> begin);
+  }
+
   /// `value` in the lanes that are elements, `other` in the tail's empty ones.
   ROOFTILE_TILE Tile only(Chunk<true>, const Tile& value, Real) const { return value; }
   ROOFTILE_TILE Tile only(Chunk<false> chunk, const Tile& value, Real other) const {
@@ -104,15 +118,21 @@ class CpuTeam {
 
   template <class T, bool kFull>
   ROOFTILE_TILE Tile load(Row<const T> x, Chunk<kFull> chunk, Real other = 0) const {
-    return load_as<Real>(x, chunk, other);
+    return load_as<Real>(x, chunk, other, half_);
   }
   /// The same into integers of the lanes' width.
   template <class T, bool kFull>
   ROOFTILE_TILE Integers load_integers(Row<const T> x, Chunk<kFull> chunk) const {
-    return load_as<Integer>(x, chunk, Integer{0});
+    return load_as<Integer>(x, chunk, Integer{0}, half_);
   }
   template <class T, class S, bool kFull>
   ROOFTILE_TILE void store(Row<T> y, Chunk<kFull> chunk, const tile::Tile<S>& value) const;
+
+  /// A number that belongs to the row.
+  template <class T>
+  ROOFTILE_TILE void store_scalar(T* to, Real value) const {
+    *to = static_cast<T>(value);
+  }
 
   /// `kPlanes` interleaved channels, element by element: red, green and blue of each pixel. x counts pixels;
   /// its stride is from pixel to pixel.
@@ -125,18 +145,23 @@ class CpuTeam {
   ROOFTILE_TILE Tile round_to(const Tile& t) const;
 
   ROOFTILE_TILE Real sum(const Tile& t) const { return reduce_sum(t); }
+  /// Both at once, which on a GPU costs one.
+  struct Sums {
+    Real first, second;
+  };
+  ROOFTILE_TILE Sums sums(const Tile& a, const Tile& b) const { return {reduce_sum(a), reduce_sum(b)}; }
   ROOFTILE_TILE Real max(const Tile& t) const { return reduce_max(t); }
   ROOFTILE_TILE Real min(const Tile& t) const { return reduce_min(t); }
 
   /// A row that is read more than once. On a CPU the cache holds it, so each use loads again.
   template <class T>
   struct Held {
-    const CpuTeam& team;
     Row<const T> row;
     Real other;
+    DType half;
     template <bool kFull>
     ROOFTILE_TILE Tile operator[](Chunk<kFull> chunk) const {
-      return team.load(row, chunk, other);
+      return load_as<Real>(row, chunk, other, half);
     }
   };
   template <class T>
@@ -146,7 +171,7 @@ class CpuTeam {
         stream_[streams_++] = {reinterpret_cast<const char*>(row.data), row.ahead * std::int64_t(sizeof(T)),
                                int(sizeof(T))};
     }
-    return {*this, row, other};
+    return {row, other, half_};
   }
 
   /// A row of pixels that is read once, in order. Its lines are asked for ahead in the cache, too: that costs
@@ -198,13 +223,11 @@ class CpuTeam {
   ROOFTILE_TILE std::byte* rest() const { return scratch_; }
 
   /// Column accumulators: sums over a fixed block of rows, one for each column, in a row of the workspace
-  /// that stays in the cache. The first row of the block begins the sums.
+  /// that stays in the cache. The `first` row of the block begins the sums; after the last comes write().
   struct Columns {
-    const CpuTeam& team;
     Row<Real> sums;
-    bool first;
     template <bool kFull>
-    ROOFTILE_TILE void add(Chunk<kFull> chunk, const Tile& t) const {
+    ROOFTILE_TILE void add(Chunk<kFull> chunk, const Tile& t, bool first) const {
       const CpuTeam<Real, Access::cached> memory(nullptr);
       // Each branch stores by itself: a tile that comes from one of two places would be passed through
       // memory.
@@ -216,7 +239,7 @@ class CpuTeam {
     }
     /// Adds a · b, fused.
     template <bool kFull>
-    ROOFTILE_TILE void add_product(Chunk<kFull> chunk, const Tile& a, const Tile& b) const {
+    ROOFTILE_TILE void add_product(Chunk<kFull> chunk, const Tile& a, const Tile& b, bool first) const {
       const CpuTeam<Real, Access::cached> memory(nullptr);
       if (first) {
         memory.store(sums, chunk, a * b);
@@ -224,12 +247,13 @@ class CpuTeam {
         memory.store(sums, chunk, fma(a, b, memory.load(Row<const Real>{sums.data, sums.size}, chunk)));
       }
     }
+    ROOFTILE_TILE void write() const {}
   };
-  ROOFTILE_TILE Columns columns(Row<Real> sums, bool first) const { return {*this, sums, first}; }
+  ROOFTILE_TILE Columns columns(Row<Real> sums) const { return {sums}; }
 
  private:
   template <class S, class T, bool kFull>
-  ROOFTILE_TILE tile::Tile<S> load_as(Row<const T> x, Chunk<kFull> chunk, S other) const;
+  ROOFTILE_TILE static tile::Tile<S> load_as(Row<const T> x, Chunk<kFull> chunk, S other, DType half);
 
   /// Memory's work beside a chunk's arithmetic. Coming rows are asked for into the second cache, where many
   /// more lines can be on their way than into the first (softmax of 4096 columns from memory, Zen 4: 0.36 of

@@ -1,226 +1,311 @@
 #pragma once
-// NVIDIA GPUs' team: a stub, so that every kernel compiles for both machines from its first day. One warp,
-// one lane to a thread, one element at a time from memory; nothing launches it: launches, teams of other
-// sizes, 16-byte accesses and rows held in registers come with the CUDA backend. Names and meanings are those
-// of rooftile/tile/cpu/team.h.
-#include <cstddef>
-
-#include "rooftile/tile/cuda/tile.h"
+// NVIDIA GPUs' team: 1 to 1024 threads of a block, each with N neighbouring lanes of every chunk, so that
+// chunk c's element (c · threads + thread) · N + i is thread's lane i. Names and meanings are those of
+// rooftile/tile/cpu/team.h. What a kernel holds lies in registers, if the row is at most kChunks chunks long.
+#include "rooftile/backend/cuda/shared.h"
+#include "rooftile/tile/cuda/memory.h"
+#include "rooftile/tile/cuda/pixels.h"
 
 namespace rooftile::tile {
 inline namespace cuda {
 
 inline constexpr float kInfinity = __builtin_huge_valf();
 
-/// `size` elements from `data` on, `stride` elements apart.
-template <class T>
-struct Row {
-  T* data;
-  std::int64_t size;
-  std::int64_t stride = 1;
-  std::int64_t ahead = 0;
-
-  /// Up to `count` elements from `begin` on.
-  ROOFTILE_TILE
-  Row part(std::int64_t begin, std::int64_t count) const {
-    return {data + begin * stride, size - begin < count ? size - begin : count, stride, ahead};
-  }
-};
-
-/// `size` pixels from `data` on, `stride` bytes apart, their channels `channel` bytes apart.
-struct Pixels {
-  const std::uint8_t* data;
-  std::int64_t size;
-  std::int64_t stride = 3;
-  std::int64_t channel = 1;
-  std::int64_t ahead = 0;
-
-  ROOFTILE_TILE
-  Pixels part(std::int64_t begin, std::int64_t count) const {
-    return {data + begin * stride, size - begin < count ? size - begin : count, stride, channel, ahead};
-  }
-};
-struct PixelTile {
-  std::int32_t channel[3];
-};
-template <int kChannel>
-ROOFTILE_TILE Tile<std::int32_t> plane(const PixelTile& pixel) {
-  static_assert(0 <= kChannel && kChannel < 3, "rooftile::tile::plane: a pixel has channels 0, 1 and 2");
-  return {pixel.channel[kChannel]};
-}
-/// a · channel 0 + b · channel 1 + c · channel 2, exactly.
-ROOFTILE_TILE
-Tile<std::int32_t> weigh(const PixelTile& pixel, int a, int b, int c) {
-  return {a * pixel.channel[0] + b * pixel.channel[1] + c * pixel.channel[2]};
-}
-ROOFTILE_TILE
-Tile<std::int32_t> multiply_short(Tile<std::int32_t> a, int b) { return {a.v * b}; }
-
-/// The lanes of a step of `each`: all of them, or the row's last few.
-template <bool kFull>
+/// One step of `each`: this thread's lanes are the elements `first`, `first` + 1, … as far as the row goes.
 struct Chunk {
+  int index;  // known to the compiler in an unrolled walk, and so a choice of registers
   std::int64_t first;
-  int live;
+  std::int64_t live;  // elements from `first` to the row's end; 0 or less: none
 };
 
-template <class Real_>
+/// Two sums that were taken together.
+template <class Real>
+struct Sums {
+  Real first, second;
+};
+
+/// N: lanes of a thread. kChunks: how many a row has at most; 0: any number, and what is held is read again.
+/// kAligned: rows are dense and begin at, and are long, whole 16-byte words.
+template <class Real_, int N, int kChunks, bool kAligned>
 class CudaTeam {
  public:
   using Real = Real_;
   using Integer = IntegerOf<Real>;
-  using Tile = tile::Tile<Real>;
-  using Integers = tile::Tile<Integer>;
-  static constexpr int kLanes = 32;
+  using Tile = tile::Tile<Real, N>;
+  using Integers = tile::Tile<Integer, N>;
+  static constexpr bool kHoldsRows = kChunks > 0;
+  static constexpr int kMostLanes = N;
 
-  /// `scratch`: for the rows that scratch() gives out.
+  /// `threads`: 1, 2, 4, 8, 16 or 32 neighbours of a warp, or all of a block, then a multiple of 32.
+  /// `turn`: 0 at first, kept by the program's caller; copies of a team share it.
   ROOFTILE_TILE
-  explicit CudaTeam(std::byte* scratch) : scratch_(scratch) {}
+  CudaTeam(int threads, int& turn)
+      : threads_(threads), thread_(static_cast<int>(threadIdx.x) % threads), turn_(turn) {}
 
   ROOFTILE_TILE
   void walk_once() {}
+  /// The elements of a row that are worth a reading of their own before the one that computes: all, which are
+  /// held anyway.
+  ROOFTILE_TILE
+  std::int64_t sample(std::int64_t size) const {
+    if (kHoldsRows) return size;
+    const std::int64_t step = std::int64_t{threads_} * N;
+    const std::int64_t eighth = (size + 8 * step - 1) / (8 * step) * step;
+    return eighth < size ? eighth : size;
+  }
 
   ROOFTILE_TILE
-  Tile fill(Real value) const { return {value}; }
-  template <bool kFull>
-  ROOFTILE_TILE Integers iota(Chunk<kFull> chunk) const {
-    return {static_cast<Integer>(chunk.first) + lane()};
+  Tile fill(Real value) const { return operand<Tile>(value); }
+  ROOFTILE_TILE
+  Integers iota(const Chunk& chunk) const {
+    Integers r;
+    ROOFTILE_EACH_LANE(N) r.v[i] = static_cast<Integer>(chunk.first) + i;
+    return r;
   }
 
-  /// Every thread takes every step, also those whose lane is no element: a body may reduce.
+  /// Calls body(chunk) along `size` elements; all teams of a warp give the same size. Every thread takes
+  /// every step, also those whose lanes are no elements: branches would keep the loads of one step from those
+  /// of the next.
   template <class Body>
   ROOFTILE_TILE void each(std::int64_t size, Body&& body) const {
-    std::int64_t first = 0;
-    for (; first + kLanes <= size; first += kLanes) body(Chunk<true>{first, kLanes});
-    if (first < size) body(Chunk<false>{first, static_cast<int>(size - first)});
+    if constexpr (kHoldsRows) {
+      const int length = static_cast<int>(size), mine = thread_ * N, step = threads_ * N;
+      ROOFTILE_UNROLL for (int c = 0; c < kChunks; ++c) {
+        const int first = c * step + mine;
+        if (kAligned || c * step < length) body(Chunk{c, first, length - first});
+      }
+    } else {
+      const std::int64_t mine = thread_ * N, step = std::int64_t{threads_} * N;
+      std::int64_t first = 0;
+      ROOFTILE_UNROLL_BY(4) for (; first + step <= size; first += step) body(Chunk{0, first + mine, 2 * N});
+      if (first < size) body(Chunk{0, first + mine, size - (first + mine)});
+    }
   }
-  template <bool kFull>
-  ROOFTILE_TILE Tile only(Chunk<kFull> chunk, Tile value, Real other) const {
-    return lane() < chunk.live ? value : fill(other);
+  /// Calls step(i, reads, writes): row i is to be read, row i - 1 to be written. A thread of a GPU has other
+  /// warps to fill its waits, so one comes after the other.
+  template <class Step>
+  ROOFTILE_TILE void rows(std::int64_t begin, std::int64_t end, Step&& step) const {
+    for (std::int64_t i = begin; i < end; ++i) {
+      step(i, std::true_type{}, std::false_type{});
+      step(i + 1, std::false_type{}, std::true_type{});
+    }
   }
 
-  template <class T, bool kFull>
-  ROOFTILE_TILE Tile load(Row<const T> x, Chunk<kFull> chunk, Real other = 0) const {
-    return lane() < chunk.live ? fill(widen<Real>(x.data[(chunk.first + lane()) * x.stride])) : fill(other);
+  ROOFTILE_TILE
+  Tile only(const Chunk& chunk, const Tile& value, Real other) const {
+    Tile r = value;
+    ROOFTILE_EACH_LANE(N) r.v[i] = (kAligned ? 0 : i) < chunk.live ? value.v[i] : other;
+    return r;
   }
-  template <class T, bool kFull>
-  ROOFTILE_TILE Integers load_integers(Row<const T> x, Chunk<kFull> chunk) const {
-    return {lane() < chunk.live ? widen<Integer>(x.data[(chunk.first + lane()) * x.stride]) : Integer{0}};
+
+  template <class T>
+  ROOFTILE_TILE static Tile load(const Row<const T>& x, const Chunk& chunk, Real other = 0) {
+    return widened<Real>(load_pack<kAligned, N>(x, chunk.first, chunk.live, narrow<T>(other)));
   }
-  template <class T, class S, bool kFull>
-  ROOFTILE_TILE void store(Row<T> y, Chunk<kFull> chunk, const tile::Tile<S>& value) const {
-    if (lane() < chunk.live) y.data[(chunk.first + lane()) * y.stride] = narrow<T>(value.v);
+  template <class T>
+  ROOFTILE_TILE Integers load_integers(const Row<const T>& x, const Chunk& chunk) const {
+    return widened<Integer>(load_pack<kAligned, N>(x, chunk.first, chunk.live, T{}));
   }
-  template <int kPlanes, bool kFull>
-  ROOFTILE_TILE void load_planes(Row<const std::uint8_t> x, Chunk<kFull> chunk,
+  template <class T, class S>
+  ROOFTILE_TILE void store(const Row<T>& y, const Chunk& chunk, const tile::Tile<S, N>& value) const {
+    store_pack<kAligned>(y, chunk.first, chunk.live, narrowed<T>(value), thread_ % 32,
+                         threads_ < 32 ? threads_ : 32);
+  }
+  /// y = x, bit by bit; all loads on their way at once.
+  template <class T>
+  ROOFTILE_TILE void copy(const Row<const T>& x, const Row<T>& y) const {
+    static_assert(kHoldsRows, "rooftile::tile::copy: for rows that are held");
+    Pack<T, N> packs[kChunks];
+    each(x.size, [&](const Chunk& chunk) {
+      packs[chunk.index] = load_pack<kAligned, N>(x, chunk.first, chunk.live, T{});
+    });
+    each(x.size, [&](const Chunk& chunk) {
+      store_pack<kAligned>(y, chunk.first, chunk.live, packs[chunk.index], thread_ % 32,
+                           threads_ < 32 ? threads_ : 32);
+    });
+  }
+  /// A number that belongs to the row; all threads have it, one writes it.
+  template <class T>
+  ROOFTILE_TILE void store_scalar(T* to, Real value) const {
+    if (thread_ == 0) *to = narrow<T>(value);
+  }
+  template <int kPlanes>
+  ROOFTILE_TILE void load_planes(const Row<const std::uint8_t>& x, const Chunk& chunk,
                                  Integers (&planes)[kPlanes]) const {
-    for (int c = 0; c < kPlanes; ++c)
-      planes[c] = {lane() < chunk.live ? x.data[(chunk.first + lane()) * x.stride + c] : Integer{0}};
+    ROOFTILE_EACH_LANE(N) {
+      for (int c = 0; c < kPlanes; ++c)
+        planes[c].v[i] = i < chunk.live ? x.data[(chunk.first + i) * x.stride + c] : Integer{0};
+    }
   }
   template <class T>
   ROOFTILE_TILE Tile round_to(const Tile& t) const {
-    return {widen<Real>(narrow<T>(t.v))};
+    return widened<Real>(narrowed<T>(t));
   }
 
   ROOFTILE_TILE
-  Real sum(Tile t) const {
-    return reduce(t, [](Tile a, Tile b) { return a + b; });
+  Real sum(const Tile& t) const { return reduce({t}, Real(0), AddUp{}).v[0]; }
+  /// Both at once, at the price of one.
+  ROOFTILE_TILE
+  Sums<Real> sums(const Tile& a, const Tile& b) const {
+    const auto r = reduce({a, b}, Real(0), AddUp{});
+    return {r.v[0], r.v[1]};
   }
   ROOFTILE_TILE
-  Real max(Tile t) const {
-    return reduce(t, [](Tile a, Tile b) { return tile::max(a, b); });
+  Real max(const Tile& t) const {
+    return reduce({t}, -Real(kInfinity), [](Real a, Real b) { return larger(a, b); }).v[0];
   }
   ROOFTILE_TILE
-  Real min(Tile t) const {
-    return reduce(t, [](Tile a, Tile b) { return tile::min(a, b); });
+  Real min(const Tile& t) const {
+    return reduce({t}, Real(kInfinity), [](Real a, Real b) { return smaller(a, b); }).v[0];
   }
 
+  /// A row that is read more than once: as memory holds it, in registers, all loads on their way at once.
   template <class T>
   struct Held {
-    CudaTeam team;
     Row<const T> row;
     Real other;
-    template <bool kFull>
-    ROOFTILE_TILE Tile operator[](Chunk<kFull> chunk) const {
-      return team.load(row, chunk, other);
+    Pack<T, N> packs[kHoldsRows ? kChunks : 1];
+    ROOFTILE_TILE
+    Tile operator[](const Chunk& chunk) const {
+      if constexpr (kHoldsRows)
+        return widened<Real>(packs[chunk.index]);
+      else
+        return load(row, chunk, other);
     }
   };
   template <class T>
-  ROOFTILE_TILE Held<T> hold(Row<const T> row, Real other) {
-    return {*this, row, other};
+  ROOFTILE_TILE Held<T> hold(const Row<const T>& row, Real other) const {
+    Held<T> held{row, other, {}};
+    if constexpr (kHoldsRows)
+      each(row.size, [&](const Chunk& chunk) {
+        held.packs[chunk.index] = load_pack<kAligned, N>(row, chunk.first, chunk.live, narrow<T>(other));
+      });
+    return held;
   }
+
+  /// The same of an operand that reads itself: load_pack<kAligned, N>(chunk) is its method.
+  template <class Operand>
+  requires requires { typename Operand::Element; }
+  ROOFTILE_TILE auto hold(const Operand& operand, Real) const {
+    static_assert(!kHoldsRows, "rooftile::tile::hold: a gathered row is not held in registers");
+    return HeldOperand<Operand>{operand};
+  }
+  template <class Operand>
+  struct HeldOperand {
+    Operand operand;
+    ROOFTILE_TILE
+    Tile operator[](const Chunk& chunk) const {
+      return widened<Real>(operand.template load_pack<N>(chunk.first, chunk.live));
+    }
+  };
+
+  /// Pixels, their channels one beside the other in memory or apart.
   struct HeldPixels {
     Pixels row;
-    template <bool kFull>
-    ROOFTILE_TILE PixelTile operator[](Chunk<kFull> chunk) const {
-      PixelTile pixel{};
-      if (lane() < chunk.live)
-        for (int c = 0; c < 3; ++c)
-          pixel.channel[c] = row.data[(chunk.first + lane()) * row.stride + c * row.channel];
-      return pixel;
+    ROOFTILE_TILE
+    PixelTile<N> operator[](const Chunk& chunk) const {
+      return load_pixels<kAligned, N>(row, chunk.first, chunk.live);
     }
   };
   ROOFTILE_TILE
   HeldPixels hold(const Pixels& row) const { return {row}; }
 
-  /// A computed row. Each thread reads only what it wrote, so no barrier is needed.
+  /// A computed row, in registers.
   struct Scratch {
-    Real* data;
-    struct Place {
-      using Lane = Real;
-      Real* p;
-      ROOFTILE_TILE
-      operator Tile() const { return {*p}; }
-      ROOFTILE_TILE
-      Tile operator=(const Tile& t) const {
-        *p = t.v;
-        return t;
-      }
-    };
-    template <bool kFull>
-    ROOFTILE_TILE Place operator[](Chunk<kFull> chunk) const {
-      return {data + chunk.first + lane()};
+    mutable Tile tiles[kHoldsRows ? kChunks : 1];
+    ROOFTILE_TILE
+    Tile& operator[](const Chunk& chunk) const {
+      static_assert(kHoldsRows, "rooftile::tile::scratch: rows of any length have none");
+      return tiles[chunk.index];
     }
   };
   ROOFTILE_TILE
-  Scratch scratch(std::int64_t size) {
-    Scratch s{reinterpret_cast<Real*>(scratch_)};
-    scratch_ += (size + kLanes - 1) / kLanes * kLanes * std::int64_t(sizeof(Real));
-    return s;
-  }
+  Scratch scratch(std::int64_t) const { return {}; }
 
-  /// Column accumulators: sums over a fixed block of rows, one for each column.
+  /// Column accumulators: sums over a block of rows, one for each column, in registers; write() brings them
+  /// to the block's row of the workspace, where those of rows that are not held are all the time.
   struct Columns {
-    CudaTeam team;
+    const CudaTeam& team;
     Row<Real> sums;
-    bool first;
-    template <bool kFull>
-    ROOFTILE_TILE void add(Chunk<kFull> chunk, Tile t) const {
-      if (!first) t = team.load(Row<const Real>{sums.data, sums.size}, chunk) + t;
-      team.store(sums, chunk, t);
+    Tile tiles[kHoldsRows ? kChunks : 1];
+    ROOFTILE_TILE
+    void add(const Chunk& chunk, const Tile& t, bool first) { set(chunk, first ? t : get(chunk) + t); }
+    ROOFTILE_TILE
+    void add_product(const Chunk& chunk, const Tile& a, const Tile& b, bool first) {
+      set(chunk, first ? a * b : fma(a, b, get(chunk)));
     }
-    template <bool kFull>
-    ROOFTILE_TILE void add_product(Chunk<kFull> chunk, const Tile& a, const Tile& b) const {
-      const Tile t = first ? a * b : fma(a, b, team.load(Row<const Real>{sums.data, sums.size}, chunk));
-      team.store(sums, chunk, t);
+    ROOFTILE_TILE
+    void write() const {
+      if constexpr (kHoldsRows) {
+        if (sums.data)
+          team.each(sums.size, [&](const Chunk& chunk) { team.store(sums, chunk, tiles[chunk.index]); });
+      }
+    }
+
+    ROOFTILE_TILE
+    Tile get(const Chunk& chunk) const {
+      if constexpr (kHoldsRows)
+        return tiles[chunk.index];
+      else
+        return load(Row<const Real>{sums.data, sums.size}, chunk);
+    }
+    ROOFTILE_TILE
+    void set(const Chunk& chunk, const Tile& t) {
+      if constexpr (kHoldsRows)
+        tiles[chunk.index] = t;
+      else
+        team.store(sums, chunk, t);
     }
   };
   ROOFTILE_TILE
-  Columns columns(Row<Real> sums, bool first) const { return {*this, sums, first}; }
+  Columns columns(const Row<Real>& sums) const { return {*this, sums, {}}; }
 
  private:
-  ROOFTILE_TILE
-  static int lane() { return static_cast<int>(threadIdx.x % kLanes); }
-
-  /// The upper half of the lanes folded onto the lower, and so on: the CPU's tree. All threads get lane 0's
-  /// result.
-  template <class Operation>
-  ROOFTILE_TILE static Real reduce(Tile t, Operation operation) {
-    for (int half = kLanes / 2; half > 0; half /= 2)
-      t = operation(t, Tile{__shfl_down_sync(0xffffffffu, t.v, half)});
-    return __shfl_sync(0xffffffffu, t.v, 0);
+  /// The upper half of the lanes folded onto the lower, and so on; then across the warp, each thread with the
+  /// one whose number differs in one bit, so that all have the same bits; then across the warps, the same
+  /// way.
+  template <int K, class Operation>
+  ROOFTILE_TILE tile::Tile<Real, K> reduce(const Tile (&tiles)[K], Real neutral, Operation operation) const {
+    tile::Tile<Real, K> r;
+    ROOFTILE_UNROLL for (int k = 0; k < K; ++k) {
+      Tile t = tiles[k];
+      ROOFTILE_UNROLL for (int half = N / 2; half > 0; half /= 2) {
+        ROOFTILE_EACH_LANE(half) t.v[i] = operation(t.v[i], t.v[i + half]);
+      }
+      r.v[k] = t.v[0];
+    }
+    const auto across = [&](int threads) {
+      for (int far = threads / 2; far > 0; far /= 2) {
+        ROOFTILE_UNROLL for (int k = 0; k < K; ++k) r.v[k] =
+            operation(r.v[k], __shfl_xor_sync(0xffffffffu, r.v[k], far));
+      }
+    };
+    if (threads_ < 32) {
+      across(threads_);
+      return r;
+    }
+    across(32);
+    if (threads_ == 32) return r;
+    // Two rooms in turn: who writes one for the next but one reduction has met everyone at the next one's
+    // barrier, and so after all read it.
+    ROOFTILE_SHARED(rooms, Real[2][2][32]);
+    auto& room = rooms[turn_ ^= 1];
+    if (thread_ % 32 == 0) {
+      ROOFTILE_UNROLL for (int k = 0; k < K; ++k) room[k][thread_ / 32] = r.v[k];
+    }
+    __syncthreads();
+    ROOFTILE_UNROLL for (int k = 0; k < K; ++k) r.v[k] =
+        thread_ % 32 < threads_ / 32 ? room[k][thread_ % 32] : neutral;
+    across(32);
+    return r;
   }
+  struct AddUp {
+    ROOFTILE_TILE
+    Real operator()(Real a, Real b) const { return a + b; }
+  };
 
-  std::byte* scratch_;
+  int threads_, thread_;
+  int& turn_;
 };
 
 }  // namespace cuda

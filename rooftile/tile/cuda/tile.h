@@ -1,17 +1,28 @@
 #pragma once
-// A tile on NVIDIA GPUs: one lane to a thread, and the same arithmetic on it as on the CPU
-// (rooftile/tile/cpu/tile.h). Simple bodies, for now: see team.h.
+// A tile on NVIDIA GPUs: this thread's lanes of a team's chunk, and the same arithmetic on them as on the CPU
+// (rooftile/tile/cpu/tile.h).
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_runtime.h>
 
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
 
+#include "rooftile/backend/cuda/ptx.h"
 #include "rooftile/core/dtype.h"
 
+#define ROOFTILE_INLINE         // lambdas of a device function are inlined anyway
+#if defined(ROOFTILE_EMULATED)  // compiled in seconds, steps in a debugger
+#define ROOFTILE_TILE inline
+#define ROOFTILE_UNROLL
+#define ROOFTILE_UNROLL_BY(n)
+#else
 #define ROOFTILE_TILE __device__ __forceinline__
-#define ROOFTILE_INLINE  // lambdas of a device function are inlined anyway
+#define ROOFTILE_UNROLL _Pragma("unroll")
+#define ROOFTILE_UNROLL_BY(n) _Pragma(ROOFTILE_TEXT(unroll n))
+#define ROOFTILE_TEXT(text) #text
+#endif
 
 namespace rooftile::tile {
 inline namespace cuda {
@@ -20,170 +31,202 @@ inline namespace cuda {
 template <class S>
 using IntegerOf = std::conditional_t<sizeof(S) == 8, std::int64_t, std::int32_t>;
 
-/// This thread's lane.
-template <class S>
+/// N neighbouring lanes of one thread.
+template <class S, int N>
 struct Tile {
   using Lane = S;
-  S v;
+  static constexpr int kLanes = N;
+  S v[N];
 };
-template <class S>
+template <int N>
 struct Mask {
-  bool v;
+  bool v[N];
 };
 
-template <class S>
-ROOFTILE_TILE Tile<S> fill(S value) {
-  return {value};
-}
-
-/// A tile, or a place in a scratch row that holds one.
+/// A tile, or a place that holds one.
 template <class A>
 concept Lanes = requires {
   typename A::Lane;
 };
 template <class A, class B>
-struct LaneOf {};
+struct TileOf {};
 template <Lanes A, class B>
-struct LaneOf<A, B> {
-  using type = typename A::Lane;
+struct TileOf<A, B> {
+  using type = Tile<typename A::Lane, A::kLanes>;
 };
 template <class A, Lanes B>
-requires(!Lanes<A>) struct LaneOf<A, B> {
-  using type = typename B::Lane;
+requires(!Lanes<A>) struct TileOf<A, B> {
+  using type = Tile<typename B::Lane, B::kLanes>;
 };
+template <class A, class B = void>
+using TileOfT = typename TileOf<A, B>::type;
 
-/// An operand as a tile: tiles and places as they are, scalars in every lane.
-template <class S, class A>
-ROOFTILE_TILE Tile<S> operand(const A& a) {
+#define ROOFTILE_EACH_LANE(N) ROOFTILE_UNROLL for (int i = 0; i < (N); ++i)
+
+/// An operand as a tile: tiles as they are, scalars in every lane.
+template <class T, class A>
+ROOFTILE_TILE T operand(const A& a) {
   if constexpr (Lanes<A>) {
-    static_assert(std::is_same_v<typename A::Lane, S>,
+    static_assert(std::is_same_v<typename A::Lane, typename T::Lane>,
                   "rooftile::tile: both operands need lanes of one type; convert one");
     return a;
   } else {
-    return {static_cast<S>(a)};
+    T r;
+    ROOFTILE_EACH_LANE(T::kLanes) r.v[i] = static_cast<typename T::Lane>(a);
+    return r;
   }
 }
 
-#define ROOFTILE_BINARY(function, Result, expression)                                                   \
-  template <class A, class B>                                                                           \
-  requires(Lanes<A> || Lanes<B>) ROOFTILE_TILE Result<typename LaneOf<A, B>::type> function(A a, B b) { \
-    using S = typename LaneOf<A, B>::type;                                                              \
-    const S x = operand<S>(a).v, y = operand<S>(b).v;                                                   \
-    return {expression};                                                                                \
+/// One instruction for floats; a comparison and a choice would be two.
+template <class S>
+ROOFTILE_TILE S larger(S x, S y) {
+  if constexpr (std::is_same_v<S, float>)
+    return fmaxf(x, y);
+  else
+    return x > y ? x : y;
+}
+template <class S>
+ROOFTILE_TILE S smaller(S x, S y) {
+  if constexpr (std::is_same_v<S, float>)
+    return fminf(x, y);
+  else
+    return x < y ? x : y;
+}
+
+#define ROOFTILE_BINARY(function, Result, expression)                                  \
+  template <class A, class B>                                                          \
+  requires(Lanes<A> || Lanes<B>) ROOFTILE_TILE auto function(const A& a, const B& b) { \
+    using T = TileOfT<A, B>;                                                           \
+    using S = typename T::Lane;                                                        \
+    const T left = operand<T>(a), right = operand<T>(b);                               \
+    Result r;                                                                          \
+    ROOFTILE_EACH_LANE(T::kLanes) {                                                    \
+      const S x = left.v[i], y = right.v[i];                                           \
+      r.v[i] = expression;                                                             \
+    }                                                                                  \
+    return r;                                                                          \
   }
+#define ROOFTILE_TRUTH Mask<T::kLanes>
 // clang-format off
-ROOFTILE_BINARY(operator+, Tile, x + y)
-ROOFTILE_BINARY(operator-, Tile, x - y)
-ROOFTILE_BINARY(operator*, Tile, x * y)
-ROOFTILE_BINARY(operator/, Tile, x / y)
-ROOFTILE_BINARY(operator&, Tile, x & y)
-ROOFTILE_BINARY(operator|, Tile, x | y)
-ROOFTILE_BINARY(operator^, Tile, x ^ y)
-ROOFTILE_BINARY(operator<, Mask, x < y)
-ROOFTILE_BINARY(operator<=, Mask, x <= y)
-ROOFTILE_BINARY(operator>, Mask, x > y)
-ROOFTILE_BINARY(operator>=, Mask, x >= y)
-ROOFTILE_BINARY(operator==, Mask, x == y)
-ROOFTILE_BINARY(operator!=, Mask, x != y)
-// Where one operand is NaN, max and min give the second, as the CPU's instructions do (fmaxf would drop it).
-ROOFTILE_BINARY(max, Tile, x > y ? x : y)
-ROOFTILE_BINARY(min, Tile, x < y ? x : y)
+ROOFTILE_BINARY(operator+, T, x + y)
+ROOFTILE_BINARY(operator-, T, x - y)
+ROOFTILE_BINARY(operator*, T, x * y)
+ROOFTILE_BINARY(operator/, T, x / y)
+ROOFTILE_BINARY(operator&, T, x & y)
+ROOFTILE_BINARY(operator|, T, x | y)
+ROOFTILE_BINARY(operator^, T, x ^ y)
+ROOFTILE_BINARY(operator<, ROOFTILE_TRUTH, x < y)
+ROOFTILE_BINARY(operator<=, ROOFTILE_TRUTH, x <= y)
+ROOFTILE_BINARY(operator>, ROOFTILE_TRUTH, x > y)
+ROOFTILE_BINARY(operator>=, ROOFTILE_TRUTH, x >= y)
+ROOFTILE_BINARY(operator==, ROOFTILE_TRUTH, x == y)
+ROOFTILE_BINARY(operator!=, ROOFTILE_TRUTH, x != y)
+// Where one operand is NaN, max and min give the other one; the sum behind a maximum keeps the NaN.
+ROOFTILE_BINARY(max, T, larger(x, y))
+ROOFTILE_BINARY(min, T, smaller(x, y))
 // clang-format on
 #undef ROOFTILE_BINARY
+#undef ROOFTILE_TRUTH
 
-template <Lanes A>
-ROOFTILE_TILE Tile<typename A::Lane> operator-(A a) {
-  return {-operand<typename A::Lane>(a).v};
-}
-template <Lanes A>
-ROOFTILE_TILE Tile<typename A::Lane> sqrt(A a) {
-  using S = typename A::Lane;
+ROOFTILE_TILE
+float root(float x) { return __fsqrt_rn(x); }
+ROOFTILE_TILE
+double root(double x) { return __dsqrt_rn(x); }
+ROOFTILE_TILE
+float fused(float x, float y, float z) { return __fmaf_rn(x, y, z); }
+ROOFTILE_TILE
+double fused(double x, double y, double z) { return __fma_rn(x, y, z); }
+template <class S>
+ROOFTILE_TILE S magnitude(S x) {
   if constexpr (std::is_same_v<S, float>)
-    return {__fsqrt_rn(operand<S>(a).v)};
+    return fabsf(x);
+  else if constexpr (std::is_same_v<S, double>)
+    return fabs(x);
   else
-    return {__dsqrt_rn(operand<S>(a).v)};
-}
-template <Lanes A>
-ROOFTILE_TILE Tile<typename A::Lane> abs(A a) {
-  using S = typename A::Lane;
-  const S x = operand<S>(a).v;
-  if constexpr (std::is_floating_point_v<S>)
-    return {::fabs(x)};
-  else
-    return {x < 0 ? -x : x};
+    return x < 0 ? -x : x;
 }
 
-template <class S>
-ROOFTILE_TILE Tile<S> operator<<(Tile<S> a, int bits) {
-  return {a.v << bits};
+#define ROOFTILE_UNARY(function, expression)      \
+  template <Lanes A>                              \
+  ROOFTILE_TILE TileOfT<A> function(const A& a) { \
+    TileOfT<A> r = a;                             \
+    ROOFTILE_EACH_LANE(A::kLanes) {               \
+      const typename A::Lane x = r.v[i];          \
+      r.v[i] = expression;                        \
+    }                                             \
+    return r;                                     \
+  }
+ROOFTILE_UNARY(operator-, -x)
+ROOFTILE_UNARY(sqrt, root(x))
+ROOFTILE_UNARY(abs, magnitude(x))
+#undef ROOFTILE_UNARY
+
+template <class S, int N>
+ROOFTILE_TILE Tile<S, N> operator<<(Tile<S, N> a, int bits) {
+  ROOFTILE_EACH_LANE(N) a.v[i] = a.v[i] << bits;
+  return a;
 }
-template <class S>
-ROOFTILE_TILE Tile<S> operator>>(Tile<S> a, int bits) {
-  return {a.v >> bits};
+template <class S, int N>
+ROOFTILE_TILE Tile<S, N> operator>>(Tile<S, N> a, int bits) {
+  ROOFTILE_EACH_LANE(N) a.v[i] = a.v[i] >> bits;
+  return a;
 }
-template <class S>
-ROOFTILE_TILE Mask<S> operator&(Mask<S> a, Mask<S> b) {
-  return {a.v && b.v};
+template <int N>
+ROOFTILE_TILE Mask<N> operator&(Mask<N> a, Mask<N> b) {
+  ROOFTILE_EACH_LANE(N) a.v[i] = a.v[i] && b.v[i];
+  return a;
 }
-template <class S>
-ROOFTILE_TILE Mask<S> operator|(Mask<S> a, Mask<S> b) {
-  return {a.v || b.v};
+template <int N>
+ROOFTILE_TILE Mask<N> operator|(Mask<N> a, Mask<N> b) {
+  ROOFTILE_EACH_LANE(N) a.v[i] = a.v[i] || b.v[i];
+  return a;
 }
-template <class S>
-ROOFTILE_TILE Mask<S> operator!(Mask<S> a) {
-  return {!a.v};
+template <int N>
+ROOFTILE_TILE Mask<N> operator!(Mask<N> a) {
+  ROOFTILE_EACH_LANE(N) a.v[i] = !a.v[i];
+  return a;
 }
 /// a where the mask holds, b elsewhere.
-template <class M, class S>
-ROOFTILE_TILE Tile<S> select(Mask<M> mask, Tile<S> a, Tile<S> b) {
-  static_assert(sizeof(M) == sizeof(S),
-                "rooftile::tile::select: mask and values must have lanes of one width");
-  return mask.v ? a : b;
+template <class S, int N>
+ROOFTILE_TILE Tile<S, N> select(Mask<N> mask, Tile<S, N> a, Tile<S, N> b) {
+  ROOFTILE_EACH_LANE(N) b.v[i] = mask.v[i] ? a.v[i] : b.v[i];
+  return b;
 }
 
-template <class S, class B>
-ROOFTILE_TILE Tile<S>& operator+=(Tile<S>& a, B b) {
+template <class S, int N, class B>
+ROOFTILE_TILE Tile<S, N>& operator+=(Tile<S, N>& a, const B& b) {
   return a = a + b;
 }
-template <class S, class B>
-ROOFTILE_TILE Tile<S>& operator*=(Tile<S>& a, B b) {
+template <class S, int N, class B>
+ROOFTILE_TILE Tile<S, N>& operator*=(Tile<S, N>& a, const B& b) {
   return a = a * b;
 }
 
 /// a · b + c, rounded once.
 template <Lanes A, class B, class C>
-ROOFTILE_TILE Tile<typename A::Lane> fma(A a, B b, C c) {
-  using S = typename A::Lane;
-  const S x = operand<S>(a).v, y = operand<S>(b).v, z = operand<S>(c).v;
-  if constexpr (std::is_same_v<S, float>)
-    return {__fmaf_rn(x, y, z)};
-  else
-    return {__fma_rn(x, y, z)};
-}
-
-/// To another type of the same width: integers to floats, rounded; floats to integers, toward zero.
-template <class To, class From>
-ROOFTILE_TILE Tile<To> convert(Tile<From> a) {
-  static_assert(sizeof(To) == sizeof(From), "rooftile::tile::convert: lanes of one width only");
-  return {static_cast<To>(a.v)};
-}
-/// The same bits as another type of the same width.
-template <class To, class From>
-ROOFTILE_TILE Tile<To> bit_cast(Tile<From> a) {
-  static_assert(sizeof(To) == sizeof(From), "rooftile::tile::bit_cast: lanes of one width only");
-  Tile<To> r;
-  memcpy(&r.v, &a.v, sizeof(To));
+ROOFTILE_TILE TileOfT<A> fma(const A& a, const B& b, const C& c) {
+  using T = TileOfT<A>;
+  const T x = a, y = operand<T>(b), z = operand<T>(c);
+  T r;
+  ROOFTILE_EACH_LANE(T::kLanes) r.v[i] = fused(x.v[i], y.v[i], z.v[i]);
   return r;
 }
 
-template <Lanes A>
-ROOFTILE_TILE Tile<float> exp(A a) {
-  return {::expf(operand<float>(a).v)};
+/// To another type of the same width: integers to floats, rounded; floats to integers, toward zero.
+template <class To, class From, int N>
+ROOFTILE_TILE Tile<To, N> convert(const Tile<From, N>& a) {
+  static_assert(sizeof(To) == sizeof(From), "rooftile::tile::convert: lanes of one width only");
+  Tile<To, N> r;
+  ROOFTILE_EACH_LANE(N) r.v[i] = static_cast<To>(a.v[i]);
+  return r;
 }
-/// For arguments up to 89.
-template <Lanes A>
-ROOFTILE_TILE Tile<float> exp_below(A a) {
-  return exp(a);
+/// The same bits as another type of the same width.
+template <class To, class From, int N>
+ROOFTILE_TILE Tile<To, N> bit_cast(const Tile<From, N>& a) {
+  static_assert(sizeof(To) == sizeof(From), "rooftile::tile::bit_cast: lanes of one width only");
+  Tile<To, N> r;
+  ROOFTILE_EACH_LANE(N) memcpy(&r.v[i], &a.v[i], sizeof(To));
+  return r;
 }
 
 /// Scalars, one to a program.
@@ -196,6 +239,22 @@ float sqrt(float x) { return __fsqrt_rn(x); }
 ROOFTILE_TILE
 double sqrt(double x) { return __dsqrt_rn(x); }
 
+/// e^x, lane by lane.
+template <Lanes A>
+ROOFTILE_TILE Tile<float, A::kLanes> exp(const A& a) {
+  Tile<float, A::kLanes> r = a;
+  ROOFTILE_EACH_LANE(A::kLanes) r.v[i] = ::expf(r.v[i]);
+  return r;
+}
+/// For arguments up to 89, by the special function unit: relative error below 3e-7 + |x| · 9e-8, which is
+/// what a difference from a maximum has anyway, in a third of expf's instructions.
+template <Lanes A>
+ROOFTILE_TILE Tile<float, A::kLanes> exp_below(const A& a) {
+  Tile<float, A::kLanes> r = a;
+  ROOFTILE_EACH_LANE(A::kLanes) r.v[i] = rooftile::cuda::exp2_approx(r.v[i] * 0x1.715476p0f);
+  return r;
+}
+
 /// An element of memory as a lane, and back, rounded to nearest.
 template <class S, class T>
 ROOFTILE_TILE S widen(T x) {
@@ -206,9 +265,20 @@ ROOFTILE_TILE S widen(T x) {
   else
     return static_cast<S>(x);
 }
+/// Toward zero, and odd where that lost something: what a second rounding needs to end as one would have.
+ROOFTILE_TILE
+float round_to_odd(double x) {
+  const float f = static_cast<float>(x);
+  const double back = f;
+  if (back == x || back - back != 0) return f;  // exact, infinite or NaN
+  const unsigned bits = __float_as_uint(f);
+  return __uint_as_float((::fabs(back) > ::fabs(x) ? bits - 1 : bits) | 1);
+}
 template <class T, class S>
 ROOFTILE_TILE T narrow(S x) {
-  if constexpr (std::is_same_v<T, f16>)
+  if constexpr (std::is_same_v<S, double> && sizeof(T) == 2)
+    return narrow<T>(round_to_odd(x));
+  else if constexpr (std::is_same_v<T, f16>)
     return {__half_as_ushort(__float2half_rn(x))};
   else if constexpr (std::is_same_v<T, bf16>)
     return {__bfloat16_as_ushort(__float2bfloat16_rn(x))};

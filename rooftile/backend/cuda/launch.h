@@ -1,0 +1,90 @@
+#pragma once
+// The one way to launch a kernel: on a GPU by the runtime, on the emulated device by its engine. Kernels and
+// launches are the same source for both.
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+#include "rooftile/core/plugin.h"
+#include "rooftile/core/status.h"
+
+#if defined(ROOFTILE_EMULATED)
+#include "rooftile/backend/emulated/engine.h"
+#endif
+
+namespace rooftile::cuda {
+
+struct Grid {
+  dim3 blocks, threads;
+  std::size_t shared_bytes = 0;  ///< dynamic shared memory of a block
+  unsigned cluster = 1;          ///< blocks of a cluster, side by side in x; from sm_90 on
+};
+
+#if defined(ROOFTILE_EMULATED)
+
+template <class... P, class... A>
+Status launch(const CudaLaunch& where, const char* name, const Grid& grid, void (*kernel)(P...),
+              const A&... arguments) {
+  emulated::Options options;
+  options.architecture = where.architecture;
+  options.threads = where.threads;
+  options.seed = where.seed;
+  return emulated::launch({grid.blocks, grid.threads, grid.shared_bytes, grid.cluster}, options, name, kernel,
+                          static_cast<P>(arguments)...);
+}
+
+#else
+
+/// A sentence that names the call.
+inline Status status_of(cudaError_t error, const char* function, const char* call) {
+  if (error == cudaSuccess) return {};
+  return Status::error("%s: %s: %s (%s)", function, call, cudaGetErrorString(error), cudaGetErrorName(error));
+}
+
+/// Makes the queue's device current while it lives.
+class OnDevice {
+ public:
+  explicit OnDevice(int device) {
+    if (cudaGetDevice(&before_) == cudaSuccess && before_ != device)
+      changed_ = cudaSetDevice(device) == cudaSuccess;
+  }
+  ~OnDevice() {
+    if (changed_) cudaSetDevice(before_);
+  }
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+
+ private:
+  int before_ = 0;
+  bool changed_ = false;
+};
+
+/// Launches on the queue's stream and returns; `name` is for sentences.
+template <class... P, class... A>
+Status launch(const CudaLaunch& where, const char* name, const Grid& grid, void (*kernel)(P...),
+              const A&... arguments) {
+  const OnDevice device(where.device);
+  constexpr std::size_t kPlainShared = 48 * 1024;
+  if (grid.shared_bytes > kPlainShared) {
+    const cudaError_t error = cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                                                   cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                   static_cast<int>(grid.shared_bytes));
+    if (error != cudaSuccess) return status_of(error, name, "cudaFuncSetAttribute");
+  }
+  cudaLaunchAttribute cluster{};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {grid.cluster, 1, 1};
+  cudaLaunchConfig_t configuration{};
+  configuration.gridDim = grid.blocks;
+  configuration.blockDim = grid.threads;
+  configuration.dynamicSmemBytes = grid.shared_bytes;
+  configuration.stream = static_cast<cudaStream_t>(where.stream);
+  configuration.attrs = &cluster;
+  configuration.numAttrs = grid.cluster > 1 ? 1 : 0;
+  return status_of(cudaLaunchKernelEx(&configuration, kernel, static_cast<P>(arguments)...), name,
+                   "cudaLaunchKernelEx");
+}
+
+#endif
+
+}  // namespace rooftile::cuda

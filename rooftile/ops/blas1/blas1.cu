@@ -1,0 +1,233 @@
+#include "rooftile/ops/blas1/blas1.problem.h"
+#include "rooftile/ops/blas1/blas1.tile.h"
+#include "rooftile/tile/cuda/elements.h"
+
+namespace rooftile {
+namespace {
+using namespace tile;
+
+template <class T>
+using RealOf = std::conditional_t<std::is_same_v<T, double>, double, float>;
+/// 64 bytes a thread: four 16-byte words on their way.
+inline constexpr int kWords = 4;
+
+template <int kOperands>
+bool all_aligned(const Rows<kOperands>& rows, const void* const (&data)[kOperands], int bytes) {
+  for (int o = 0; o < kOperands; ++o)
+    if (!aligned_rows(rows, o, data[o], bytes)) return false;
+  return true;
+}
+
+// ---- copy
+
+/// Elements as the bytes they are; T is an unsigned integer of their width.
+template <class T>
+struct Copy {
+  CopyProblem p;
+  template <class Team>
+  ROOFTILE_TILE void operator()(const Team& team, const PartOfRow& part) const {
+    const auto x = part_of<const T>(p.rows, 1, p.x, part, p.x == p.y);
+    const auto y = part_of<T>(p.rows, 0, p.y, part);
+    team.copy(x, y);
+  }
+};
+
+template <class T>
+Status copy_elements(const CudaLaunch& launch, const CopyProblem& p) {
+  const void* const data[2] = {p.y, p.x};
+  return for_parts<16 / int(sizeof(T)), kWords, float>(launch, "copy", p.rows.rows, p.rows.columns,
+                                                       all_aligned(p.rows, data, sizeof(T)), Copy<T>{p});
+}
+
+/// Of an odd count of packed elements the last one, which has half a byte.
+__global__ void copy_half(const std::uint8_t* x, std::uint8_t* y) {
+  *y = static_cast<std::uint8_t>((*x & 0xf0) | (*y & 0x0f));
+}
+
+Status launch_copy(const CudaLaunch& launch, const CopyProblem& p) {
+  if (p.dtype == DType::u4) {
+    CopyProblem bytes = p;
+    bytes.rows.columns = p.rows.columns / 2;
+    if (Status s = copy_elements<std::uint8_t>(launch, bytes); !s || p.rows.columns % 2 == 0) return s;
+    return rooftile::cuda::launch(launch, "copy", {1, 1}, copy_half,
+                                  static_cast<const std::uint8_t*>(p.x) + p.rows.columns / 2,
+                                  static_cast<std::uint8_t*>(p.y) + p.rows.columns / 2);
+  }
+  switch (bits(p.dtype)) {
+    case 8:
+      return copy_elements<std::uint8_t>(launch, p);
+    case 16:
+      return copy_elements<std::uint16_t>(launch, p);
+    case 32:
+      return copy_elements<std::uint32_t>(launch, p);
+    default:
+      return copy_elements<std::uint64_t>(launch, p);
+  }
+}
+
+// ---- add, axpby
+
+template <class T>
+struct Add {
+  AddProblem p;
+  template <class Team>
+  ROOFTILE_TILE void operator()(const Team& team, const PartOfRow& part) const {
+    kernels::add(team, part_of<const T>(p.rows, 1, p.x, part, p.x == p.z),
+                 part_of<const T>(p.rows, 2, p.y, part, p.y == p.z), part_of<T>(p.rows, 0, p.z, part));
+  }
+};
+
+Status launch_add(const CudaLaunch& launch, const AddProblem& p) {
+  const void* const data[3] = {p.z, p.x, p.y};
+  return with_type<double, float, f16, bf16>(p.dtype, [&]<class T>() {
+    return for_parts<16 / int(sizeof(T)), kWords, RealOf<T>>(launch, "add", p.rows.rows, p.rows.columns,
+                                                             all_aligned(p.rows, data, sizeof(T)), Add<T>{p});
+  });
+}
+
+/// A factor of 0 means that its operand is not read.
+template <class T>
+struct Axpby {
+  AxpbyProblem p;
+  template <class Team>
+  ROOFTILE_TILE void operator()(const Team& team, const PartOfRow& part) const {
+    const auto x = part_of<const T>(p.rows, 1, p.x, part, p.x == p.y);
+    const auto before = part_of<const T>(p.rows, 0, p.y, part, true);
+    const auto y = part_of<T>(p.rows, 0, p.y, part);
+    const auto alpha = static_cast<RealOf<T>>(p.alpha), beta = static_cast<RealOf<T>>(p.beta);
+    if (p.alpha != 0 && p.beta != 0)
+      kernels::axpby(team, alpha, x, beta, before, y);
+    else if (p.alpha != 0)
+      kernels::scale(team, alpha, x, y);
+    else if (p.beta != 0)
+      kernels::scale(team, beta, before, y);
+    else
+      kernels::zero(team, y);
+  }
+};
+
+Status launch_axpby(const CudaLaunch& launch, const AxpbyProblem& p) {
+  const void* const data[2] = {p.y, p.x};
+  return with_type<double, float, f16, bf16>(p.dtype, [&]<class T>() {
+    return for_parts<16 / int(sizeof(T)), kWords, RealOf<T>>(
+        launch, "axpby", p.rows.rows, p.rows.columns, all_aligned(p.rows, data, sizeof(T)), Axpby<T>{p});
+  });
+}
+
+// ---- dot
+
+/// Elements of an operand in row-major order from `first` on, wherever they lie.
+template <class T>
+struct Flat {
+  using Element = T;
+  const Rows<2>* rows;
+  int operand;
+  const T* data;
+  std::int64_t first;
+  std::int64_t size;
+
+  template <int N>
+  ROOFTILE_TILE Pack<T, N> load_pack(std::int64_t at, std::int64_t live) const {
+    Pack<T, N> pack;
+    ROOFTILE_EACH_LANE(N) {
+      const std::int64_t index = first + at + i, row = index / rows->columns;
+      pack.set(i, i < live ? data[offset_of(*rows, operand, row) +
+                                  (index - row * rows->columns) * rows->column_stride[operand]]
+                           : T{});
+    }
+    return pack;
+  }
+};
+
+constexpr int kDotThreads = 256;
+constexpr std::int64_t kMostDotBlocks = 2048;
+
+/// Block b adds chunks b · count to (b + 1) · count pairwise; `count` is a power of two, so each sum is a
+/// node of the tree over all chunks.
+template <class T, bool kAligned>
+__global__ void __launch_bounds__(kDotThreads)
+    dot_chunks(const __grid_constant__ DotProblem p, bool flat, std::int64_t count, double* sums) {
+  using Real = RealOf<T>;
+  int turn = 0;
+  const CudaTeam<Real, 16 / int(sizeof(T)), 0, kAligned> team(kDotThreads, turn);
+  const std::int64_t size = p.rows.rows * p.rows.columns;
+  const auto* x = static_cast<const T*>(p.x);
+  const auto* y = static_cast<const T*>(p.y);
+  kernels::PairwiseSum sum;
+  for (std::int64_t chunk = blockIdx.x * count; chunk < (blockIdx.x + 1) * count; ++chunk) {
+    const std::int64_t first = chunk * kernels::kDotChunk, rest = size - first;
+    if (rest <= 0) break;
+    const std::int64_t here = rest < kernels::kDotChunk ? rest : kernels::kDotChunk;
+    if (flat)
+      sum.add(kernels::dot(team, Row<const T>{x + first, here}, Row<const T>{y + first, here}));
+    else
+      sum.add(kernels::dot(team, Flat<T>{&p.rows, 0, x, first, here}, Flat<T>{&p.rows, 1, y, first, here}));
+  }
+  if (threadIdx.x == 0) sums[blockIdx.x] = sum.total();
+}
+
+/// The rest of the tree: each thread adds kMostDotBlocks / kDotThreads neighbours, then the first all
+/// threads' sums.
+template <class R>
+__global__ void dot_total(const double* sums, int count, R* result) {
+  constexpr int kEach = kMostDotBlocks / kDotThreads;
+  ROOFTILE_SHARED(nodes, double[kDotThreads]);
+  const int first = static_cast<int>(threadIdx.x) * kEach;
+  kernels::PairwiseSum node;
+  for (int i = first; i < first + kEach && i < count; ++i) node.add(sums[i]);
+  nodes[threadIdx.x] = node.total();
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  kernels::PairwiseSum sum;
+  for (int n = 0; n * kEach < count; ++n) sum.add(nodes[n]);
+  *result = narrow<R>(sum.total());
+}
+
+/// Whether both operands' elements lie side by side in row-major order.
+bool side_by_side(const Rows<2>& rows) {
+  for (int o = 0; o < 2; ++o) {
+    std::int64_t expected = rows.columns;
+    for (int d = rows.rank - 1; d >= 0; --d) {
+      if (rows.stride[o][d] != expected) return false;
+      expected *= rows.extent[d];
+    }
+    if (rows.column_stride[o] != 1) return false;
+  }
+  return true;
+}
+
+Status launch_dot(const CudaLaunch& launch, const DotProblem& p) {
+  const std::int64_t chunks = (p.size() + kernels::kDotChunk - 1) / kernels::kDotChunk;
+  std::int64_t count = 1;
+  while ((chunks + count - 1) / count > kMostDotBlocks) count *= 2;
+  const auto blocks = static_cast<unsigned>((chunks + count - 1) / count);
+  auto* sums = static_cast<double*>(launch.scratch);
+  static_assert(kMostDotBlocks * sizeof(double) <= kCudaScratchBytes);
+  const bool flat = side_by_side(p.rows);
+  const Status status = with_type<double, float, f16, bf16>(p.dtype, [&]<class T>() -> Status {
+    if (blocks == 0) return {};
+    const auto run = [&](auto kernel) {
+      return rooftile::cuda::launch(launch, "dot", {blocks, kDotThreads}, kernel, p, flat, count, sums);
+    };
+    const auto whole = [](const void* q) { return reinterpret_cast<std::uintptr_t>(q) % 16 == 0; };
+    if (flat && whole(p.x) && whole(p.y) && p.size() * sizeof(T) % 16 == 0) return run(dot_chunks<T, true>);
+    return run(dot_chunks<T, false>);
+  });
+  if (!status) return status;
+  return with_type<double, float, f16, bf16>(p.result_dtype, [&]<class R>() {
+    return rooftile::cuda::launch(launch, "dot", {1, kDotThreads}, dot_total<R>, sums,
+                                  static_cast<int>(blocks), static_cast<R*>(p.result));
+  });
+}
+
+}  // namespace
+
+ROOFTILE_CUDA_KERNELS(blas1) = {
+    entry<launch_copy>("copy", "tile"),
+    entry<launch_add>("add", "tile"),
+    entry<launch_axpby>("axpby", "tile"),
+    entry<launch_dot>("dot", "tile"),
+    {},
+};
+
+}  // namespace rooftile

@@ -1,0 +1,290 @@
+#pragma once
+// How a thread of a GPU reaches its N neighbouring elements of a row: in 16-byte words where they are
+// aligned; else in the aligned words that hold them, shifted; one by one at the ends, and where elements lie
+// apart. Each way gives the same lanes.
+#include <cstddef>
+
+#include "rooftile/tile/cuda/tile.h"
+
+namespace rooftile::tile {
+inline namespace cuda {
+
+/// `size` elements from `data` on, `stride` elements apart. `begin` and `end`: memory around the row that may
+/// be read, too, since it belongs to the same tensor and nobody writes it; null: the row alone.
+template <class T>
+struct Row {
+  T* data;
+  std::int64_t size;
+  std::int64_t stride = 1;
+  std::int64_t ahead = 0;  // the CPU's
+  const void* begin = nullptr;
+  const void* end = nullptr;
+
+  /// Up to `count` elements from `first` on.
+  ROOFTILE_TILE
+  Row part(std::int64_t first, std::int64_t count) const {
+    return {data + first * stride, size - first < count ? size - first : count, stride, ahead, begin, end};
+  }
+};
+
+/// Neighbouring elements as memory holds them, in whole 16-byte words. Words and no array of elements: of
+/// 16-bit ones the compiler would take each apart and put it together again.
+template <class T, int N>
+struct Pack {
+  static_assert(N * sizeof(T) % 16 == 0, "rooftile::tile: a thread's elements are whole 16-byte words");
+  static constexpr int kWords = N * int(sizeof(T)) / 16;
+  unsigned piece[4 * kWords];
+
+  ROOFTILE_TILE
+  uint4 word(int i) const { return {piece[4 * i], piece[4 * i + 1], piece[4 * i + 2], piece[4 * i + 3]}; }
+  ROOFTILE_TILE
+  void set_word(int i, const uint4& w) {
+    piece[4 * i] = w.x, piece[4 * i + 1] = w.y, piece[4 * i + 2] = w.z, piece[4 * i + 3] = w.w;
+  }
+  ROOFTILE_TILE
+  T get(int i) const {
+    T value;
+    if constexpr (sizeof(T) == 8) {
+      const unsigned both[2] = {piece[2 * i], piece[2 * i + 1]};
+      memcpy(&value, both, 8);
+    } else {
+      constexpr int kEach = 4 / int(sizeof(T));
+      const unsigned bits = piece[i / kEach] >> (i % kEach * 8 * int(sizeof(T)));
+      memcpy(&value, &bits, sizeof(T));
+    }
+    return value;
+  }
+  ROOFTILE_TILE
+  void set(int i, T value) {
+    if constexpr (sizeof(T) == 8) {
+      unsigned both[2];
+      memcpy(both, &value, 8);
+      piece[2 * i] = both[0];
+      piece[2 * i + 1] = both[1];
+    } else {
+      constexpr int kEach = 4 / int(sizeof(T)), kBits = 8 * int(sizeof(T));
+      unsigned bits = 0;
+      memcpy(&bits, &value, sizeof(T));
+      const int at = i % kEach * kBits;
+      piece[i / kEach] = at == 0 ? bits : piece[i / kEach] | bits << at;  // in ascending order
+    }
+  }
+};
+
+/// Sixteen bytes that begin `shift` bytes behind the first of two neighbouring words.
+ROOFTILE_TILE
+uint4 shifted(const uint4& low, const uint4& high, unsigned shift) {
+  unsigned w[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+  ROOFTILE_UNROLL for (int i = 0; i < 6; ++i) w[i] = shift & 8 ? w[i + 2] : w[i];
+  ROOFTILE_UNROLL for (int i = 0; i < 5; ++i) w[i] = shift & 4 ? w[i + 1] : w[i];
+  const unsigned bits = (shift & 3) * 8;
+  return {__funnelshift_r(w[0], w[1], bits), __funnelshift_r(w[1], w[2], bits),
+          __funnelshift_r(w[2], w[3], bits), __funnelshift_r(w[3], w[4], bits)};
+}
+
+/// One word of a pack, element by element: a short loop that shifts them in from the last to the first, so
+/// that no register needs an index. `live` may be anything; the rest are `other`.
+template <class T>
+ROOFTILE_TILE uint4 gather_word(const T* from, std::int64_t stride, std::int64_t live, T other) {
+  constexpr int kBits = 8 * int(sizeof(T));
+  uint4 w{0, 0, 0, 0};
+  ROOFTILE_UNROLL_BY(1) for (int i = 16 / int(sizeof(T)) - 1; i >= 0; --i) {
+    const T t = i < live ? from[i * stride] : other;
+    if constexpr (kBits == 64) {
+      w.z = w.x, w.w = w.y;
+      memcpy(&w.x, &t, 8);
+    } else {
+      w.w = kBits == 32 ? w.z : __funnelshift_l(w.z, w.w, kBits);
+      w.z = kBits == 32 ? w.y : __funnelshift_l(w.y, w.z, kBits);
+      w.y = kBits == 32 ? w.x : __funnelshift_l(w.x, w.y, kBits);
+      unsigned low = 0;
+      memcpy(&low, &t, sizeof t);
+      w.x = kBits == 32 ? low : (w.x << (kBits % 32)) | low;
+    }
+  }
+  return w;
+}
+/// The way back, for the first `live` elements.
+template <class T>
+ROOFTILE_TILE void scatter_word(uint4 w, T* to, std::int64_t stride, std::int64_t live) {
+  constexpr int kBits = 8 * int(sizeof(T)), kElements = 16 / int(sizeof(T));
+  ROOFTILE_UNROLL_BY(1) for (int i = 0; i < kElements && i < live; ++i) {
+    T t;
+    memcpy(&t, &w, sizeof t);
+    to[i * stride] = t;
+    if constexpr (kBits == 64) {
+      w.x = w.z, w.y = w.w;
+    } else {
+      w.x = kBits == 32 ? w.y : __funnelshift_r(w.x, w.y, kBits);
+      w.y = kBits == 32 ? w.z : __funnelshift_r(w.y, w.z, kBits);
+      w.z = kBits == 32 ? w.w : __funnelshift_r(w.z, w.w, kBits);
+      w.w = kBits == 32 ? 0 : w.w >> (kBits % 32);
+    }
+  }
+}
+
+/// `live` of N elements from `data` on; the rest are `other`, all where the row has no data. Aligned memory:
+/// all are live, or none.
+template <bool kAligned, int N, class T>
+ROOFTILE_TILE Pack<T, N> load_pack(const Row<const T>& row, std::int64_t first, std::int64_t live, T other) {
+  using P = Pack<T, N>;
+  if (!row.data) live = 0;
+  P pack;
+  const T* from = row.data + first * (kAligned ? 1 : row.stride);
+  if constexpr (kAligned) {
+    if (live > 0) {
+      ROOFTILE_UNROLL for (int w = 0; w < P::kWords; ++w)
+          pack.set_word(w, reinterpret_cast<const uint4*>(from)[w]);
+    } else {
+      ROOFTILE_UNROLL for (int i = 0; i < N; ++i) pack.set(i, other);
+    }
+    return pack;
+  } else {
+    const auto address = reinterpret_cast<std::uintptr_t>(from);
+    const auto shift = static_cast<unsigned>(address % 16);
+    const auto* words = reinterpret_cast<const uint4*>(address - shift);
+    const void* begin = row.begin ? row.begin : row.data;
+    const void* end = row.begin ? row.end : row.data + row.size;
+    if (live >= N && row.stride == 1 && words >= begin && words + P::kWords + (shift != 0) <= end) {
+      uint4 low = words[0];
+      ROOFTILE_UNROLL for (int i = 0; i < P::kWords; ++i) {
+        const uint4 high = shift != 0 || i + 1 < P::kWords ? words[i + 1] : low;
+        pack.set_word(i, shift == 0 ? low : shifted(low, high, shift));
+        low = high;
+      }
+    } else {
+      constexpr int kEach = N / P::kWords;
+      ROOFTILE_UNROLL for (int i = 0; i < P::kWords; ++i)
+          pack.set_word(i, gather_word(from + i * kEach * row.stride, row.stride, live - i * kEach, other));
+    }
+    return pack;
+  }
+}
+
+/// The first `bytes` of a word to memory that begins at a multiple of an element and ends at one of 16.
+template <int kElementBytes>
+ROOFTILE_TILE void store_head(std::byte* to, uint4 w, unsigned bytes) {
+  if (kElementBytes <= 1 && bytes & 1) {
+    *reinterpret_cast<std::uint8_t*>(to++) = static_cast<std::uint8_t>(w.x);
+    w = shifted(w, {0, 0, 0, 0}, 1);
+  }
+  if (kElementBytes <= 2 && bytes & 2) {
+    *reinterpret_cast<std::uint16_t*>(to) = static_cast<std::uint16_t>(w.x);
+    to += 2;
+    w = shifted(w, {0, 0, 0, 0}, 2);
+  }
+  if (kElementBytes <= 4 && bytes & 4) {
+    *reinterpret_cast<unsigned*>(to) = w.x;
+    to += 4;
+    w.x = w.y, w.y = w.z;
+  }
+  if (bytes & 8) *reinterpret_cast<uint2*>(to) = {w.x, w.y};
+}
+/// The same for memory that begins at a multiple of 16.
+template <int kElementBytes>
+ROOFTILE_TILE void store_tail(std::byte* to, uint4 w, unsigned bytes) {
+  if (bytes & 8) {
+    *reinterpret_cast<uint2*>(to) = {w.x, w.y};
+    to += 8;
+    w.x = w.z, w.y = w.w;
+  }
+  if (kElementBytes <= 4 && bytes & 4) {
+    *reinterpret_cast<unsigned*>(to) = w.x;
+    to += 4;
+    w.x = w.y;
+  }
+  if (kElementBytes <= 2 && bytes & 2) {
+    *reinterpret_cast<std::uint16_t*>(to) = static_cast<std::uint16_t>(w.x);
+    to += 2;
+    w.x >>= 16;
+  }
+  if (kElementBytes <= 1 && bytes & 1) *reinterpret_cast<std::uint8_t*>(to) = static_cast<std::uint8_t>(w.x);
+}
+
+/// Writes the first `live` of this thread's N elements; a row without data takes none. All threads of a warp
+/// call it together: `place` and `lanes` tell which of how many threads this one is among those of the warp
+/// that write one row.
+template <bool kAligned, int N, class T>
+ROOFTILE_TILE void store_pack(const Row<T>& row, std::int64_t first, std::int64_t live,
+                              const Pack<T, N>& pack, int place, int lanes) {
+  using P = Pack<T, N>;
+  T* to = row.data + first * (kAligned ? 1 : row.stride);
+  if (!row.data) live = 0;
+  if constexpr (kAligned) {
+    if (live > 0) {
+      ROOFTILE_UNROLL for (int w = 0; w < P::kWords; ++w) reinterpret_cast<uint4*>(to)[w] = pack.word(w);
+    }
+  } else {
+    if constexpr (P::kWords > 1) {
+      constexpr int kEach = N / P::kWords;
+      ROOFTILE_UNROLL for (int i = 0; i < P::kWords; ++i)
+          scatter_word(pack.word(i), to + i * kEach * row.stride, row.stride, live - i * kEach);
+    } else {
+      // An aligned word of memory takes the last elements of the thread before and the first of this one,
+      // which writes it, if it knows all of them. What remains at the ends goes in pieces.
+      const auto shift = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(to) % 16);
+      const uint4 mine = pack.word(0);
+      const uint4 before{__shfl_up_sync(0xffffffffu, mine.x, 1), __shfl_up_sync(0xffffffffu, mine.y, 1),
+                         __shfl_up_sync(0xffffffffu, mine.z, 1), __shfl_up_sync(0xffffffffu, mine.w, 1)};
+      auto* bytes = reinterpret_cast<std::byte*>(to);
+      if (row.stride != 1 || live < N) {
+        scatter_word(mine, to, row.stride, live);
+      } else if (shift == 0) {
+        *reinterpret_cast<uint4*>(to) = mine;
+      } else {
+        if (place > 0)
+          *reinterpret_cast<uint4*>(bytes - shift) = shifted(before, mine, 16 - shift);
+        else
+          store_head<sizeof(T)>(bytes, mine, 16 - shift);
+        const bool next_writes = place + 1 < lanes && live >= 2 * N;
+        if (!next_writes)
+          store_tail<sizeof(T)>(bytes + 16 - shift, shifted(mine, {0, 0, 0, 0}, 16 - shift), shift);
+      }
+    }
+  }
+}
+
+/// A pack's elements as lanes, and back, two of 16 bits at a time.
+template <class S, class T, int N>
+ROOFTILE_TILE Tile<S, N> widened(const Pack<T, N>& pack) {
+  Tile<S, N> r;
+  if constexpr (std::is_same_v<S, float> && (std::is_same_v<T, bf16> || std::is_same_v<T, f16>)) {
+    ROOFTILE_UNROLL for (int i = 0; i < N / 2; ++i) {
+      if constexpr (std::is_same_v<T, bf16>) {
+        r.v[2 * i] = __uint_as_float(pack.piece[i] << 16);
+        r.v[2 * i + 1] = __uint_as_float(pack.piece[i] & 0xffff0000u);
+      } else {
+        __half2 halves;
+        const unsigned bits = pack.piece[i];
+        memcpy(&halves, &bits, 4);
+        const float2 both = __half22float2(halves);
+        r.v[2 * i] = both.x;
+        r.v[2 * i + 1] = both.y;
+      }
+    }
+  } else {
+    ROOFTILE_EACH_LANE(N) r.v[i] = widen<S>(pack.get(i));
+  }
+  return r;
+}
+template <class T, class S, int N>
+ROOFTILE_TILE Pack<T, N> narrowed(const Tile<S, N>& t) {
+  Pack<T, N> pack;
+  if constexpr (std::is_same_v<S, float> && (std::is_same_v<T, bf16> || std::is_same_v<T, f16>)) {
+    ROOFTILE_UNROLL for (int i = 0; i < N / 2; ++i) {
+      if constexpr (std::is_same_v<T, bf16>) {
+        const __nv_bfloat162 both = __floats2bfloat162_rn(t.v[2 * i], t.v[2 * i + 1]);
+        memcpy(&pack.piece[i], &both, 4);
+      } else {
+        const __half2 both = __floats2half2_rn(t.v[2 * i], t.v[2 * i + 1]);
+        memcpy(&pack.piece[i], &both, 4);
+      }
+    }
+  } else {
+    ROOFTILE_EACH_LANE(N) pack.set(i, narrow<T>(t.v[i]));
+  }
+  return pack;
+}
+
+}  // namespace cuda
+}  // namespace rooftile::tile

@@ -1,0 +1,101 @@
+// Queues of GPUs and of the emulated device, as a caller sees them.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "rooftile/rooftile.h"
+
+namespace rooftile {
+namespace {
+
+bool emulated_is_built() { return Queue::emulated().status().ok(); }
+
+std::vector<float> softmax_of(const Queue& queue, const std::vector<float>& x, std::int64_t columns) {
+  std::vector<float> y(x.size(), NAN);
+  const auto rows = static_cast<std::int64_t>(x.size()) / columns;
+  const Status s = softmax(queue, view(x.data(), {rows, columns}), view(y.data(), {rows, columns}));
+  EXPECT_TRUE(s) << s.message();
+  return y;
+}
+std::vector<float> numbers(std::size_t count) {
+  std::vector<float> x(count);
+  for (std::size_t i = 0; i < count; ++i) x[i] = static_cast<float>(i * 7919 % 1013) / 100 - 5;
+  return x;
+}
+
+TEST(DeviceQueue, TellsWhatItIs) {
+  EXPECT_EQ(Queue::cpu({.threads = 1}).device(), Device::cpu);
+  if (!emulated_is_built()) GTEST_SKIP() << "this build has no emulated device";
+  const Queue queue = Queue::emulated({.architecture = 86, .threads = 2});
+  EXPECT_EQ(queue.device(), Device::emulated);
+  EXPECT_STREQ(queue.isa(), "sm_86");
+  EXPECT_STREQ(queue.isa_reason(), "emulated by 2 host threads");
+  EXPECT_EQ(queue.threads(), 2);
+}
+
+TEST(DeviceQueue, ComputesAsTheCpuDoes) {
+  if (!emulated_is_built()) GTEST_SKIP() << "this build has no emulated device";
+  for (std::int64_t columns : {1, 30, 256, 1000, 4096, 40000}) {
+    const std::vector<float> x = numbers(static_cast<std::size_t>(3 * columns));
+    const std::vector<float> cpu = softmax_of(Queue::cpu({.threads = 1}), x, columns);
+    const std::vector<float> gpu = softmax_of(Queue::emulated(), x, columns);
+    for (std::size_t i = 0; i < x.size(); ++i)
+      ASSERT_NEAR(gpu[i], cpu[i], 1e-5f * cpu[i]) << columns << " columns, element " << i;
+  }
+}
+
+TEST(DeviceQueue, HasTheSameBitsInAnyOrderOfThreads) {
+  if (!emulated_is_built()) GTEST_SKIP() << "this build has no emulated device";
+  const std::vector<float> x = numbers(5 * 3000);
+  const std::vector<float> first = softmax_of(Queue::emulated({.threads = 1}), x, 3000);
+  for (std::uint64_t seed = 1; seed < 6; ++seed) {
+    const std::vector<float> again = softmax_of(Queue::emulated({.threads = 3, .seed = seed}), x, 3000);
+    EXPECT_EQ(std::memcmp(first.data(), again.data(), first.size() * sizeof(float)), 0) << "seed " << seed;
+  }
+}
+
+TEST(DeviceQueue, TakesCallsFromSeveralThreads) {
+  if (!emulated_is_built()) GTEST_SKIP() << "this build has no emulated device";
+  const Queue queue = Queue::emulated({.threads = 2});
+  const std::vector<float> x = numbers(4 * 600), expected = softmax_of(queue, x, 600);
+  std::vector<std::vector<float>> got(3);
+  std::vector<std::thread> threads;
+  for (std::vector<float>& y : got)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 5; ++i) y = softmax_of(queue, x, 600);
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const std::vector<float>& y : got)
+    EXPECT_EQ(std::memcmp(expected.data(), y.data(), y.size() * sizeof(float)), 0);
+}
+
+TEST(DeviceQueue, RefusesWithASentence) {
+  const auto message = [](const Queue& queue) { return std::string(queue.status().message()); };
+  EXPECT_EQ(message(Queue::emulated({.architecture = 75})),
+            "Queue::emulated: architecture is 75, must be 80, 86, 89 or 90");
+  EXPECT_EQ(message(Queue::emulated({.threads = -1})),
+            "Queue::emulated: threads is -1, must be 0 (all that may be used) to 4096");
+  const std::string missing = message(Queue::cuda({.plugin_folder = "/nowhere"}));
+  EXPECT_EQ(missing.rfind("/nowhere/rooftile-cuda.so: no such plug-in", 0), 0u) << missing;
+  const Queue broken = Queue::emulated({.plugin_folder = "/nowhere"});
+  float x = 1, y = 0;
+  const Status s = softmax(broken, view(&x, {1}), view(&y, {1}));
+  EXPECT_STREQ(s.message(), broken.status().message());
+}
+
+TEST(DeviceQueue, RefusesVariantsThatAGpuDoesNotHave) {
+  if (!emulated_is_built()) GTEST_SKIP() << "this build has no emulated device";
+  const float x[4] = {1, 2, 3, 4};
+  float y[4];
+  const Status s =
+      softmax(Queue::emulated(), view(x, {1, 4}), view(y, {1, 4}), {.variant = "04_accumulators"});
+  EXPECT_STREQ(s.message(), "softmax: variant \"04_accumulators\" is not part of plug-in emulated");
+}
+
+}  // namespace
+}  // namespace rooftile
