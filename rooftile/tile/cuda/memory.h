@@ -128,18 +128,21 @@ ROOFTILE_TILE void scatter_word(uint4 w, T* to, std::int64_t stride, std::int64_
 template <bool kAligned, int N, class T>
 ROOFTILE_TILE Pack<T, N> load_pack(const Row<const T>& row, std::int64_t first, std::int64_t live, T other) {
   using P = Pack<T, N>;
-  if (!row.data) live = 0;
   P pack;
-  const T* from = row.data + first * (kAligned ? 1 : row.stride);
   if constexpr (kAligned) {
-    if (live > 0) {
-      ROOFTILE_UNROLL for (int w = 0; w < P::kWords; ++w)
-          pack.set_word(w, reinterpret_cast<const uint4*>(from)[w]);
+    if (live > 0 && row.data) {
+      const auto* from = reinterpret_cast<const uint4*>(row.data + first);
+      ROOFTILE_UNROLL for (int w = 0; w < P::kWords; ++w) pack.set_word(w, from[w]);
     } else {
       ROOFTILE_UNROLL for (int i = 0; i < N; ++i) pack.set(i, other);
     }
     return pack;
   } else {
+    if (!row.data) {
+      ROOFTILE_UNROLL for (int i = 0; i < N; ++i) pack.set(i, other);
+      return pack;
+    }
+    const T* from = row.data + first * row.stride;
     const auto address = reinterpret_cast<std::uintptr_t>(from);
     const auto shift = static_cast<unsigned>(address % 16);
     const auto* words = reinterpret_cast<const uint4*>(address - shift);
@@ -208,15 +211,17 @@ template <bool kAligned, int N, class T>
 ROOFTILE_TILE void store_pack(const Row<T>& row, std::int64_t first, std::int64_t live,
                               const Pack<T, N>& pack, int place, int lanes) {
   using P = Pack<T, N>;
-  T* to = row.data + first * (kAligned ? 1 : row.stride);
   if (!row.data) live = 0;
   if constexpr (kAligned) {
     if (live > 0) {
-      ROOFTILE_UNROLL for (int w = 0; w < P::kWords; ++w) reinterpret_cast<uint4*>(to)[w] = pack.word(w);
+      auto* to = reinterpret_cast<uint4*>(row.data + first);
+      ROOFTILE_UNROLL for (int w = 0; w < P::kWords; ++w) to[w] = pack.word(w);
     }
   } else {
+    T* to = live > 0 ? row.data + first * row.stride : nullptr;
     if constexpr (P::kWords > 1) {
       constexpr int kEach = N / P::kWords;
+      if (!to) return;
       ROOFTILE_UNROLL for (int i = 0; i < P::kWords; ++i)
           scatter_word(pack.word(i), to + i * kEach * row.stride, row.stride, live - i * kEach);
     } else {
