@@ -9,7 +9,7 @@ REPORT ?= report.html
 PHOTO ?=
 export PHOTO REPORT PREFIX  # as shell variables, so that file names with spaces or quotes stay whole
 
-.PHONY: help report build test test-all format lint docs install clean
+.PHONY: help report build test test-all sanitize-gpu format lint docs install clean
 .DEFAULT_GOAL := help
 
 help:
@@ -17,6 +17,7 @@ help:
 	@echo "               PHOTO=picture.jpg puts your picture through the image kernels, REPORT=file names the output"
 	@echo "make test      install what is missing, build and run all tests that fit a continuous integration's budget"
 	@echo "make test-all  the long tests too: everything under ThreadSanitizer, all cases, tensors beyond 2^31 elements"
+	@echo "make sanitize-gpu  compute-sanitizer's four tools over each kernel of build/cuda, on this machine's GPU"
 	@echo "make build     the library, its plug-ins and the command rooftile, in build/release"
 	@echo "make install   the same, then to PREFIX (/usr/local)"
 	@echo "make format    format every source (clang-format, pinned)"
@@ -42,6 +43,15 @@ test:
 
 test-all:
 	@scripts/test.sh --all
+
+GPU_COMMAND ?= build/cuda/bin/rooftile
+sanitize-gpu:
+	@mkdir -p build; for tool in memcheck racecheck initcheck synccheck; do \
+	  echo "== $$tool"; \
+	  compute-sanitizer --tool $$tool --error-exitcode 1 $(GPU_COMMAND) check --device cuda --quick \
+	    >build/sanitize-gpu.log 2>&1 || { tail -n 60 build/sanitize-gpu.log; exit 1; }; \
+	  tail -n 2 build/sanitize-gpu.log; \
+	done
 
 format:
 	@scripts/format.sh

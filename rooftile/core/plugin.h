@@ -53,7 +53,7 @@ struct Timed {
   Status (*call)(void* context);
   void* context;
 };
-/// What a device tells of itself at this moment.
+/// What a device tells of itself at this moment: right after calls were timed, not while they ran.
 struct DeviceSensors {
   int clock_mhz = 0;
   double power_w = 0;
