@@ -35,7 +35,7 @@ report:
 
 build:
 	@scripts/install_packages.sh
-	cmake --preset release "-DROOFTILE_ISAS=$(ISAS)" -DROOFTILE_TESTS=OFF
+	cmake --preset release "-DROOFTILE_ISAS=$(ISAS)" -DROOFTILE_TESTS=OFF -DROOFTILE_EMULATED=ON
 	cmake --build --preset release
 
 test:

@@ -36,7 +36,7 @@ run() {
   local preset=$1 target=$2
   shift 2
   echo "== $preset"
-  cmake --preset "$preset" -DROOFTILE_TESTS=ON "${configure[@]}" >"$results/$preset.log" 2>&1 ||
+  cmake --preset "$preset" -DROOFTILE_TESTS=ON -DROOFTILE_EMULATED=ON "${configure[@]}" >"$results/$preset.log" 2>&1 ||
     { cat "$results/$preset.log"; exit 1; }
   cmake --build --preset "$preset" --target "$target"
   if ! ctest --preset "$preset" -j "$jobs" "$@" | tee "$results/$preset.txt"; then
