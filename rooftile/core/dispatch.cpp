@@ -7,13 +7,8 @@
 namespace rooftile {
 namespace {
 
-Kernel kernel_of(const Queue::State& state, const Op& op, std::size_t v) {
-  const PluginEntry& entry = state.backend->entries[static_cast<std::size_t>(op.slot) + v];
-  return entry.least_architecture <= state.cuda.architecture ? entry.kernel : nullptr;
-}
-
 Status not_part(const Queue::State& state, const Op& op, std::size_t v) {
-  const PluginEntry& entry = state.backend->entries[static_cast<std::size_t>(op.slot) + v];
+  const PluginEntry& entry = state.entry(op, v);
   if (entry.kernel)
     return Status::error("%s: variant \"%s\" needs an sm_%d GPU, this one is %s", op.function,
                          op.variants[v].name, entry.least_architecture, state.isa);
@@ -25,7 +20,7 @@ Status explain(const Queue::State& state, const Op& op, const void* problem) {
   bool chosen = false;
   for (std::size_t v = 0; v < op.variants.size(); ++v) {
     const Variant& variant = op.variants[v];
-    const bool available = kernel_of(state, op, v) != nullptr;
+    const bool available = state.kernel(op, v) != nullptr;
     const Status status = variant.accept(problem);
     const bool takes = available && status.ok() && variant.role == Role::standard && !chosen;
     chosen = chosen || takes;
@@ -36,7 +31,7 @@ Status explain(const Queue::State& state, const Op& op, const void* problem) {
 
 Status run(const Queue::State& state, const Op& op, std::size_t v, const void* problem, const char* reason) {
   const Variant& variant = op.variants[v];
-  const Kernel kernel = kernel_of(state, op, v);
+  const Kernel kernel = state.kernel(op, v);
   if (!kernel) return not_part(state, op, v);
   if (state.observer.notify) state.observer.notify(state.observer.context, op.function, variant.name, reason);
   const cpu::FpMode mode;
@@ -62,7 +57,7 @@ Status dispatch(const Queue& queue, const Op& op, const void* problem, const cha
   Status last = Status::error("%s: has no variant to choose", op.function);
   for (std::size_t v = 0; v < op.variants.size(); ++v) {
     if (op.variants[v].role != Role::standard) continue;
-    const Status s = kernel_of(state, op, v) ? op.variants[v].accept(problem) : not_part(state, op, v);
+    const Status s = state.kernel(op, v) ? op.variants[v].accept(problem) : not_part(state, op, v);
     if (s.ok()) return run(state, op, v, problem, "the first in the list that accepts");
     last = s;
   }

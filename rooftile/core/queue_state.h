@@ -41,6 +41,16 @@ struct Queue::State {
   Observer observer;
   Explanation explanation;
 
+  /// The plug-in's entry of an op's variant.
+  const PluginEntry& entry(const Op& op, std::size_t variant) const {
+    return backend->entries[static_cast<std::size_t>(op.slot) + variant];
+  }
+  /// Its kernel; null where the plug-in has none for this device.
+  Kernel kernel(const Op& op, std::size_t variant) const {
+    const PluginEntry& it = entry(op, variant);
+    return it.least_architecture <= cuda.architecture ? it.kernel : nullptr;
+  }
+
   ~State() {
     ::operator delete[](scratch, std::align_val_t{4096}, std::nothrow);
     if (cuda.scratch) backend->device->close(cuda);

@@ -37,9 +37,7 @@ std::vector<std::string> built_isas() {
 }
 
 bool has_variant(const Queue& queue, const Op& op, std::size_t variant) {
-  const Queue::State& state = queue.state();
-  const PluginEntry& entry = state.backend->entries[static_cast<std::size_t>(op.slot) + variant];
-  return entry.kernel && entry.least_architecture <= state.cuda.architecture;
+  return queue.state().kernel(op, variant) != nullptr;
 }
 
 Queues::Queues(const std::string& isa_) : isa(isa_) {

@@ -138,16 +138,6 @@ void gather(const Rows<2>& rows, int operand, const T* data, std::int64_t first,
   }
 }
 
-/// Whether an operand's elements lie side by side in row-major order.
-bool side_by_side(const Rows<2>& rows, int operand) {
-  std::int64_t expected = rows.columns;
-  for (int d = rows.rank - 1; d >= 0; --d) {
-    if (rows.stride[operand][d] != expected) return false;
-    expected *= rows.extent[d];
-  }
-  return rows.column_stride[operand] == 1;
-}
-
 void store_result(const DotProblem& p, double value) {
   with_type<double, float, f16, bf16>(p.result_dtype, [&]<class T>() {
     if constexpr (std::is_floating_point_v<T>) {
@@ -174,7 +164,7 @@ template <class T>
 class Chunks {
  public:
   Chunks(const DotProblem& p, std::byte* scratch) : p_(p), scratch_(reinterpret_cast<T*>(scratch)) {
-    for (int o = 0; o < 2; ++o) direct_[o] = side_by_side(p.rows, o);
+    for (int o = 0; o < 2; ++o) direct_[o] = p.side_by_side(o);
   }
 
   /// Of chunk `c`; `end`: where this thread's end.

@@ -183,19 +183,6 @@ __global__ void dot_total(const double* sums, int count, R* result) {
   *result = narrow<R>(sum.total());
 }
 
-/// Whether both operands' elements lie side by side in row-major order.
-bool side_by_side(const Rows<2>& rows) {
-  for (int o = 0; o < 2; ++o) {
-    std::int64_t expected = rows.columns;
-    for (int d = rows.rank - 1; d >= 0; --d) {
-      if (rows.stride[o][d] != expected) return false;
-      expected *= rows.extent[d];
-    }
-    if (rows.column_stride[o] != 1) return false;
-  }
-  return true;
-}
-
 Status launch_dot(const CudaLaunch& launch, const DotProblem& p) {
   const std::int64_t chunks = (p.size() + kernels::kDotChunk - 1) / kernels::kDotChunk;
   std::int64_t count = 1;
@@ -203,7 +190,7 @@ Status launch_dot(const CudaLaunch& launch, const DotProblem& p) {
   const auto blocks = static_cast<unsigned>((chunks + count - 1) / count);
   auto* sums = static_cast<double*>(launch.scratch);
   static_assert(kMostDotBlocks * sizeof(double) <= kCudaScratchBytes);
-  const bool flat = side_by_side(p.rows);
+  const bool flat = p.side_by_side(0) && p.side_by_side(1);
   const Status status = with_type<double, float, f16, bf16>(p.dtype, [&]<class T>() -> Status {
     if (blocks == 0) return {};
     const auto run = [&](auto kernel) {

@@ -37,6 +37,15 @@ struct DotProblem {
   DType result_dtype;
 
   std::int64_t size() const { return rows.rows * rows.columns; }
+  /// Whether an operand's elements lie one beside the other in row-major order.
+  bool side_by_side(int operand) const {
+    std::int64_t expected = rows.columns;
+    for (int d = rows.rank - 1; d >= 0; --d) {
+      if (rows.stride[operand][d] != expected) return false;
+      expected *= rows.extent[d];
+    }
+    return rows.column_stride[operand] == 1;
+  }
 };
 
 }  // namespace rooftile

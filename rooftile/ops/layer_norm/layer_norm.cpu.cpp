@@ -114,26 +114,18 @@ void launch_tile(const CpuLaunch& launch, const LayerNormProblem& p) {
   });
 }
 
-/// The sums of a block of rows: dweight's, then dbias's, as far as they are asked for.
-Row<float> sums_of(const LayerNormBackwardProblem& p, std::int64_t block, bool bias) {
-  if (bias ? !p.dbias.data : !p.dweight.data) return {nullptr, p.rows.columns};
-  const int each = (p.dweight.data ? 1 : 0) + (p.dbias.data ? 1 : 0);
-  const std::int64_t at = block * each + (bias && p.dweight.data ? 1 : 0);
-  return {p.sums + at * layer_norm_sums_stride(p.rows.columns), p.rows.columns};
-}
-
 void add_blocks(const CpuLaunch& launch, const LayerNormBackwardProblem& p, const LayerNormColumns& to,
                 bool bias) {
   constexpr std::int64_t kPart = 512;  // columns of one program
   const std::int64_t columns = p.rows.columns, blocks = p.blocks;
-  const std::int64_t stride = sums_of(p, 1, bias).data - sums_of(p, 0, bias).data;
+  const std::int64_t stride = p.block_sums(1, bias) - p.block_sums(0, bias);
   with_access(columns <= 1 || to.stride == 1, false, [&]<Access kAccess>() {
     with_row_type<kAccess>(p.gradient_dtype, [&]<class G>() {
       const auto program = [&](std::byte* scratch, std::int64_t begin, std::int64_t end) {
         for (std::int64_t part = begin; part < end; ++part)
           kernels::layer_norm_add_blocks(
               CpuTeam<float, kAccess>(scratch, p.gradient_dtype),
-              Row<const float>{sums_of(p, 0, bias).data, columns}.part(part * kPart, kPart), blocks, stride,
+              Row<const float>{p.block_sums(0, bias), columns}.part(part * kPart, kPart), blocks, stride,
               columns_of<G>(to, columns).part(part * kPart, kPart));
       };
       for_programs(launch, (columns + kPart - 1) / kPart, columns * blocks * 4, program);
@@ -170,7 +162,8 @@ void run_backward(const CpuLaunch& launch, const LayerNormBackwardProblem& p, st
                  const CpuTeam<float, kAccess> team(scratch, p.dtype);
                  for (std::int64_t block = begin; block < end; block = sums ? block + 1 : end) {
                    const std::int64_t from = first_of(block), to = first_of(sums ? block + 1 : end);
-                   const Row<float> dweight = sums_of(p, block, false), dbias = sums_of(p, block, true);
+                   const Row<float> dweight{p.block_sums(block, false), columns},
+                       dbias{p.block_sums(block, true), columns};
                    kernels::layer_norm_backward<T, kHeld>(team, from, to, row_at, weight, dweight, dbias);
                  }
                  if (kAccess == Access::streaming) stream_fence();

@@ -106,20 +106,13 @@ struct Backward {
     };
     const auto run = [&](const auto& weight) {
       kernels::layer_norm_backward<T, Team::kHoldsRows>(team, begin, end, row_at, weight,
-                                                        sums(program, false), sums(program, true));
+                                                        Row<float>{p.block_sums(program, false), columns},
+                                                        Row<float>{p.block_sums(program, true), columns});
     };
     if (sizeof(T) == sizeof(float) || p.weight_dtype == DType::f32)
       run(weight_of<float>(p.weight, columns, 1));
     else
       run(weight_of<T>(p.weight, columns, 1));
-  }
-  /// The sums of a block of rows: dweight's, then dbias's, as far as they are asked for.
-  ROOFTILE_TILE
-  Row<float> sums(std::int64_t block, bool bias) const {
-    if (bias ? !p.dbias.data : !p.dweight.data) return {nullptr, p.rows.columns};
-    const int each = (p.dweight.data ? 1 : 0) + (p.dbias.data ? 1 : 0);
-    const std::int64_t at = block * each + (bias && p.dweight.data ? 1 : 0);
-    return {p.sums + at * layer_norm_sums_stride(p.rows.columns), p.rows.columns};
   }
 };
 
@@ -147,15 +140,15 @@ __global__ void __launch_bounds__(kAddColumns* kMostGroups)
 }
 
 Status launch_add_blocks(const CudaLaunch& launch, const LayerNormBackwardProblem& p,
-                         const LayerNormColumns& to, const float* sums, int each) {
+                         const LayerNormColumns& to, bool bias) {
   // Eight sums to a thread at least, all on their way at once.
   const auto groups = static_cast<unsigned>(
       std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(p.blocks / 8, 1, kMostGroups))));
   return with_type<float, f16, bf16>(p.gradient_dtype, [&]<class G>() {
     const auto blocks = static_cast<unsigned>((p.rows.columns + kAddColumns - 1) / kAddColumns);
     return rooftile::cuda::launch(launch, "layer_norm_backward", {blocks, {kAddColumns, groups}},
-                                  add_blocks<G>, sums, p.blocks,
-                                  each * layer_norm_sums_stride(p.rows.columns), p.rows.columns,
+                                  add_blocks<G>, p.block_sums(0, bias), p.blocks,
+                                  p.block_sums(1, bias) - p.block_sums(0, bias), p.rows.columns,
                                   static_cast<G*>(const_cast<void*>(to.data)), to.stride);
   });
 }
@@ -174,12 +167,10 @@ Status launch_backward(const CudaLaunch& launch, const LayerNormBackwardProblem&
                                                       aligned, Backward<T>{p, programs});
   });
   if (!status) return status;
-  const int each = (p.dweight.data ? 1 : 0) + (p.dbias.data ? 1 : 0);
   if (p.dweight.data) {
-    if (Status s = launch_add_blocks(launch, p, p.dweight, p.sums, each); !s) return s;
+    if (Status s = launch_add_blocks(launch, p, p.dweight, false); !s) return s;
   }
-  if (!p.dbias.data) return {};
-  return launch_add_blocks(launch, p, p.dbias, p.sums + (each - 1) * layer_norm_sums_stride(columns), each);
+  return p.dbias.data ? launch_add_blocks(launch, p, p.dbias, true) : Status{};
 }
 
 }  // namespace

@@ -22,6 +22,9 @@ struct LayerNormProblem {
   float eps;
 };
 
+/// Elements from one row of sums to the next: whole cache lines.
+constexpr std::int64_t layer_norm_sums_stride(std::int64_t columns) { return (columns + 15) / 16 * 16; }
+
 struct LayerNormBackwardProblem {
   enum Operand { kX, kDy, kDx, kMean, kRstd, kOperands };
   Rows<kOperands> rows;
@@ -31,6 +34,13 @@ struct LayerNormBackwardProblem {
   std::int64_t blocks;  // of rows, with sums of their own
   float*
       sums;  // workspace: for each block of rows, dweight's and then dbias's sums, those that are asked for
+
+  /// Where a block's sums of a gradient lie; null: they are not asked for.
+  constexpr float* block_sums(std::int64_t block, bool bias) const {
+    if (bias ? !dbias.data : !dweight.data) return nullptr;
+    const int each = (dweight.data ? 1 : 0) + (dbias.data ? 1 : 0);
+    return sums + (block * each + (bias && dweight.data ? 1 : 0)) * layer_norm_sums_stride(rows.columns);
+  }
 };
 
 /// Blocks of rows that add up their weight gradients apart. A power of two, so that 2, 4, 8 … threads get
@@ -57,7 +67,5 @@ constexpr std::int64_t layer_norm_gpu_blocks(std::int64_t rows, std::int64_t col
 constexpr std::int64_t layer_norm_block_begin(std::int64_t rows, std::int64_t blocks, std::int64_t block) {
   return rows / blocks * block + std::min(block, rows % blocks);
 }
-/// Elements from one row of sums to the next: whole cache lines.
-constexpr std::int64_t layer_norm_sums_stride(std::int64_t columns) { return (columns + 15) / 16 * 16; }
 
 }  // namespace rooftile

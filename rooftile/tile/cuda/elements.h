@@ -32,8 +32,8 @@ struct PartProgram {
   }
 };
 
-/// Runs program(team, part) over `rows` rows of `columns` elements, `kLanes` to a thread and chunk. Parts
-/// begin at multiples of 4096 bytes from their row's begin.
+/// Runs program(team, part) over `rows` rows of `columns` elements, `kLanes` to a thread and chunk. A part is
+/// what kFewThreads threads hold.
 template <int kLanes, int kChunks, class Real, class Program>
 Status for_parts(const CudaLaunch& launch, const char* name, std::int64_t rows, std::int64_t columns,
                  bool aligned, const Program& program) {

@@ -91,7 +91,7 @@ ROOFTILE_TILE Row<T> output_row(const Rows<kOperands>& rows, int operand, const 
 }
 
 /// Program::kLeastBlocks: of kFewThreads threads, that a multiprocessor must be able to hold; 0: as
-/// the compiler likes.
+/// the compiler likes, which 2 made 6% slower (softmax's backward, bf16 8192x4096, H200: 55 µs, 61).
 ///
 /// Each team of the grid takes one row after the other; all threads of a block take as many steps, since they
 /// meet at barriers. Past the last row a team's rows have no data (`there` is false).

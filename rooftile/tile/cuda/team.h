@@ -34,7 +34,6 @@ class CudaTeam {
   using Tile = tile::Tile<Real, N>;
   using Integers = tile::Tile<Integer, N>;
   static constexpr bool kHoldsRows = kChunks > 0;
-  static constexpr int kMostLanes = N;
 
   /// `threads`: 1, 2, 4, 8, 16 or 32 neighbours of a warp, or all of a block, then a multiple of 32.
   /// `turn`: 0 at first, kept by the program's caller; copies of a team share it.
