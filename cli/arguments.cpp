@@ -216,7 +216,7 @@ std::string suggestion(std::string_view word, const std::vector<std::string>& na
 }
 
 const char* role_name(Role role) {
-  constexpr const char* kNames[] = {"standard", "named", "rung", "oracle"};
+  constexpr const char* kNames[] = {"standard", "named", "rung", "oracle", "GPU rung"};
   return kNames[static_cast<int>(role)];
 }
 

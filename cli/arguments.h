@@ -44,7 +44,7 @@ double operand_bytes(const harness::Spec& spec, const harness::Case& c);
 /// " (did you mean softmax?)", or nothing where no name is near.
 std::string suggestion(std::string_view word, const std::vector<std::string>& names);
 
-/// "standard", "named", "rung" or "oracle".
+/// "standard", "named", "rung", "oracle" or "GPU rung".
 const char* role_name(Role role);
 
 /// "64x1024"

@@ -77,7 +77,9 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
       "  rooftile list softmax\n"
       "Roles: standard variants are the library's choice, the first that accepts; named ones (another order "
       "of\n"
-      "additions, say), rungs of the ladder and oracles run only when asked for by name.");
+      "additions, say), rungs of the ladders (the CPU's, and the GPU's for --device cuda or emulated) and "
+      "oracles\n"
+      "run only when asked for by name.");
   list_app->final_callback([&] { command = [&all] { return list(all.list); }; });
 
   CLI::App* check_app =

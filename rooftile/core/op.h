@@ -13,8 +13,9 @@ struct CpuLaunch;  // rooftile/core/plugin.h
 enum class Role : std::uint8_t {
   standard,  ///< the library, when it is the first in the list that accepts
   named,     ///< only a caller that names it: another order of additions, say
-  rung,      ///< only by name: a step of the ladder
+  rung,      ///< only by name: a step of the CPU's ladder
   oracle,    ///< only by name: the definition, slow and plain
+  gpu_rung,  ///< only by name: a step of the GPU's ladder, which no CPU plug-in has
 };
 
 /// One way to compute an op.
@@ -25,8 +26,8 @@ struct Variant {
   Status (*accept)(const void* problem);  ///< ok, or the sentence that says why not
 };
 
-/// One op in one direction: its name and its variants, fastest first, then the rungs downwards, the oracle
-/// last.
+/// One op in one direction: its name and its variants, fastest first, then the CPU's rungs downwards, then
+/// the GPU's, the oracle last.
 struct Op {
   const char* name;       ///< "softmax"
   const char* direction;  ///< "forward" or "backward"

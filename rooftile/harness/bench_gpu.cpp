@@ -208,6 +208,13 @@ bool wanted(const List& list, const T& item) {
   return list.empty() || std::find(list.begin(), list.end(), item) != list.end();
 }
 
+void as_rung(json& result, const Op& op, int rung) {
+  result["group"] = "ladder";
+  result["rung"] = rung;
+  for (const Variant& v : op.variants)
+    if (result["variant"] == v.name) result["title"] = v.idea;
+}
+
 }  // namespace
 
 json bench_gpu(const BenchOptions& options, const Queue& queue) {
@@ -216,6 +223,7 @@ json bench_gpu(const BenchOptions& options, const Queue& queue) {
     const Spec* spec;
     Case c;
     std::string variant;
+    int rung = 0;  // in a ladder, from 1
   };
   std::vector<Row> rows;
   for (const Spec& spec : all_specs()) {
@@ -237,11 +245,22 @@ json bench_gpu(const BenchOptions& options, const Queue& queue) {
       if (options.variants.empty()) rows.push_back({&spec, c, ""});
       for (std::size_t v = 0; v < op->variants.size(); ++v) {
         const Variant& variant = op->variants[v];
-        const bool rung = options.scope == Scope::full && variant.role == Role::rung;
         const bool asked = !options.variants.empty() && wanted(options.variants, std::string(variant.name));
-        if ((rung || asked) && has_variant(queue, *op, v)) rows.push_back({&spec, c, variant.name});
+        if (asked && has_variant(queue, *op, v)) rows.push_back({&spec, c, variant.name});
       }
     }
+    // The ladder, upwards, at the first case that rungs take: f32 where the op has it; on top the library.
+    if (options.scope != Scope::full || !options.variants.empty()) continue;
+    const auto plain = std::find_if(cases.begin(), cases.end(), [&](const Case& c) {
+      return c.dtype == (wanted(spec.dtypes, DType::f32) ? DType::f32 : spec.dtypes.front()) &&
+             wanted(options.dtypes, c.dtype);
+    });
+    if (plain == cases.end()) continue;
+    int rung = 0;
+    for (std::size_t v = op->variants.size(); v-- > 0;)
+      if (op->variants[v].role == Role::gpu_rung && has_variant(queue, *op, v))
+        rows.push_back({&spec, *plain, op->variants[v].name, ++rung});
+    if (rung > 0) rows.push_back({&spec, *plain, "", ++rung});
   }
   json results = json::array(), errors = json::array(), notes = json::array();
   const std::int64_t start = now_ns();
@@ -260,6 +279,7 @@ json bench_gpu(const BenchOptions& options, const Queue& queue) {
       options.progress({static_cast<std::int64_t>(r), static_cast<std::int64_t>(rows.size()), what});
     try {
       results.push_back(session.row(*row.spec, row.c, row.variant));
+      if (row.rung > 0) as_rung(results.back(), *find_op(row.spec->function), row.rung);
     } catch (const std::exception& e) {
       errors.push_back(fmt::format("{} {}: {}", what, row.variant, e.what()));
     }

@@ -103,7 +103,7 @@ class Plan {
     for (const std::string& isa : machine_.isas)
       for (const Variant& v : op.variants) {
         const bool shown = in_memory || (in_ladder && isa == machine_.isas.front());
-        if (v.role == Role::oracle || (v.role == Role::rung && shown)) continue;
+        if (v.role == Role::oracle || v.role == Role::gpu_rung || (v.role == Role::rung && shown)) continue;
         for (const int threads : threads_)
           if (v.role != Role::rung || threads == 1)
             rows_.push_back({&spec, c, v.name, isa, threads, cache, in_memory, "full", 0, false});
