@@ -17,7 +17,7 @@ Status any(const Problem&) {
   return {};
 }
 
-/// The rungs: one thread, f32, all elements side by side in every operand.
+/// The rungs: f32, all elements side by side in every operand.
 template <int kOperands>
 Status plain_f32(const char* function, DType dtype, const Rows<kOperands>& rows) {
   if (dtype != DType::f32)
@@ -33,6 +33,26 @@ Status plain_f32(const char* function, DType dtype, const Rows<kOperands>& rows)
 Status plain_add(const AddProblem& p) { return plain_f32("add", p.dtype, p.rows); }
 Status plain_dot(const DotProblem& p) { return plain_f32("dot", p.dtype, p.rows); }
 
+/// And of those, vectors that begin with a 16-byte word.
+template <int kOperands>
+Status begins_with_word(const char* function, const Rows<kOperands>& rows,
+                        const void* const (&data)[kOperands]) {
+  for (const void* at : data)
+    if (const auto behind = reinterpret_cast<std::uintptr_t>(at) % 16; behind != 0 && rows.columns > 0)
+      return Status::error(
+          "%s: this rung takes vectors that begin at a multiple of 16 bytes, one begins %d behind it",
+          function, static_cast<int>(behind));
+  return {};
+}
+Status words_add(const AddProblem& p) {
+  ROOFTILE_TRY(plain_add(p));
+  return begins_with_word("add", p.rows, {p.z, p.x, p.y});
+}
+Status words_dot(const DotProblem& p) {
+  ROOFTILE_TRY(plain_dot(p));
+  return begins_with_word("dot", p.rows, {p.x, p.y});
+}
+
 constexpr Variant kCopyVariants[] = {
     {"tile", "32-bit words whatever the dtype; past the caches where the call exceeds them", Role::standard,
      accepts<any<CopyProblem>>},
@@ -42,6 +62,11 @@ constexpr Variant kAddVariants[] = {
     {"03_streaming", "prefetch ahead, stores past the caches", Role::rung, accepts<plain_add>},
     {"02_vectors", "a whole vector a step", Role::rung, accepts<plain_add>},
     {"01_scalar", "one element a step", Role::rung, accepts<plain_add>},
+    {"04_in_flight", "eight 16-byte words on their way before the first addition", Role::gpu_rung,
+     accepts<words_add>},
+    {"03_vector_loads", "16 bytes a load", Role::gpu_rung, accepts<words_add>},
+    {"02_grid_stride", "a grid as large as the GPU; threads that go on", Role::gpu_rung, accepts<plain_add>},
+    {"01_one_element", "a thread for each element", Role::gpu_rung, accepts<plain_add>},
 };
 constexpr Variant kAxpbyVariants[] = {
     {"tile", "all threads; the block language's kernel", Role::standard, accepts<any<AxpbyProblem>>},
@@ -55,6 +80,14 @@ constexpr Variant kDotVariants[] = {
      accepts<plain_dot>},
     {"02_vectors", "one vector of sums", Role::rung, accepts<plain_dot>},
     {"01_scalar", "one sum", Role::rung, accepts<plain_dot>},
+    {"06_two_passes", "chunks that follow from n alone, their sums added in a tree", Role::gpu_rung,
+     accepts<words_dot>},
+    {"05_vector_loads", "16 bytes a load, eight loads on their way", Role::gpu_rung, accepts<words_dot>},
+    {"04_shuffles", "lanes add by shuffles, a block meets at one barrier", Role::gpu_rung,
+     accepts<plain_dot>},
+    {"03_shared_memory", "a block's sums meet in shared memory", Role::gpu_rung, accepts<plain_dot>},
+    {"02_neighbours", "the lanes of a warp read neighbours", Role::gpu_rung, accepts<plain_dot>},
+    {"01_thread_sums", "a thread a sum, a share of the vector for each", Role::gpu_rung, accepts<plain_dot>},
 };
 
 /// Dimensions merged where one stride walks them in both operands, in row-major order.

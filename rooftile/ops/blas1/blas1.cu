@@ -1,5 +1,6 @@
 #include "rooftile/ops/blas1/blas1.problem.h"
 #include "rooftile/ops/blas1/blas1.tile.h"
+#include "rooftile/ops/blas1/ladder/ladder.h"
 #include "rooftile/tile/cuda/elements.h"
 
 namespace rooftile {
@@ -212,8 +213,18 @@ Status launch_dot(const CudaLaunch& launch, const DotProblem& p) {
 ROOFTILE_CUDA_KERNELS(blas1) = {
     entry<launch_copy>("copy", "tile"),
     entry<launch_add>("add", "tile"),
+    entry<ladder::launch_add_in_flight>("add", "04_in_flight"),
+    entry<ladder::launch_add_vector_loads>("add", "03_vector_loads"),
+    entry<ladder::launch_add_grid_stride>("add", "02_grid_stride"),
+    entry<ladder::launch_add_one_element>("add", "01_one_element"),
     entry<launch_axpby>("axpby", "tile"),
     entry<launch_dot>("dot", "tile"),
+    entry<ladder::launch_dot_two_passes>("dot", "06_two_passes"),
+    entry<ladder::launch_dot_vector_loads>("dot", "05_vector_loads"),
+    entry<ladder::launch_dot_shuffles>("dot", "04_shuffles"),
+    entry<ladder::launch_dot_shared_memory>("dot", "03_shared_memory"),
+    entry<ladder::launch_dot_neighbours>("dot", "02_neighbours"),
+    entry<ladder::launch_dot_thread_sums>("dot", "01_thread_sums"),
     {},
 };
 

@@ -169,6 +169,15 @@ inline double dot_chain(const Case& c, std::string_view variant) {
   if (variant == "02_vectors") return n / 4 + 4;
   if (variant == "03_accumulators") return n / 16 + 16;
   if (variant == "compensated") return 1;
+  // On a GPU: a thread's elements, the block's tree, and the sums that one thread adds.
+  if (variant == "01_thread_sums" || variant == "02_neighbours")
+    return std::ceil(n / 16384) + std::fmin(n, 16384);
+  if (variant == "03_shared_memory" || variant == "04_shuffles")
+    return std::ceil(n / (1024 * 256)) + 8 + std::fmin(std::ceil(n / 256), 1024);
+  if (variant == "05_vector_loads")
+    return std::ceil(n / (1024 * 1024)) + 11 + std::fmin(std::ceil(n / 1024), 1024);
+  if (variant == "06_two_passes")
+    return std::exp2(std::ceil(std::log2(std::fmax(n / 4096, 16384)))) / 1024 + 13;
   if (c.dtype == DType::f64) return chunk / 8 + 8 + std::ceil(std::log2(n / chunk));
   return chunk / 16 + 16;
 }

@@ -21,6 +21,23 @@ Status packed_picture(const GrayProblem& p) {
       static_cast<long long>(p.rows.column_stride[0]));
 }
 
+/// And of those, rows that begin at a multiple of `bytes` bytes.
+template <int kBytes>
+Status words_picture(const GrayProblem& p) {
+  ROOFTILE_TRY(packed_picture(p));
+  if (p.rows.rows == 0 || p.rows.columns == 0) return {};
+  bool whole = reinterpret_cast<std::uintptr_t>(p.rgb) % kBytes == 0 &&
+               reinterpret_cast<std::uintptr_t>(p.gray) % kBytes == 0;
+  for (int d = 0; d < p.rows.rank; ++d)
+    whole = whole && p.rows.stride[0][d] % kBytes == 0 && p.rows.stride[1][d] % kBytes == 0;
+  if (whole) return {};
+  return Status::error(
+      "%s: this rung takes rows that begin at multiples of %d bytes, those of rgb (from %p on) or of gray "
+      "(from %p on) do "
+      "not",
+      kGray, kBytes, static_cast<const void*>(p.rgb), static_cast<const void*>(p.gray));
+}
+
 constexpr Variant kVariants[] = {
     {"tile", "all threads; the block language's kernel", Role::standard, accepts<any_picture>},
     {"05_streaming", "prefetch 8 KB ahead, stores past the caches", Role::rung, accepts<packed_picture>},
@@ -31,6 +48,14 @@ constexpr Variant kVariants[] = {
     {"02_integers", "integers; the division becomes a multiplication and a shift", Role::rung,
      accepts<packed_picture>},
     {"01_scalar", "one pixel at a time, in floats, as the equation reads", Role::rung,
+     accepts<packed_picture>},
+    {"05_sixteen_pixels", "words of 16 bytes through shared memory", Role::gpu_rung,
+     accepts<words_picture<16>>},
+    {"04_shared_memory", "lanes read neighbours; shared memory takes the triples apart", Role::gpu_rung,
+     accepts<words_picture<4>>},
+    {"03_words", "three words are four pixels", Role::gpu_rung, accepts<words_picture<4>>},
+    {"02_fixed_point", "integers, and no division", Role::gpu_rung, accepts<packed_picture>},
+    {"01_one_pixel", "a thread for each pixel, in floats, as the equation reads", Role::gpu_rung,
      accepts<packed_picture>},
 };
 

@@ -1,5 +1,6 @@
 #include "rooftile/ops/image/image.problem.h"
 #include "rooftile/ops/image/image.tile.h"
+#include "rooftile/ops/image/ladder/ladder.h"
 #include "rooftile/tile/cuda/elements.h"
 
 namespace rooftile {
@@ -28,6 +29,11 @@ Status launch_tile(const CudaLaunch& launch, const GrayProblem& p) {
 
 ROOFTILE_CUDA_KERNELS(image) = {
     entry<launch_tile>("rgb_to_gray", "tile"),
+    entry<ladder::launch_gray_sixteen_pixels>("rgb_to_gray", "05_sixteen_pixels"),
+    entry<ladder::launch_gray_shared_memory>("rgb_to_gray", "04_shared_memory"),
+    entry<ladder::launch_gray_words>("rgb_to_gray", "03_words"),
+    entry<ladder::launch_gray_fixed_point>("rgb_to_gray", "02_fixed_point"),
+    entry<ladder::launch_gray_one_pixel>("rgb_to_gray", "01_one_pixel"),
     {},
 };
 
