@@ -26,7 +26,8 @@ inline Status launch_gray(const CudaLaunch& launch, const GrayProblem& p, int pi
 // [gray]
 /// The weighted sum in thousandths, rounded to the nearest whole number, without a division: the lesson of
 /// the CPU's fourth rung.
-inline __device__ unsigned gray_of(const GrayProblem& p, unsigned red, unsigned green, unsigned blue) {
+__device__ __forceinline__ unsigned gray_of(const GrayProblem& p, unsigned red, unsigned green,
+                                            unsigned blue) {
   const int sum = p.weight[0] * static_cast<int>(red) + p.weight[1] * static_cast<int>(green) +
                   p.weight[2] * static_cast<int>(blue);
   return static_cast<unsigned>(((sum + 508) >> 3) * 16777 >> 21);
@@ -35,7 +36,7 @@ inline __device__ unsigned gray_of(const GrayProblem& p, unsigned red, unsigned 
 
 // [four]
 /// Three words are four pixels: rgbr gbrg brgb. Their grays are one word.
-inline __device__ unsigned four_grays(const GrayProblem& p, unsigned a, unsigned b, unsigned c) {
+__device__ __forceinline__ unsigned four_grays(const GrayProblem& p, unsigned a, unsigned b, unsigned c) {
   const unsigned g0 = gray_of(p, a & 255, a >> 8 & 255, a >> 16 & 255);
   const unsigned g1 = gray_of(p, a >> 24, b & 255, b >> 8 & 255);
   const unsigned g2 = gray_of(p, b >> 16 & 255, b >> 24, c & 255);
@@ -45,8 +46,8 @@ inline __device__ unsigned four_grays(const GrayProblem& p, unsigned a, unsigned
 // [/four]
 
 /// Pixels `first` to `end` of a row, one by one: what remains at its end.
-inline __device__ void last_grays(const GrayProblem& p, const std::uint8_t* rgb, std::uint8_t* gray,
-                                  std::int64_t first, std::int64_t end) {
+__device__ __forceinline__ void last_grays(const GrayProblem& p, const std::uint8_t* rgb, std::uint8_t* gray,
+                                           std::int64_t first, std::int64_t end) {
   for (std::int64_t i = first; i < end; ++i)
     gray[i] = static_cast<std::uint8_t>(gray_of(p, rgb[3 * i], rgb[3 * i + 1], rgb[3 * i + 2]));
 }

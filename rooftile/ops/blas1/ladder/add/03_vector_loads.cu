@@ -19,7 +19,8 @@ __global__ void add_vector_loads(const float* x, const float* y, float* z, std::
   for (std::int64_t i = first; i < words; i += step) {
     const float4 a = x4[i];
     const float4 b = y4[i];
-    z4[i] = float4{a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w};
+    const float4 c{a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w};
+    z4[i] = c;
   }
   const std::int64_t last = 4 * words + first;
   if (last < n) z[last] = x[last] + y[last];

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kWords = 4;  // of each operand: 128 bytes a thread
 
-__device__ float4 sum(const float4& a, const float4& b) {
+__device__ __forceinline__ float4 sum(const float4& a, const float4& b) {
   return float4{a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w};
 }
 

@@ -49,14 +49,14 @@ inline Status launch_block_sums(const CudaLaunch& launch, const DotProblem& p, s
 
 // [shuffles]
 /// The sum over a warp, in lane 0: each step, a lane adds what the lane `far` above it has.
-inline __device__ float warp_sum(float sum) {
+__device__ __forceinline__ float warp_sum(float sum) {
   for (int far = 16; far > 0; far /= 2) sum += __shfl_down_sync(0xffffffffu, sum, far);
   return sum;
 }
 
 /// The sum over a block of kDotThreads, in thread 0: its warps' sums meet in shared memory, and the first
 /// warp adds them.
-inline __device__ float block_sum(float sum) {
+__device__ __forceinline__ float block_sum(float sum) {
   constexpr int kWarps = kDotThreads / 32;
   ROOFTILE_SHARED(warps, float[kWarps]);
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
@@ -69,7 +69,7 @@ inline __device__ float block_sum(float sum) {
 // [/shuffles]
 
 // [words]
-inline __device__ void add_products(float4& sum, const float4& a, const float4& b) {
+__device__ __forceinline__ void add_products(float4& sum, const float4& a, const float4& b) {
   sum.x += a.x * b.x;
   sum.y += a.y * b.y;
   sum.z += a.z * b.z;
@@ -78,8 +78,8 @@ inline __device__ void add_products(float4& sum, const float4& a, const float4& 
 
 /// Σ xᵢyᵢ over every step-th word of four floats from word `first` on: eight words on their way, a sum for
 /// each of a word's four places.
-inline __device__ float sum_of_words(const float* x, const float* y, std::int64_t words, std::int64_t first,
-                                     std::int64_t step) {
+__device__ __forceinline__ float sum_of_words(const float* x, const float* y, std::int64_t words,
+                                              std::int64_t first, std::int64_t step) {
   constexpr int kWords = 4;
   const auto* x4 = reinterpret_cast<const float4*>(x);
   const auto* y4 = reinterpret_cast<const float4*>(y);
