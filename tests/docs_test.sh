@@ -54,6 +54,9 @@ END
 
 <!-- bench: a.json op=softmax -->
 <!-- /bench -->
+
+<!-- bench: a.json optional op=softmax group=ladder -->
+<!-- /bench -->
 END
   "$tool" --update . >"$work/update.txt" 2>&1 || complain "a repository in which all is well has problems:
 $(cat "$work/update.txt")"
@@ -104,6 +107,9 @@ notices "a bench file gone" 'there is no bench/a.json' "rm bench/a.json"
 notices "a broken bench file" 'is no bench file' "echo '{' >bench/a.json"
 notices "a filter that nothing fits" 'no record fits' "sed -i 's/op=softmax/op=sofmax/' README.md"
 notices "a filter on no field" 'no record has a field opp' "sed -i 's/op=softmax/opp=softmax/' README.md"
+notices "a figure where none was measured" 'differs from its source' "sed -i '/optional/a 1 µs' README.md"
+notices "an optional table whose records came" 'differs from its source' \
+  "sed -i 's/\"threads\": 1,/\"threads\": 1, \"group\": \"ladder\",/' bench/a.json"
 notices "a table without an end" 'never closed' "sed -i '/\/bench/d' README.md"
 notices "a lesson that came" 'README.md:[0-9]+: differs' "echo '# Two' >docs/course/02_two.md"
 notices "a lesson that went" 'differs' "rm docs/course/01_one.md"

@@ -1,11 +1,13 @@
 // Tables of figures, written from the records of a bench file between
-//   <!-- bench: FILE.json key=value[,value…]… [columns=name,…] -->  and  <!-- /bench -->
-// where key is any field of a record (op, direction, variant, dtype, shape, threads, cache, group, …).
+//   <!-- bench: FILE.json [optional] key=value[,value…]… [columns=name,…] -->  and  <!-- /bench -->
+// where key is any field of a record (op, direction, variant, dtype, shape, threads, cache, group, …). An
+// optional table is empty until a record fits: of a machine whose ladder is not measured yet.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string_view>
 
 #include "tools/docs.h"
 
@@ -124,9 +126,11 @@ std::vector<std::string> default_columns(const std::vector<json>& records) {
 std::string caption(const Page& page, const std::string& file, const json& document) {
   std::string where;
   const json machine = document.value("machine", json::object());
-  for (const auto& [holder, key] : {std::pair(&machine, "cpu"), {&machine, "gpu"}, {&document, "date"}})
+  for (const auto& [holder, key] :
+       {std::pair(&machine, "cpu"), {&machine, "gpu"}, {&machine, "device"}, {&document, "date"}})
     if (const auto it = holder->find(key); it != holder->end() && it->is_string() && !it->empty())
-      where += (where.empty() ? ": " : ", ") + it->get<std::string>().substr(0, key[0] == 'd' ? 10 : 200);
+      where += (where.empty() ? ": " : ", ") +
+               it->get<std::string>().substr(0, std::string_view(key) == "date" ? 10 : 200);
   return fmt::format("Measured{}; all of it in [{}]({}).", where, file, relative_to(page.path, file));
 }
 
@@ -138,7 +142,12 @@ std::string table(const Repository& repository, const Page& page, const std::str
   if (repository.files.count(file) == 0) return "there is no " + file;
   std::map<std::string, std::vector<std::string>> filters;
   std::vector<std::string> columns;
+  bool is_optional = false;
   for (std::size_t i = 1; i < words.size(); ++i) {
+    if (words[i] == "optional") {
+      is_optional = true;
+      continue;
+    }
     const std::size_t equals = words[i].find('=');
     if (equals == std::string::npos) return "'" + words[i] + "' is no filter of the form key=value";
     const std::vector<std::string> values = split(words[i].substr(equals + 1), ',');
@@ -151,7 +160,7 @@ std::string table(const Repository& repository, const Page& page, const std::str
     return file + " is no bench file: it is not JSON with \"results\"";
   std::vector<json> records;
   if (const std::string error = select(document["results"], filters, records); !error.empty())
-    return file + ": " + error;
+    return is_optional ? "" : file + ": " + error;
 
   const bool are_chosen = !columns.empty();
   if (!are_chosen) columns = default_columns(records);
