@@ -158,14 +158,28 @@ std::vector<std::string> functions_of(const std::vector<const Op*>& ops) {
   return functions;
 }
 
-void check_variants(const std::vector<const Op*>& ops, const std::vector<std::string>& names) {
+void check_variants(const std::vector<const Op*>& ops, const std::vector<std::string>& names,
+                    const std::string& device) {
   std::vector<std::string> known;
   for (const Op* op : ops)
     for (const Variant& variant : op->variants) known.emplace_back(variant.name);
-  for (const std::string& name : names)
+  const auto is_all = [&](const std::string& name, Role role) {
+    for (const Op* op : ops)
+      for (const Variant& variant : op->variants)
+        if (name == variant.name && variant.role != role) return false;
+    return true;
+  };
+  for (const std::string& name : names) {
     if (std::find(known.begin(), known.end(), name) == known.end())
       refuse("{}: no variant \"{}\"{}; `rooftile list` names them all", fmt::join(functions_of(ops), ", "),
              name, suggestion(name, known));
+    if (device == "cpu" && is_all(name, Role::gpu_rung))
+      refuse(
+          "{} is a rung of the GPU's ladder: --device emulated runs it on this CPU, --device cuda on a GPU",
+          name);
+    if (!device.empty() && device != "cpu" && is_all(name, Role::rung))
+      refuse("{} is a rung of the CPU's ladder, which --device {} does not run", name, device);
+  }
 }
 
 void check_isas(const std::vector<std::string>& names) {

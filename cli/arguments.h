@@ -26,8 +26,10 @@ std::map<std::string, double> parse_parameters(const harness::Spec& spec,
 std::vector<const Op*> select_ops(const std::vector<std::string>& names, std::string_view direction = {});
 std::vector<std::string> functions_of(const std::vector<const Op*>& ops);
 
-/// Each name is a variant of one of the ops at least.
-void check_variants(const std::vector<const Op*>& ops, const std::vector<std::string>& names);
+/// Each name is a variant of one of the ops at least, and, where a device is named, no rung of the other
+/// ladder.
+void check_variants(const std::vector<const Op*>& ops, const std::vector<std::string>& names,
+                    const std::string& device = {});
 
 /// Each name is an instruction set that this CPU runs.
 void check_isas(const std::vector<std::string>& names);

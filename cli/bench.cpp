@@ -101,7 +101,7 @@ std::string bench_table(const Json& results) {
 int bench(const BenchArguments& arguments) {
   const Selection& selection = arguments.selection;
   const std::vector<const Op*> ops = select_ops(selection.ops, selection.direction);
-  check_variants(ops, selection.variants);
+  check_variants(ops, selection.variants, selection.device);
   check_distinct(arguments.json, arguments.csv);
   check_destination(arguments.json);
   check_destination(arguments.csv);

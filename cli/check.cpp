@@ -31,7 +31,7 @@ std::string check_table(const std::vector<harness::CheckResult>& results) {
 int check(const CheckArguments& arguments) {
   const Selection& selection = arguments.selection;
   const std::vector<const Op*> ops = select_ops(selection.ops, selection.direction);
-  check_variants(ops, selection.variants);
+  check_variants(ops, selection.variants, selection.device);
   check_distinct(arguments.json, arguments.csv);
   check_destination(arguments.json);
   check_destination(arguments.csv);

@@ -46,6 +46,9 @@ done
 ok list softmax_backward
 holds '^softmax_backward '
 grep -q '^softmax (' out.txt && complain "list softmax_backward lists softmax, too"
+ok list add
+holds '^ *01_scalar +rung '
+holds '^ *01_one_element +GPU rung '
 ok list softmax --json -
 holds '"function": "softmax"'
 holds '"role": "standard"'

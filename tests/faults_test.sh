@@ -57,6 +57,9 @@ fault 2 'no op "nix"' bench nix
 fault 2 'no op "nix"' list nix
 fault 2 'no variant "nix"' check softmax --variant nix
 fault 2 'no variant "nix"' bench softmax --variant nix
+fault 2 "01_one_element is a rung of the GPU's ladder: --device emulated" check add --variant 01_one_element
+fault 2 "01_one_element is a rung of the GPU's ladder: --device emulated" bench add --variant 01_one_element
+fault 2 "01_scalar is a rung of the CPU's ladder, which --device emulated" check add --variant 01_scalar --device emulated
 fault 2 'no dtype "f31"' check --dtype f31
 fault 2 'no dtype "f31"' bench --dtype f31
 fault 2 'no dtype "f31"' why softmax 2x3 f31
