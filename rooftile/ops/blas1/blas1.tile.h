@@ -16,6 +16,7 @@ ROOFTILE_TILE void copy_bytes(Team team, Row<const std::uint8_t> x, Row<std::uin
   team.each(x.size, [&](auto chunk) { team.store(y, chunk, team.load_integers(x, chunk)); });
 }
 
+// [add]
 /// z = x + y.
 template <class Team, class T>
 ROOFTILE_TILE void add(Team team, Row<const T> x, Row<const T> y, Row<T> z) {
@@ -23,6 +24,7 @@ ROOFTILE_TILE void add(Team team, Row<const T> x, Row<const T> y, Row<T> z) {
   auto right = team.hold(y, 0);
   team.each(z.size, [&](auto chunk) { team.store(z, chunk, left[chunk] + right[chunk]); });
 }
+// [/add]
 
 /// y = αx + β · before, what y held; for factors that are not 0.
 template <class Team, class T>
@@ -44,6 +46,7 @@ ROOFTILE_TILE void zero(Team team, Row<T> y) {
   team.each(y.size, [&](auto chunk) { team.store(y, chunk, team.fill(0)); });
 }
 
+// [dot]
 /// One chunk of Σ xᵢyᵢ. A tile holds four vectors of sums: four chains, which hide each other's latency.
 template <class Team, class X>
 ROOFTILE_TILE typename Team::Real dot(Team team, const X& x, const X& y) {
@@ -53,6 +56,7 @@ ROOFTILE_TILE typename Team::Real dot(Team team, const X& x, const X& y) {
   team.each(x.size, [&](auto chunk) { sums = fma(left[chunk], right[chunk], sums); });
   return team.sum(sums);
 }
+// [/dot]
 
 /// Elements of a chunk: long enough that its own cost vanishes (128 KiB of f32), short enough that no lane
 /// adds more than 2^14 / 64 = 256 terms in f32 on AVX-512 (2^14 / 16 = 1024 on the baseline).

@@ -6,11 +6,13 @@
 
 namespace rooftile::ladder {
 
+// [loop]
 void launch_add_scalar(const CpuLaunch&, const AddProblem& p) {
   const float* x = static_cast<const float*>(p.x);
   const float* y = static_cast<const float*>(p.y);
   float* z = static_cast<float*>(p.z);
   for (std::int64_t i = 0; i < p.rows.columns; ++i) z[i] = x[i] + y[i];
 }
+// [/loop]
 
 }  // namespace rooftile::ladder
