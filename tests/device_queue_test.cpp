@@ -8,6 +8,9 @@
 #include <thread>
 #include <vector>
 
+#include "rooftile/core/op.h"
+#include "rooftile/harness/bench_gpu.h"
+#include "rooftile/harness/runner.h"
 #include "rooftile/rooftile.h"
 
 namespace rooftile {
@@ -96,6 +99,43 @@ TEST(DeviceQueue, RefusesVariantsThatAGpuDoesNotHave) {
   const Status s =
       softmax(Queue::emulated(), view(x, {1, 4}), view(y, {1, 4}), {.variant = "04_accumulators"});
   EXPECT_STREQ(s.message(), "softmax: variant \"04_accumulators\" is not part of plug-in emulated");
+}
+
+TEST(GpuLadder, IsInTheGpusPluginsAndInNoOther) {
+  if (!kEmulatedIsBuilt) GTEST_SKIP() << "this build has no emulated device";
+  const Queue cpu = Queue::cpu({.threads = 1}), gpu = Queue::emulated({.threads = 1});
+  int rungs = 0;
+  for (const Op* op : all_ops())
+    for (std::size_t v = 0; v < op->variants.size(); ++v) {
+      const Variant& variant = op->variants[v];
+      if (variant.role != Role::rung && variant.role != Role::gpu_rung) continue;
+      const bool is_gpus = variant.role == Role::gpu_rung;
+      rungs += is_gpus;
+      EXPECT_EQ(harness::has_variant(gpu, *op, v), is_gpus) << op->function << " " << variant.name;
+      EXPECT_EQ(harness::has_variant(cpu, *op, v), !is_gpus) << op->function << " " << variant.name;
+    }
+  EXPECT_GE(rungs, 15);
+}
+TEST(GpuLadder, IsMeasuredUpwardsAndEndsWithTheLibrary) {
+  if (!kEmulatedIsBuilt) GTEST_SKIP() << "this build has no emulated device";
+  harness::BenchOptions options;
+  options.functions = {"add"};
+  options.dtypes = {DType::bf16, DType::f32};  // rungs take f32
+  options.shapes = {{4096}};
+  options.scope = harness::Scope::full;
+  const auto record = harness::bench_gpu(options, Queue::emulated({.threads = 1}));
+  EXPECT_TRUE(record.at("errors").empty()) << record.at("errors");
+  std::vector<std::string> ladder;
+  for (const auto& row : record.at("results")) {
+    EXPECT_EQ(row.contains("rung"), row.at("group") == "ladder");
+    if (!row.contains("rung")) continue;
+    ladder.push_back(row.at("variant"));
+    EXPECT_EQ(row.at("rung"), ladder.size());
+    EXPECT_EQ(row.at("dtype"), "f32");
+    EXPECT_NE(row.at("title"), "");
+  }
+  EXPECT_EQ(ladder, (std::vector<std::string>{"01_one_element", "02_grid_stride", "03_vector_loads",
+                                              "04_in_flight", "tile"}));
 }
 
 }  // namespace
