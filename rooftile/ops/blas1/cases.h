@@ -161,23 +161,29 @@ inline Spec axpby_spec() {
 /// vanish.
 inline DType dot_result(const Case& c) { return c.parameter("own_result") != 0 ? c.dtype : DType::f64; }
 
+/// What a rung's chain counts as. Terms that are all alike may round the same way at every step: then errors
+/// pile up as their number, not as its root.
+inline double dot_rung_chain(const Case& c, double additions) {
+  return c.fill == Fill::constant_rows ? additions * additions : additions;
+}
+
 /// The additions behind one another in the longest chain: in a lane, then across the lanes. Lanes: the fewest
 /// that a kernel may have (baseline: vectors of 4 f32 or 2 f64).
 inline double dot_chain(const Case& c, std::string_view variant) {
   const double n = std::fmax(blas1_count(c), 1), chunk = std::fmin(n, 16384);
-  if (variant == "01_scalar") return n + 1;
-  if (variant == "02_vectors") return n / 4 + 4;
-  if (variant == "03_accumulators") return n / 16 + 16;
+  if (variant == "01_scalar") return dot_rung_chain(c, n + 1);
+  if (variant == "02_vectors") return dot_rung_chain(c, n / 4 + 4);
+  if (variant == "03_accumulators") return dot_rung_chain(c, n / 16 + 16);
   if (variant == "compensated") return 1;
   // On a GPU: a thread's elements, the block's tree, and the sums that one thread adds.
   if (variant == "01_thread_sums" || variant == "02_neighbours")
-    return std::ceil(n / 16384) + std::fmin(n, 16384);
+    return dot_rung_chain(c, std::ceil(n / 16384) + std::fmin(n, 16384));
   if (variant == "03_shared_memory" || variant == "04_shuffles")
-    return std::ceil(n / (1024 * 256)) + 8 + std::fmin(std::ceil(n / 256), 1024);
+    return dot_rung_chain(c, std::ceil(n / (1024 * 256)) + 8 + std::fmin(std::ceil(n / 256), 1024));
   if (variant == "05_vector_loads")
-    return std::ceil(n / (1024 * 1024)) + 11 + std::fmin(std::ceil(n / 1024), 1024);
+    return dot_rung_chain(c, std::ceil(n / (1024 * 1024)) + 11 + std::fmin(std::ceil(n / 1024), 1024));
   if (variant == "06_two_passes")
-    return std::exp2(std::ceil(std::log2(std::fmax(n / 4096, 16384)))) / 1024 + 13;
+    return dot_rung_chain(c, std::exp2(std::ceil(std::log2(std::fmax(n / 4096, 16384)))) / 1024 + 13);
   if (c.dtype == DType::f64) return chunk / 8 + 8 + std::ceil(std::log2(n / chunk));
   return chunk / 16 + 16;
 }
