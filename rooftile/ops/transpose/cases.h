@@ -1,0 +1,107 @@
+#pragma once
+#include "rooftile/ops/transpose/oracle.h"
+#include "rooftile/ops/transpose/transpose.h"
+
+namespace rooftile::harness {
+
+inline double transpose_elements(const Case& c) {
+  double n = 1;
+  for (std::int64_t s : c.shape) n *= static_cast<double>(s);
+  return n;
+}
+
+/// Every kernel knows of a dtype only how wide it is; each width has one here, and the widths that models
+/// are made of have all.
+inline constexpr DType kTransposeDTypes[] = {DType::f64,  DType::f32, DType::f16,
+                                             DType::bf16, DType::i32, DType::u8};
+
+/// A tile's side is 16 to 256 elements: both sides of each, tails in both directions, whole tiles with none,
+/// batches, and matrices so thin that hardly a lane is used.
+inline std::vector<Case> transpose_cases() {
+  std::vector<Case> cases;
+  for (DType type : kTransposeDTypes) {
+    const Fill fill = is_floating(type) ? Fill::normal : Fill::bytes;
+    const auto add = [&](Shape shape, Layout layout = Layout::contiguous, std::int64_t offset = 0) {
+      cases.push_back({shape, type, {}, layout, fill, offset});
+    };
+    for (std::int64_t side : {63, 64, 65, 128, 160}) add({side, side});
+    add({129, 255});
+    add({64, 192});
+    add({192, 64});
+    add({1, 1000});
+    add({1000, 1});
+    add({2, 1500});
+    add({1500, 3});
+    add({700, 16});
+    add({3, 70, 130});
+    add({2, 3, 33, 40});
+    add({300, 3, 4});
+    add({5, 1, 77});
+    for (Layout layout : {Layout::padded_rows, Layout::strided_columns, Layout::reversed, Layout::transposed,
+                          Layout::broadcast}) {
+      add({70, 90}, layout);
+      add({3, 64, 80}, layout);
+    }
+    for (std::int64_t offset : {1, 2, 4, 8}) add({96, 160}, Layout::offset, offset);
+  }
+  return cases;
+}
+
+inline BenchCases transpose_bench() {
+  BenchCases b;
+  for (DType type : {DType::f32, DType::bf16, DType::u8, DType::f64}) {
+    const std::int64_t narrow = 32 / bits(type) > 0 ? 32 / bits(type) : 1;
+    const Fill fill = is_floating(type) ? Fill::normal : Fill::bytes;
+    b.cache.push_back({{256, 256 * narrow}, type, {}, Layout::contiguous, fill});
+    b.memory.push_back({{8192, 4096}, type, {}, Layout::contiguous, fill});
+  }
+  // 128 MiB moved or more: squares, tall ones and wide ones, a vocabulary that no word divides, a batch of
+  // heads, and a matrix one element off a boundary.
+  for (DType type : {DType::bf16, DType::f32}) {
+    for (const Shape& shape : std::vector<Shape>{{8192, 8192},
+                                                 {16384, 16384},
+                                                 {4096, 16384},
+                                                 {32768, 2048},
+                                                 {50257, 1024},
+                                                 {8191, 8191},
+                                                 {256, 2048, 128}})
+      b.gpu.push_back({shape, type, {}});
+    Case off{{8192, 8192}, type, {}, Layout::offset};
+    off.offset = 1;
+    b.gpu.push_back(off);
+  }
+  b.gpu.push_back({{8192, 8192}, DType::f64, {}});
+  b.gpu.push_back({{16384, 16384}, DType::u8, {}, Layout::contiguous, Fill::bytes});
+  return b;
+}
+
+inline std::vector<Spec> transpose_specs() {
+  return {{
+      .function = "transpose",
+      .axes = "m x n (a batch's dimensions may precede)",
+      .dtypes = {std::begin(kTransposeDTypes), std::end(kTransposeDTypes)},
+      .operands = [](const Case& c) -> std::vector<Operand> {
+        Shape turned = c.shape;
+        std::swap(turned[turned.size() - 1], turned[turned.size() - 2]);
+        const bool batched = c.shape.size() > 2;  // x's first dimension is y's, too
+        return {{"x", Operand::Kind::input, c.dtype, c.shape, batched},
+                {"y", Operand::Kind::output, c.dtype, turned, batched}};
+      },
+      .call = [](const Queue& q, const Case&, const Arguments& a, const char* variant,
+                 Workspace) { return transpose(q, a.in("x"), a.out("y"), {variant}); },
+      .oracle = oracles<TransposeOracle, true>(),
+      .flops = [](const Case&) { return 0.0; },
+      .bytes = [](const Case& c) { return 2 * transpose_elements(c) * bits(c.dtype) / 8; },
+      .tolerance = {.exact = true, .reason = "no arithmetic"},
+      .excuses = {},
+      .cases = transpose_cases,
+      .bench = transpose_bench,
+      // A batch, whose matrices can be looked at one by one.
+      .huge_case =
+          [] {
+            return Case{{65537, 5, 6554}, DType::u8, {}, Layout::contiguous, Fill::bytes};
+          },
+  }};
+}
+
+}  // namespace rooftile::harness

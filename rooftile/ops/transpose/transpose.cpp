@@ -1,0 +1,155 @@
+#include "rooftile/ops/transpose/transpose.h"
+
+#include <utility>
+
+#include "rooftile/core/check.h"
+#include "rooftile/core/op.h"
+#include "rooftile/ops/transpose/transpose.problem.h"
+
+namespace rooftile {
+namespace {
+
+constexpr const char* kName = "transpose";
+constexpr auto kAll = {DType::f64,    DType::f32, DType::tf32, DType::f16, DType::bf16, DType::f8e4m3,
+                       DType::f8e5m2, DType::i64, DType::i32,  DType::i8,  DType::u8,   DType::boolean};
+
+/// The rungs: one matrix of 32-bit elements, row by row.
+Status plain_matrix(const TransposeProblem& p) {
+  if (p.width() != 4)
+    return Status::error("%s: the ladder's rungs take elements of 32 bits, x is %s", kName, name(p.dtype));
+  if (!p.plain)
+    return Status::error(
+        "%s: the ladder's rungs take one matrix, in x and y row by row without gaps; these are %lld matrices "
+        "of %lldx%lld, or there are gaps",
+        kName, static_cast<long long>(p.m > 0 && p.n > 0 ? p.size() / p.m / p.n : 0),
+        static_cast<long long>(p.m), static_cast<long long>(p.n));
+  return {};
+}
+/// The GPU's first rungs have a row of blocks for each 32 rows of a matrix; a grid has at most 65535 such.
+Status grid_matrix(const TransposeProblem& p) {
+  if (Status s = plain_matrix(p); !s) return s;
+  constexpr std::int64_t kMost = std::int64_t{65535} * 32;
+  if (p.m <= kMost && p.n <= kMost) return {};
+  return Status::error("%s: this rung takes at most %lld rows and columns, x is %lldx%lld", kName,
+                       static_cast<long long>(kMost), static_cast<long long>(p.m),
+                       static_cast<long long>(p.n));
+}
+/// Words of 16 bytes, in x and in y.
+Status word_matrix(const TransposeProblem& p) {
+  if (Status s = grid_matrix(p); !s) return s;
+  const auto address = [](const void* data) {
+    return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(data) % 16);
+  };
+  if (p.m % 4 == 0 && p.n % 4 == 0 && address(p.x) == 0 && address(p.y) == 0) return {};
+  return Status::error(
+      "%s: this rung moves words of 16 bytes: rows and columns must be multiples of 4, x and y aligned to 16 "
+      "bytes; x is %lldx%lld, x and y begin %u and %u bytes behind such a boundary",
+      kName, static_cast<long long>(p.m), static_cast<long long>(p.n), address(p.x), address(p.y));
+}
+Status any_matrix(const TransposeProblem&) { return {}; }
+
+constexpr Variant kVariants[] = {
+    {"tile", "squares turned in registers, whole lines on both sides; all widths and strides, all threads",
+     Role::standard, accepts<any_matrix>},
+    {"05_vectorised", "CUDA: a thread turns 4x4 elements, in words of 16 bytes", Role::rung,
+     accepts<word_matrix>},
+    {"04_padded", "CUDA: one more column in shared memory, and no two lanes want one bank", Role::rung,
+     accepts<grid_matrix>},
+    {"03_shared", "CUDA: a tile turned in shared memory; both sides coalesced", Role::rung,
+     accepts<grid_matrix>},
+    {"02_coalesced_writes", "CUDA: a warp writes a row of y, and reads a column of x", Role::rung,
+     accepts<grid_matrix>},
+    {"01_naive", "CUDA: a warp reads a row of x, and writes a column of y", Role::rung, accepts<grid_matrix>},
+    {"04_streaming", "whole lines of y, written past the caches", Role::rung, accepts<plain_matrix>},
+    {"03_vectors", "squares turned in vector registers", Role::rung, accepts<plain_matrix>},
+    {"02_blocked", "block by block, so that each line is used while it is near", Role::rung,
+     accepts<plain_matrix>},
+    {"01_scalar", "one element after the other, as the equation reads", Role::rung, accepts<plain_matrix>},
+};
+
+/// x, with its last two dimensions exchanged.
+template <class V>
+V exchanged(V v) {
+  std::swap(v.shape[v.rank - 1], v.shape[v.rank - 2]);
+  std::swap(v.stride[v.rank - 1], v.stride[v.rank - 2]);
+  return v;
+}
+
+Status check_unpacked(Argument argument) {
+  if (!argument.view.present() || argument.view.dtype != DType::u4) return {};
+  return Status::error("%s: %s is %s: packed elements have no address of their own, unpack them first", kName,
+                       argument.name, describe(argument.view).text);
+}
+
+Status check_exchanged(const ConstView& x, const ConstView& y) {
+  const ConstView turned = exchanged(x);
+  bool same = y.rank == x.rank;
+  for (int d = 0; same && d < x.rank; ++d) same = y.shape[d] == turned.shape[d];
+  if (same) return {};
+  return Status::error("%s: x is %s, y is %s: y must have x's shape with the last two sizes exchanged", kName,
+                       describe(x).text, describe(y).text);
+}
+
+bool row_by_row(const ConstView& v) {
+  std::int64_t expected = 1;
+  for (int d = v.rank - 1; d >= 0; --d) {
+    if (v.shape[d] != 1 && v.stride[d] != expected) return false;
+    expected *= v.shape[d];
+  }
+  return true;
+}
+
+/// y's neighbours are `down`; x's, where they are others, are `across`; else the next of y's dimensions is.
+void find_axes(TransposeProblem& p) {
+  const Rows<2>& rows = p.rows;
+  p.down = {rows.columns, rows.column_stride[1], rows.column_stride[0]};
+  p.batch = rows;
+  p.batch.columns = 1;
+  p.batch.column_stride[0] = p.batch.column_stride[1] = 1;
+  if (rows.rank == 0) return;
+  int chosen = rows.rank - 1;
+  std::int64_t closest = std::llabs(p.down.x_stride);
+  for (int d = 0; d < rows.rank; ++d) {  // of equally close ones the last, which is closest in y, too
+    const std::int64_t stride = std::llabs(rows.stride[1][d]);
+    if (stride == 0 || stride > closest || (stride == closest && closest == std::llabs(p.down.x_stride)))
+      continue;
+    chosen = d;
+    closest = stride;
+  }
+  p.across = {rows.extent[chosen], rows.stride[1][chosen], rows.stride[0][chosen]};
+  p.batch.rows /= p.across.size;
+  --p.batch.rank;
+  for (int d = chosen; d < p.batch.rank; ++d) {
+    p.batch.extent[d] = rows.extent[d + 1];
+    for (int o = 0; o < 2; ++o) p.batch.stride[o][d] = rows.stride[o][d + 1];
+  }
+}
+
+}  // namespace
+
+extern const Op transpose_op{"transpose", "forward", kName, kVariants};
+extern const Op* const transpose_ops[] = {&transpose_op, nullptr};
+
+Status transpose(const Queue& queue, ConstView x, View y, const TransposeOptions& options) {
+  ROOFTILE_TRY(check_unpacked({"x", x}));
+  ROOFTILE_TRY(check_unpacked({"y", y}));
+  ROOFTILE_TRY(check_view(kName, {"x", x}, kAll));
+  ROOFTILE_TRY(check_view(kName, {"y", y}, kAll));
+  ROOFTILE_TRY(check_rank(kName, {"x", x}, 2));
+  ROOFTILE_TRY(check_exchanged(x, y));
+  ROOFTILE_TRY(check_same_dtype(kName, {"x", x}, {"y", y}));
+  ROOFTILE_TRY(check_output(kName, {"y", y}));
+  ROOFTILE_TRY(check_no_overlap(kName, {"y", y}, {"x", x}, false));
+  TransposeProblem problem{};
+  problem.x = x.data;
+  problem.y = y.mutable_data();
+  problem.dtype = x.dtype;
+  problem.m = x.shape[x.rank - 2];
+  problem.n = x.shape[x.rank - 1];
+  problem.plain = row_by_row(x) && row_by_row(y) && x.size() == problem.m * problem.n;
+  problem.rows = elements_of(exchanged(y), x);
+  find_axes(problem);
+  return dispatch(queue, transpose_op, &problem, options.variant);
+}
+
+}  // namespace rooftile

@@ -1,0 +1,107 @@
+#include "rooftile/ops/transpose/ladder/ladder.h"
+#include "rooftile/ops/transpose/panel.h"
+#include "rooftile/ops/transpose/transpose.problem.h"
+#include "rooftile/tile/cpu/elements.h"
+
+namespace rooftile {
+namespace {
+using namespace tile;
+
+/// All matrices cut into tiles: first down a matrix, then across, then the next; body(x, y, height, width)
+/// for each tile of a thread's share. x and y: of its first element.
+template <class E, class Body>
+void for_tiles(const TransposeProblem& p, std::int64_t tall, std::int64_t wide, std::int64_t begin,
+               std::int64_t end, Body body) {
+  const std::int64_t down = (p.down.size + tall - 1) / tall, across = (p.across.size + wide - 1) / wide;
+  for (std::int64_t tile = begin; tile < end; ++tile) {
+    const std::int64_t i = tile % down * tall, j = tile / down % across * wide, matrix = tile / down / across;
+    body(static_cast<const E*>(p.x) + p.batch.offset(1, matrix) + i * p.down.x_stride + j * p.across.x_stride,
+         static_cast<E*>(p.y) + p.batch.offset(0, matrix) + i * p.down.y_stride + j * p.across.y_stride,
+         std::min(tall, p.down.size - i), std::min(wide, p.across.size - j));
+  }
+}
+std::int64_t tiles_of(const TransposeProblem& p, std::int64_t tall, std::int64_t wide) {
+  return p.batch.rows * ((p.down.size + tall - 1) / tall) * ((p.across.size + wide - 1) / wide);
+}
+
+/// Squares in vector registers.
+template <class E>
+void turn_panels(const CpuLaunch& launch, const TransposeProblem& p, std::int64_t bytes) {
+  using Panel = TransposePanel<E>;
+  const bool streaming = bytes > launch.streaming_bytes;
+  for_programs(launch, tiles_of(p, Panel::kDown, Panel::kAcross), bytes,
+               [&](std::byte* scratch, std::int64_t begin, std::int64_t end) {
+                 Panel panel(scratch, streaming);
+                 for_tiles<E>(p, Panel::kDown, Panel::kAcross, begin, end,
+                              [&](const E* x, E* y, std::int64_t height, std::int64_t width) {
+                                panel.turn(x, p.down.x_stride, y, p.across.y_stride, height, width);
+                              });
+                 if (streaming) stream_fence();
+               });
+}
+
+/// Any strides: element by element, in tiles small enough that their lines stay in the first cache.
+template <class E>
+void move_elements(const CpuLaunch& launch, const TransposeProblem& p, std::int64_t bytes) {
+  constexpr std::int64_t kTall = 64, kWide = 64;
+  for_programs(launch, tiles_of(p, kTall, kWide), bytes,
+               [&](std::byte*, std::int64_t begin, std::int64_t end) {
+                 for_tiles<E>(p, kTall, kWide, begin, end,
+                              [&](const E* x, E* y, std::int64_t height, std::int64_t width) {
+                                for (std::int64_t j = 0; j < width; ++j)
+                                  for (std::int64_t i = 0; i < height; ++i)
+                                    y[i * p.down.y_stride + j * p.across.y_stride] =
+                                        x[i * p.down.x_stride + j * p.across.x_stride];
+                              });
+               });
+}
+
+/// Neighbours in y are neighbours in x: rows of bytes.
+void copy_rows(const CpuLaunch& launch, const TransposeProblem& p) {
+  Rows<2> rows = p.rows;
+  rows.columns *= p.width();
+  for (auto& operand : rows.stride)
+    for (int d = 0; d < rows.rank; ++d) operand[d] *= p.width();
+  for_dense_parts(launch, Operands<2>{rows, {p.y, p.x}}, 1, false, [](const Part<2>& part) {
+    std::memcpy(part.data[0], part.data[1], static_cast<std::size_t>(part.size));
+  });
+}
+
+template <class E>
+void launch_elements(const CpuLaunch& launch, const TransposeProblem& p) {
+  // Thinner matrices would turn squares that are mostly empty.
+  constexpr std::int64_t kThin = 8;
+  const std::int64_t bytes = 2 * p.size() * std::int64_t(sizeof(E));
+  if (p.side_by_side() && p.down.size >= kThin && p.across.size >= kThin)
+    turn_panels<E>(launch, p, bytes);
+  else
+    move_elements<E>(launch, p, bytes);
+}
+
+void launch_tile(const CpuLaunch& launch, const TransposeProblem& p) {
+  if (p.size() == 0) return;
+  if (!p.turned() && p.down.x_stride == 1 && p.down.y_stride == 1) return copy_rows(launch, p);
+  switch (p.width()) {
+    case 1:
+      return launch_elements<std::uint8_t>(launch, p);
+    case 2:
+      return launch_elements<std::uint16_t>(launch, p);
+    case 4:
+      return launch_elements<std::uint32_t>(launch, p);
+    default:
+      return launch_elements<std::uint64_t>(launch, p);
+  }
+}
+
+}  // namespace
+
+ROOFTILE_CPU_KERNELS(transpose) = {
+    entry<launch_tile>("transpose", "tile"),
+    entry<ladder::launch_streaming>("transpose", "04_streaming"),
+    entry<ladder::launch_vectors>("transpose", "03_vectors"),
+    entry<ladder::launch_blocked>("transpose", "02_blocked"),
+    entry<ladder::launch_scalar>("transpose", "01_scalar"),
+    {},
+};
+
+}  // namespace rooftile
