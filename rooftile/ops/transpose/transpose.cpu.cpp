@@ -7,14 +7,15 @@ namespace rooftile {
 namespace {
 using namespace tile;
 
-/// All matrices cut into tiles: first down a matrix, then across, then the next; body(x, y, height, width)
+/// All matrices cut into tiles: first across a matrix, then down, then the next; body(x, y, height, width)
 /// for each tile of a thread's share. x and y: of its first element.
 template <class E, class Body>
 void for_tiles(const TransposeProblem& p, std::int64_t tall, std::int64_t wide, std::int64_t begin,
                std::int64_t end, Body body) {
   const std::int64_t down = (p.down.size + tall - 1) / tall, across = (p.across.size + wide - 1) / wide;
   for (std::int64_t tile = begin; tile < end; ++tile) {
-    const std::int64_t i = tile % down * tall, j = tile / down % across * wide, matrix = tile / down / across;
+    const std::int64_t j = tile % across * wide, i = tile / across % down * tall,
+                       matrix = tile / across / down;
     body(static_cast<const E*>(p.x) + p.batch.offset(1, matrix) + i * p.down.x_stride + j * p.across.x_stride,
          static_cast<E*>(p.y) + p.batch.offset(0, matrix) + i * p.down.y_stride + j * p.across.y_stride,
          std::min(tall, p.down.size - i), std::min(wide, p.across.size - j));

@@ -164,17 +164,23 @@ __global__ void __launch_bounds__(kAnyThreads)
   const std::int64_t x_step = i_step * p.down.x_stride + j_step * p.across.x_stride;
   T value[kEach];
   ROOFTILE_UNROLL for (int k = 0; k < kEach; ++k) {
-    value[k] = i + k * i_step < live_i && j + k * j_step < live_j ? *x : T{};
+    value[k] = T{};
+    if (i + k * i_step < live_i && j + k * j_step < live_j) value[k] = *x;  // [any load]
     x += x_step;
   }
-  ROOFTILE_UNROLL for (int k = 0; k < kEach; ++k) tile[(i + k * i_step) * pitch + j + k * j_step] = value[k];
+  ROOFTILE_UNROLL for (int k = 0; k < kEach; ++k) {
+    tile[(i + k * i_step) * pitch + j + k * j_step] = value[k];  // [any in]
+  }
   __syncthreads();
 
   T* y = static_cast<T*>(p.y) + place.y + (first_i + down_i) * p.down.y_stride +
          (first_j + down_j) * p.across.y_stride;
   ROOFTILE_UNROLL for (int k = 0; k < kEach; ++k) {
     const int row = down_j + k * down_step;
-    if (down_i < live_i && row < live_j) *y = tile[down_i * pitch + row];
+    if (down_i < live_i && row < live_j) {
+      const T out = tile[down_i * pitch + row];  // [any out]
+      *y = out;                                  // [any store]
+    }
     y += down_step * p.across.y_stride;
   }
 }

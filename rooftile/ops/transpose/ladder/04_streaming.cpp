@@ -1,6 +1,7 @@
-// Idea: a panel of squares is turned into a buffer, and from there whole lines of y go past the caches.
-// Changed: y's lines are not read first. A panel is 4 lines long on y's side, so that what goes to memory
-//   together lies together there.
+// Idea: a panel is turned into a buffer, and from there whole lines of y go past the caches.
+// Changed: y's lines are not read first; four of each row go to memory together, where they lie together. x
+// is
+//   asked for three lines ahead.
 // Binds: one core's share of the memory bandwidth. In the caches this rung loses: y leaves for memory.
 // Next: all threads, any width, shape and stride; streaming only where a call moves more than caches hold.
 #include "rooftile/ops/transpose/ladder/ladder.h"
