@@ -164,15 +164,15 @@ struct Pages {
 };
 
 TEST(Transpose, RowsBeyondThirtyTwoBitsApart) {
-  constexpr std::int64_t kApart = (std::int64_t{1} << 32) + 8, kM = 20, kN = 18;
+  constexpr std::int64_t kApart = (std::int64_t{1} << 32) + 8, kM = 300, kN = 70;  // several tiles each way
   const Pages x_pages(static_cast<std::size_t>(kM * kApart)), y_pages(static_cast<std::size_t>(kN * kApart));
   if (x_pages.p == MAP_FAILED || y_pages.p == MAP_FAILED) GTEST_SKIP() << "the system gave no address space";
   auto* x = static_cast<std::uint8_t*>(x_pages.p);
   auto* y = static_cast<std::uint8_t*>(y_pages.p);
   for (std::int64_t i = 0; i < kM; ++i)
-    for (std::int64_t j = 0; j < kN; ++j) x[i * kApart + j] = static_cast<std::uint8_t>(i * 37 + j + 1);
+    for (std::int64_t j = 0; j < kN; ++j) x[i * kApart + j] = static_cast<std::uint8_t>(i * 37 + j);
   for (const Queue& queue : queues()) {
-    for (std::int64_t j = 0; j < kN; ++j) std::memset(y + j * kApart, 0, kM);
+    for (std::int64_t j = 0; j < kN; ++j) std::memset(y + j * kApart, 0xA5, kM);
     const Status s = transpose(queue, view(static_cast<const std::uint8_t*>(x), {kM, kN}, {kApart, 1}),
                                view(y, {kN, kM}, {kApart, 1}));
     ASSERT_TRUE(s) << s.message();
