@@ -246,6 +246,24 @@ void copy(Problem& p) {
   p.finish<dnnl::reorder>(dnnl::reorder::primitive_desc(cpu(), flat, cpu(), flat, p.attributes()));
 }
 
+/// A reorder from rows to columns: the same dimensions, y's last two strides exchanged.
+void transpose(Problem& p) {
+  const RooftilePeerOperand &x = p.at(false, 0), &y = p.at(true, 0);
+  memory::dims size, x_strides(static_cast<std::size_t>(x.rank)), y_strides(x_strides.size());
+  for (int d = 0; d < x.rank; ++d) size.push_back(x.shape[d]);
+  memory::dim stride = 1;
+  for (std::size_t d = size.size(); d-- > 0; stride *= size[d]) x_strides[d] = y_strides[d] = stride;
+  if (stride == 0) throw Refusal{};
+  y_strides[size.size() - 1] = size[size.size() - 2];
+  y_strides[size.size() - 2] = 1;
+  auto type = type_of(x);
+  if (type == memory::data_type::f16) type = memory::data_type::bf16;  // as in copy
+  const memory::desc from(size, type, x_strides), to(size, type, y_strides);
+  p.set(DNNL_ARG_FROM, from, x.data);
+  p.set(DNNL_ARG_TO, to, y.data);
+  p.finish<dnnl::reorder>(dnnl::reorder::primitive_desc(cpu(), from, cpu(), to, p.attributes()));
+}
+
 void add(Problem& p) {
   const RooftilePeerOperand &a = p.at(false, 0), &b = p.at(false, 1), &y = p.at(true, 0);
   const memory::desc flat = Problem::flat(a);
@@ -276,6 +294,7 @@ constexpr struct {
     {"layer_norm", layer_norm},
     {"layer_norm_backward", layer_norm_backward},
     {"copy", copy},
+    {"transpose", transpose},
     {"add", add},
     {"axpby", axpby},
 };

@@ -221,6 +221,19 @@ def torch_copy(case):
     return [run]
 
 
+def torch_transpose(case):
+    x, y = case.inputs[0].tensor(), case.outputs[0].tensor()
+
+    def run_into():
+        y.copy_(x.mT)
+        return (y,)
+
+    def run():
+        return (x.mT.contiguous(),)
+
+    return [run_into, run]
+
+
 def torch_add(case):
     a, b, y = case.inputs[0].tensor(), case.inputs[1].tensor(), case.outputs[0].tensor()
 
@@ -257,6 +270,7 @@ TORCH = {
     "layer_norm": torch_layer_norm,
     "layer_norm_backward": torch_layer_norm_backward,
     "copy": torch_copy,
+    "transpose": torch_transpose,
     "add": torch_add,
     "axpby": torch_axpby,
     "dot": torch_dot,

@@ -24,14 +24,14 @@ template <class V, int... kAt>
 ROOFTILE_TILE auto joined(V low, V high, std::integer_sequence<int, kAt...>) {
   return __builtin_shufflevector(low, high, kAt...);
 }
-/// 16 bytes from `p`, from `kPitch` bytes behind it, and so on; a vector of `kBytes`.
-template <int kBytes, int kPitch>
-ROOFTILE_TILE auto load_lanes(const std::byte* p) {
+/// 16 bytes from `p`, from `pitch` bytes behind it, and so on; a vector of `kBytes`.
+template <int kBytes>
+ROOFTILE_TILE auto load_lanes(const std::byte* p, std::int64_t pitch) {
   if constexpr (kBytes == kLaneBytes)
     return load_unaligned<typename VectorOf<std::uint8_t, kBytes>::type>(p);
   else
-    return joined(load_lanes<kBytes / 2, kPitch>(p),
-                  load_lanes<kBytes / 2, kPitch>(p + kBytes / 2 / kLaneBytes * kPitch),
+    return joined(load_lanes<kBytes / 2>(p, pitch),
+                  load_lanes<kBytes / 2>(p + kBytes / 2 / kLaneBytes * pitch, pitch),
                   std::make_integer_sequence<int, kBytes>());
 }
 
@@ -43,23 +43,25 @@ ROOFTILE_TILE Vec<E> interleave(Vec<E> a, Vec<E> b, std::integer_sequence<int, k
       a, b, (kAt / n * n + (kUpper ? n / 2 : 0) + kAt % n / 2 + kAt % 2 * kVecLanes<E>)...);
 }
 
-/// A square of whole lines on both sides: `lines`, row by row without gaps, to rows of y, `y_pitch` elements
-/// apart.
+/// A square of whole lines on both sides: rows of x, `x_pitch` elements apart, to rows of y. kDense: x's
+/// lines have no gaps (a pitch that the compiler knows; of 8-bit elements, 64 addresses less to keep).
 ///
 /// At a time as many rows as a vector holds elements, and as many columns as a lane does. Interleaving row r
 /// with row r + half of them, as often as halving leads to one row, turns the square in each lane: after the
 /// first step an element's neighbour is the one that was half a square below it, and so on.
-template <class E>
-__attribute__((noinline)) void turn_square(const E* lines, E* y, std::int64_t y_pitch) {
+template <bool kDense, class E>
+__attribute__((noinline)) void turn_square(const E* x, std::int64_t x_pitch, E* y, std::int64_t y_pitch) {
   constexpr int kSquare = kLineSquare<E>, n = kLaneSquare<E>;
   constexpr auto all = std::make_integer_sequence<int, kVecLanes<E>>();
+  const std::int64_t pitch = kDense ? kSquare : x_pitch;
   for (int column = 0; column < kSquare; column += n)
     for (int row = 0; row < kSquare; row += kVecLanes<E>) {
       Vec<E> v[n];
 #pragma GCC unroll 16
       for (int r = 0; r < n; ++r)
-        v[r] = (Vec<E>)load_lanes<kVectorBytes, n * kLineBytes>(
-            reinterpret_cast<const std::byte*>(lines + (row + r) * kSquare + column));
+        v[r] = (Vec<E>)load_lanes<kVectorBytes>(
+            reinterpret_cast<const std::byte*>(x + (row + r) * pitch + column),
+            n * pitch * std::int64_t(sizeof(E)));
 #pragma GCC unroll 4
       for (int step = 1; step < n; step *= 2) {
         Vec<E> w[n];
