@@ -43,6 +43,7 @@ ROOFTILE_TILE Vec<E> interleave(Vec<E> a, Vec<E> b, std::integer_sequence<int, k
       a, b, (kAt / n * n + (kUpper ? n / 2 : 0) + kAt % n / 2 + kAt % 2 * kVecLanes<E>)...);
 }
 
+// [turn]
 /// A square of whole lines on both sides: rows of x, `x_pitch` elements apart, to rows of y. kDense: x's
 /// lines have no gaps (a pitch that the compiler knows; of 8-bit elements, 64 addresses less to keep).
 ///
@@ -78,6 +79,7 @@ __attribute__((noinline)) void turn_square(const E* x, std::int64_t x_pitch, E* 
       for (int r = 0; r < n; ++r, to += y_pitch) store_unaligned(to, v[r]);
     }
 }
+// [/turn]
 
 }  // namespace ROOFTILE_ISA
 }  // namespace rooftile::tile
