@@ -25,6 +25,7 @@ inline std::vector<Case> transpose_cases() {
       cases.push_back({shape, type, {}, layout, fill, offset});
     };
     for (std::int64_t side : {63, 64, 65, 128, 160}) add({side, side});
+    add({72, 136});
     add({129, 255});
     add({64, 192});
     add({192, 64});
