@@ -113,13 +113,16 @@ __global__ void __launch_bounds__(Square<T>::kThreads)
   }
   __syncthreads();
 
-  uint4* y = static_cast<uint4*>(p.y) + place.y / kWord + (first_j + b) * y_pitch + first_i / kWord + a;
+  // All of a thread's words leave shared memory before the first is stored: else each waits for the one
+  // before.
+  uint4 out[kWord];
   ROOFTILE_UNROLL for (int k = 0; k < kWord; ++k) {
     const int row = k * kSide + b;
-    if (row < live_j && a * kWord < live_i) {
-      const uint4 word = turned[row][a ^ (row / kWord % 8)];  // [out]
-      *y = word;                                              // [store]
-    }
+    out[k] = turned[row][a ^ (row / kWord % 8)];  // [out]
+  }
+  uint4* y = static_cast<uint4*>(p.y) + place.y / kWord + (first_j + b) * y_pitch + first_i / kWord + a;
+  ROOFTILE_UNROLL for (int k = 0; k < kWord; ++k) {
+    if (k * kSide + b < live_j && a * kWord < live_i) *y = out[k];  // [store]
     y += kSide * y_pitch;
   }
 }
@@ -173,14 +176,13 @@ __global__ void __launch_bounds__(kAnyThreads)
   }
   __syncthreads();
 
+  ROOFTILE_UNROLL for (int k = 0; k < kEach; ++k) {
+    value[k] = tile[down_i * pitch + down_j + k * down_step];  // [any out]
+  }
   T* y = static_cast<T*>(p.y) + place.y + (first_i + down_i) * p.down.y_stride +
          (first_j + down_j) * p.across.y_stride;
   ROOFTILE_UNROLL for (int k = 0; k < kEach; ++k) {
-    const int row = down_j + k * down_step;
-    if (down_i < live_i && row < live_j) {
-      const T out = tile[down_i * pitch + row];  // [any out]
-      *y = out;                                  // [any store]
-    }
+    if (down_i < live_i && down_j + k * down_step < live_j) *y = value[k];  // [any store]
     y += down_step * p.across.y_stride;
   }
 }

@@ -29,12 +29,12 @@ __global__ void transpose_vectorised(const float4* x, float4* y, int m, int n) {
   for (int k = 0; k < 4; ++k) turned[4 * a + k][b ^ (a % 8)] = column[k];  // [in]
   __syncthreads();
 
+  float4 row[4];  // all of them before the first store, or each waits for the one before
+  for (int k = 0; k < 4; ++k) row[k] = turned[16 * k + b][a ^ ((16 * k + b) / 4 % 8)];  // [out]
   const int i = first_i + 4 * a;
   for (int k = 0; k < 4; ++k) {
-    const int row = 16 * k + b;
-    if (first_j + row >= n || i >= m) continue;
-    const float4 out = turned[row][a ^ (row / 4 % 8)];   // [out]
-    y[(std::int64_t{first_j + row} * m + i) / 4] = out;  // [store]
+    const int to = first_j + 16 * k + b;
+    if (to < n && i < m) y[(std::int64_t{to} * m + i) / 4] = row[k];  // [store]
   }
 }
 
