@@ -116,7 +116,8 @@ inline double layer_norm_bytes(const std::vector<Operand>& operands) {
 /// The longest chain of a row: the rung that adds one by one, or the fewest lanes that a tile has.
 inline double layer_norm_chain(const Case& c, std::string_view variant) {
   const double n = static_cast<double>(c.shape.back());
-  const double lanes = variant == "01_scalar" ? 1 : variant == "02_vectors" ? 4 : 16;
+  const bool one_by_one = variant == "01_scalar" || variant == "01_naive";
+  const double lanes = one_by_one ? 1 : variant == "02_vectors" ? 4 : 16;
   return std::ceil(n / lanes) + lanes;
 }
 

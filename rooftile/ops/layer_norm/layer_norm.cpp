@@ -4,6 +4,7 @@
 
 #include "rooftile/core/check.h"
 #include "rooftile/core/op.h"
+#include "rooftile/ops/layer_norm/ladder/ladder.h"
 #include "rooftile/ops/layer_norm/layer_norm.problem.h"
 
 namespace rooftile {
@@ -36,6 +37,19 @@ Status plain_f32(const LayerNormProblem& p) {
         static_cast<long long>(p.bias.stride));
   return {};
 }
+/// A grid has 2^31 - 1 blocks at most.
+Status gpu_f32(const LayerNormProblem& p) {
+  constexpr std::int64_t kMostRows = (std::int64_t{1} << 31) - 1;
+  if (Status s = plain_f32(p); !s || p.rows.rows <= kMostRows) return s;
+  return Status::error("layer_norm: the GPU's rungs take up to %lld rows, these are %lld",
+                       static_cast<long long>(kMostRows), static_cast<long long>(p.rows.rows));
+}
+Status gpu_held_f32(const LayerNormProblem& p) {
+  if (Status s = gpu_f32(p); !s || p.rows.columns <= ladder::kLongestRowInRegisters) return s;
+  return Status::error(
+      "layer_norm: the GPU's rungs from 04 on hold rows of up to %lld elements, these have %lld",
+      static_cast<long long>(ladder::kLongestRowInRegisters), static_cast<long long>(p.rows.columns));
+}
 
 constexpr Variant kForwardVariants[] = {
     {"tile", "all threads; prefetching and streaming stores beyond the caches", Role::standard,
@@ -45,6 +59,12 @@ constexpr Variant kForwardVariants[] = {
     {"03_accumulators", "four vectors at a time, the tail by a mask", Role::rung, accepts<plain_f32>},
     {"02_vectors", "each of the three loops on whole vectors", Role::rung, accepts<plain_f32>},
     {"01_scalar", "three loops over a row, as the equations read", Role::rung, accepts<plain_f32>},
+    {"06_teams", "several short rows to a warp", Role::gpu_rung, accepts<gpu_held_f32>},
+    {"05_words", "16 bytes to a load and a store", Role::gpu_rung, accepts<gpu_held_f32>},
+    {"04_registers", "the row in a block's registers, read once", Role::gpu_rung, accepts<gpu_held_f32>},
+    {"03_shuffles", "a warp's threads add up by shuffles", Role::gpu_rung, accepts<gpu_f32>},
+    {"02_block", "a block a row; neighbours read neighbours", Role::gpu_rung, accepts<gpu_f32>},
+    {"01_naive", "a thread a row, three loops", Role::gpu_rung, accepts<gpu_f32>},
 };
 constexpr Variant kBackwardVariants[] = {
     {"tile", "all threads; weight gradients by column sums of blocks of rows", Role::standard,

@@ -1,3 +1,4 @@
+#include "rooftile/ops/layer_norm/ladder/ladder.h"
 #include "rooftile/ops/layer_norm/layer_norm.problem.h"
 #include "rooftile/ops/layer_norm/layer_norm_backward.tile.h"
 #include "rooftile/tile/cuda/launch.h"
@@ -177,6 +178,12 @@ Status launch_backward(const CudaLaunch& launch, const LayerNormBackwardProblem&
 
 ROOFTILE_CUDA_KERNELS(layer_norm) = {
     entry<launch_forward>("layer_norm", "tile"),
+    entry<ladder::launch_layer_norm_teams>("layer_norm", "06_teams"),
+    entry<ladder::launch_layer_norm_words>("layer_norm", "05_words"),
+    entry<ladder::launch_layer_norm_registers>("layer_norm", "04_registers"),
+    entry<ladder::launch_layer_norm_shuffles>("layer_norm", "03_shuffles"),
+    entry<ladder::launch_layer_norm_block>("layer_norm", "02_block"),
+    entry<ladder::launch_layer_norm_naive>("layer_norm", "01_naive"),
     entry<launch_backward>("layer_norm_backward", "tile"),
     {},
 };

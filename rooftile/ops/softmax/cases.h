@@ -36,7 +36,7 @@ inline std::vector<Case> softmax_cases() {
 inline double softmax_chain(const Case& c, std::string_view variant) {
   const double columns = static_cast<double>(c.shape.back());
   // Fewest lanes that a kernel of the block language may have: four vectors of 4 (baseline).
-  const double lanes = variant == "01_scalar" ? 1 : variant < "04" ? 4 : 16;
+  const double lanes = variant == "01_scalar" || variant == "01_naive" ? 1 : variant < "04" ? 4 : 16;
   return std::ceil(columns / lanes) + lanes;
 }
 

@@ -1,3 +1,4 @@
+#include "rooftile/ops/softmax/ladder/ladder.h"
 #include "rooftile/ops/softmax/softmax.problem.h"
 #include "rooftile/ops/softmax/softmax.tile.h"
 #include "rooftile/tile/cuda/launch.h"
@@ -72,6 +73,12 @@ Status launch_backward(const CudaLaunch& launch, const SoftmaxBackwardProblem& p
 ROOFTILE_CUDA_KERNELS(softmax) = {
     entry<launch_forward>("softmax", "tile"),
     entry<launch_forward>("softmax", "online"),
+    entry<ladder::launch_softmax_teams>("softmax", "06_teams"),
+    entry<ladder::launch_softmax_words>("softmax", "05_words"),
+    entry<ladder::launch_softmax_registers>("softmax", "04_registers"),
+    entry<ladder::launch_softmax_shuffles>("softmax", "03_shuffles"),
+    entry<ladder::launch_softmax_block>("softmax", "02_block"),
+    entry<ladder::launch_softmax_naive>("softmax", "01_naive"),
     entry<launch_backward>("softmax_backward", "tile"),
     {},
 };

@@ -12,6 +12,17 @@ void launch_accumulators(const CpuLaunch& launch, const LayerNormProblem& proble
 void launch_one_reading(const CpuLaunch& launch, const LayerNormProblem& problem);
 void launch_overlap(const CpuLaunch& launch, const LayerNormProblem& problem);
 
+// On a GPU: f32, dense rows, weight and bias. From the plainest to the one that lacks only dtypes, a
+// residual, strides, longer and unaligned rows.
+/// Elements that a block's registers hold: 1024 threads with 16 each.
+inline constexpr std::int64_t kLongestRowInRegisters = 16384;
+Status launch_layer_norm_naive(const CudaLaunch& launch, const LayerNormProblem& problem);
+Status launch_layer_norm_block(const CudaLaunch& launch, const LayerNormProblem& problem);
+Status launch_layer_norm_shuffles(const CudaLaunch& launch, const LayerNormProblem& problem);
+Status launch_layer_norm_registers(const CudaLaunch& launch, const LayerNormProblem& problem);
+Status launch_layer_norm_words(const CudaLaunch& launch, const LayerNormProblem& problem);
+Status launch_layer_norm_teams(const CudaLaunch& launch, const LayerNormProblem& problem);
+
 /// A row of the rungs' problem.
 struct PlainRow {
   const float* x;

@@ -11,4 +11,15 @@ void launch_fast_exp(const CpuLaunch& launch, const SoftmaxProblem& problem);
 void launch_accumulators(const CpuLaunch& launch, const SoftmaxProblem& problem);
 void launch_streaming(const CpuLaunch& launch, const SoftmaxProblem& problem);
 
+// On a GPU: f32, dense rows. From the plainest to the one that lacks only dtypes, strides, longer and
+// unaligned rows.
+/// Elements that a block's registers hold: 1024 threads with 32 each.
+inline constexpr std::int64_t kLongestRowInRegisters = 32768;
+Status launch_softmax_naive(const CudaLaunch& launch, const SoftmaxProblem& problem);
+Status launch_softmax_block(const CudaLaunch& launch, const SoftmaxProblem& problem);
+Status launch_softmax_shuffles(const CudaLaunch& launch, const SoftmaxProblem& problem);
+Status launch_softmax_registers(const CudaLaunch& launch, const SoftmaxProblem& problem);
+Status launch_softmax_words(const CudaLaunch& launch, const SoftmaxProblem& problem);
+Status launch_softmax_teams(const CudaLaunch& launch, const SoftmaxProblem& problem);
+
 }  // namespace rooftile::ladder

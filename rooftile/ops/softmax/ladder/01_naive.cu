@@ -1,0 +1,42 @@
+// Idea: a thread for each row, and in it three loops, exactly as the equation reads.
+// Changed: this is the first rung.
+// Binds: bytes, most of them moved in vain: a warp's 32 threads read a row's length apart, so each request
+// touches 32 sectors of 32 bytes and uses 4 bytes of each. Next: neighbours take neighbouring elements.
+#include <cmath>
+
+#include "rooftile/backend/cuda/launch.h"
+#include "rooftile/ops/softmax/ladder/ladder.h"
+
+namespace rooftile::ladder {
+namespace {
+
+constexpr int kThreads = 128;
+
+__global__ void softmax_naive(const __grid_constant__ SoftmaxProblem p) {
+  const std::int64_t row = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (row >= p.rows.rows) return;
+  const std::int64_t n = p.rows.columns;
+  const float* x = static_cast<const float*>(p.x) + p.rows.offset(0, row);
+  float* y = static_cast<float*>(p.y) + p.rows.offset(1, row);
+
+  float peak = -HUGE_VALF;
+  for (std::int64_t i = 0; i < n; ++i) peak = fmaxf(peak, p.scale * x[i]);  // [find the peak]
+
+  float sum = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float e = expf(p.scale * x[i] - peak);  // [read again]
+    y[i] = e;                                     // [write]
+    sum += e;
+  }
+  for (std::int64_t i = 0; i < n; ++i) y[i] /= sum;  // [divide]
+}
+
+}  // namespace
+
+Status launch_softmax_naive(const CudaLaunch& launch, const SoftmaxProblem& p) {
+  if (p.rows.rows <= 0 || p.rows.columns <= 0) return {};
+  const auto blocks = static_cast<unsigned>((p.rows.rows + kThreads - 1) / kThreads);
+  return cuda::launch(launch, "softmax", {blocks, kThreads}, softmax_naive, p);
+}
+
+}  // namespace rooftile::ladder

@@ -1,0 +1,48 @@
+// Idea: a block's registers hold a row, 32 elements a thread: it is read once and written once.
+// Changed: the three walks are over registers; a block has as many threads as hold the row, at most 1024.
+// Binds: bytes, two units, as few as there can be, but in requests of 128 bytes: a thread gives 32 to read
+// its elements and 32 to write them. Next: requests of 512 bytes.
+#include <cmath>
+
+#include "rooftile/backend/cuda/launch.h"
+#include "rooftile/ops/softmax/ladder/gpu_row.h"
+
+namespace rooftile::ladder {
+namespace {
+
+__global__ void __launch_bounds__(kMostThreads) softmax_registers(const __grid_constant__ SoftmaxProblem p) {
+  const int n = static_cast<int>(p.rows.columns), threads = static_cast<int>(blockDim.x);
+  const int t = static_cast<int>(threadIdx.x);
+  const float* x = static_cast<const float*>(p.x) + p.rows.offset(0, blockIdx.x);
+  float* y = static_cast<float*>(p.y) + p.rows.offset(1, blockIdx.x);
+
+  float row[kEach];  // past the end -inf, whose exponential is 0
+  ROOFTILE_UNROLL for (int k = 0; k < kEach; ++k) {
+    const int i = k * threads + t;
+    row[k] = i < n ? p.scale * x[i] : -HUGE_VALF;  // [read]
+  }
+
+  float peak = -HUGE_VALF;
+  ROOFTILE_UNROLL for (int k = 0; k < kEach; ++k) peak = fmaxf(peak, row[k]);
+  peak = over_block(peak, Larger{});
+
+  float sum = 0;
+  ROOFTILE_UNROLL for (int k = 0; k < kEach; ++k) sum += row[k] = expf(row[k] - peak);
+  const float inverse = 1 / over_block(sum, Add{});
+
+  ROOFTILE_UNROLL for (int k = 0; k < kEach; ++k) {
+    const int i = k * threads + t;
+    if (i < n) y[i] = row[k] * inverse;  // [write]
+  }
+}
+
+}  // namespace
+
+Status launch_softmax_registers(const CudaLaunch& launch, const SoftmaxProblem& p) {
+  if (p.rows.rows <= 0 || p.rows.columns <= 0) return {};
+  const auto blocks = static_cast<unsigned>(p.rows.rows);
+  const auto warps = static_cast<unsigned>((p.rows.columns + 32 * kEach - 1) / (32 * kEach));
+  return cuda::launch(launch, "softmax", {blocks, 32 * warps}, softmax_registers, p);
+}
+
+}  // namespace rooftile::ladder

@@ -1,0 +1,56 @@
+// Idea: a thread reads and writes four neighbours as one 16-byte word; a warp's request brings 512 bytes.
+// Changed: a quarter of 04_registers' requests. Rows that are no whole number of aligned words go element by
+// element, to the same threads, so that no bit depends on where a row lies. Binds: bytes, where rows are
+// long; a short one leaves most of its warp idle. Next: several rows to a warp.
+#include <cmath>
+
+#include "rooftile/backend/cuda/launch.h"
+#include "rooftile/ops/softmax/ladder/gpu_row.h"
+
+namespace rooftile::ladder {
+namespace {
+
+constexpr int kWords = kEach / 4;
+
+template <bool kAligned>
+__global__ void __launch_bounds__(kMostThreads) softmax_words(const __grid_constant__ SoftmaxProblem p) {
+  const int n = static_cast<int>(p.rows.columns);
+  const int first = 4 * static_cast<int>(threadIdx.x), step = 4 * static_cast<int>(blockDim.x);
+  const float* x = static_cast<const float*>(p.x) + p.rows.offset(0, blockIdx.x);
+  float* y = static_cast<float*>(p.y) + p.rows.offset(1, blockIdx.x);
+
+  float4 row[kWords];
+  ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) row[k] = load_word<kAligned>(x, k * step + first, n);
+
+  float peak = -HUGE_VALF;
+  ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) {
+    row[k] = scaled(row[k], k * step + first, n, p.scale);
+    peak = fmaxf(peak, fmaxf(fmaxf(row[k].x, row[k].y), fmaxf(row[k].z, row[k].w)));
+  }
+  peak = over_block(peak, Larger{});
+
+  float sum = 0;
+  ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) {
+    row[k] = {expf(row[k].x - peak), expf(row[k].y - peak), expf(row[k].z - peak), expf(row[k].w - peak)};
+    sum += (row[k].x + row[k].y) + (row[k].z + row[k].w);
+  }
+  const float inverse = 1 / over_block(sum, Add{});
+
+  ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) {
+    const float4 e = row[k];
+    store_word<kAligned>(y, k * step + first, n,
+                         {e.x * inverse, e.y * inverse, e.z * inverse, e.w * inverse});
+  }
+}
+
+}  // namespace
+
+Status launch_softmax_words(const CudaLaunch& launch, const SoftmaxProblem& p) {
+  if (p.rows.rows <= 0 || p.rows.columns <= 0) return {};
+  const auto blocks = static_cast<unsigned>(p.rows.rows);
+  const auto warps = static_cast<unsigned>((p.rows.columns + 32 * kEach - 1) / (32 * kEach));
+  return cuda::launch(launch, "softmax", {blocks, 32 * warps},
+                      aligned(p) ? softmax_words<true> : softmax_words<false>, p);
+}
+
+}  // namespace rooftile::ladder
