@@ -45,10 +45,10 @@ Status gpu_f32(const SoftmaxProblem& p) {
                        static_cast<long long>(kMostRows), static_cast<long long>(p.rows.rows));
 }
 Status gpu_held_f32(const SoftmaxProblem& p) {
-  if (Status s = gpu_f32(p); !s || p.rows.columns <= ladder::kLongestRowInRegisters) return s;
+  if (Status s = gpu_f32(p); !s || p.rows.columns <= ladder::kLongestGpuSoftmaxRow) return s;
   return Status::error(
       "softmax: the GPU's rungs from 04 on hold rows of up to %lld elements, these have %lld",
-      static_cast<long long>(ladder::kLongestRowInRegisters), static_cast<long long>(p.rows.columns));
+      static_cast<long long>(ladder::kLongestGpuSoftmaxRow), static_cast<long long>(p.rows.columns));
 }
 
 constexpr Variant kForwardVariants[] = {

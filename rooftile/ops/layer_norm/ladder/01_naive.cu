@@ -8,6 +8,7 @@
 #include "rooftile/ops/layer_norm/ladder/gpu_row.h"
 
 namespace rooftile::ladder {
+using namespace layer_norm_gpu;
 namespace {
 
 constexpr int kThreads = 128;

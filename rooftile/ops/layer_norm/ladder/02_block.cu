@@ -8,12 +8,16 @@
 #include "rooftile/ops/layer_norm/ladder/gpu_row.h"
 
 namespace rooftile::ladder {
+using namespace layer_norm_gpu;
 namespace {
 
 constexpr int kThreads = 256;
 
-/// The sum over the block, by a tree: the upper half is folded onto the lower until one is left.
-__device__ float tree(float mine, float* part) {
+/// The sum over the block, by a tree: the upper half is folded onto the lower until one is left. Each `kTree`
+/// has memory of its own: who is early in the second must not overwrite what others still read of the first.
+template <int kTree>
+__device__ float tree(float mine) {
+  ROOFTILE_SHARED(part, float[kThreads]);
   const int t = static_cast<int>(threadIdx.x);
   part[t] = mine;  // [into the tree]
   __syncthreads();
@@ -25,21 +29,19 @@ __device__ float tree(float mine, float* part) {
 }
 
 __global__ void __launch_bounds__(kThreads) layer_norm_block(const __grid_constant__ LayerNormProblem p) {
-  // A tree each: who is early in the second must not overwrite what others still read of the first.
-  ROOFTILE_SHARED(parts, float[2][kThreads]);
   const GpuRow at(p, blockIdx.x);
   const float count = static_cast<float>(at.n);
 
   float sum = 0;
   for (std::int64_t i = threadIdx.x; i < at.n; i += kThreads) sum += at.x[i];  // [for the mean]
-  const float mean = tree(sum, parts[0]) / count;
+  const float mean = tree<0>(sum) / count;
 
   float squares = 0;
   for (std::int64_t i = threadIdx.x; i < at.n; i += kThreads) {
     const float d = at.x[i] - mean;  // [for the variance]
     squares += d * d;
   }
-  const float rstd = 1 / sqrtf(tree(squares, parts[1]) / count + p.eps);
+  const float rstd = 1 / sqrtf(tree<1>(squares) / count + p.eps);
 
   for (std::int64_t i = threadIdx.x; i < at.n; i += kThreads) {
     const float normal = (at.x[i] - mean) * rstd;  // [read again]

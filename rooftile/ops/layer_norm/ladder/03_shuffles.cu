@@ -8,13 +8,16 @@
 #include "rooftile/ops/layer_norm/ladder/gpu_row.h"
 
 namespace rooftile::ladder {
+using namespace layer_norm_gpu;
 namespace {
 
 constexpr int kThreads = 256, kWarps = kThreads / 32;
 
 /// The sum over the block: each thread with the one whose number differs in one bit, so that all have the
 /// same bits; then the warps' sums in the same way.
-__device__ float by_shuffles(float mine, float* part) {
+template <int kSum>
+__device__ float by_shuffles(float mine) {
+  ROOFTILE_SHARED(part, float[kWarps]);
   const int t = static_cast<int>(threadIdx.x);
   for (int far = 16; far > 0; far /= 2) mine += __shfl_xor_sync(0xffffffffu, mine, far);
   if (t % 32 == 0) part[t / 32] = mine;  // [a warp's]
@@ -25,20 +28,19 @@ __device__ float by_shuffles(float mine, float* part) {
 }
 
 __global__ void __launch_bounds__(kThreads) layer_norm_shuffles(const __grid_constant__ LayerNormProblem p) {
-  ROOFTILE_SHARED(parts, float[2][kWarps]);
   const GpuRow at(p, blockIdx.x);
   const float count = static_cast<float>(at.n);
 
   float sum = 0;
   for (std::int64_t i = threadIdx.x; i < at.n; i += kThreads) sum += at.x[i];  // [for the mean]
-  const float mean = by_shuffles(sum, parts[0]) / count;
+  const float mean = by_shuffles<0>(sum) / count;
 
   float squares = 0;
   for (std::int64_t i = threadIdx.x; i < at.n; i += kThreads) {
     const float d = at.x[i] - mean;  // [for the variance]
     squares += d * d;
   }
-  const float rstd = 1 / sqrtf(by_shuffles(squares, parts[1]) / count + p.eps);
+  const float rstd = 1 / sqrtf(by_shuffles<1>(squares) / count + p.eps);
 
   for (std::int64_t i = threadIdx.x; i < at.n; i += kThreads) {
     const float normal = (at.x[i] - mean) * rstd;  // [read again]

@@ -8,11 +8,11 @@
 #include "rooftile/ops/layer_norm/ladder/gpu_row.h"
 
 namespace rooftile::ladder {
+using namespace layer_norm_gpu;
 namespace {
 
 __global__ void __launch_bounds__(kMostThreads)
     layer_norm_registers(const __grid_constant__ LayerNormProblem p) {
-  ROOFTILE_SHARED(parts, float[2][32]);
   const GpuRow at(p, blockIdx.x);
   const int n = static_cast<int>(at.n), threads = static_cast<int>(blockDim.x);
   const int t = static_cast<int>(threadIdx.x);
@@ -26,14 +26,14 @@ __global__ void __launch_bounds__(kMostThreads)
 
   float sum = 0;
   ROOFTILE_UNROLL for (int k = 0; k < kEach; ++k) sum += row[k];
-  const float mean = sum_of_block(sum, parts[0]) / count;
+  const float mean = sum_of_block<0>(sum) / count;
 
   float squares = 0;
   ROOFTILE_UNROLL for (int k = 0; k < kEach; ++k) {
     const float d = k * threads + t < n ? row[k] - mean : 0;  // past the end is no part of the variance
     squares += d * d;
   }
-  const float rstd = 1 / sqrtf(sum_of_block(squares, parts[1]) / count + p.eps);
+  const float rstd = 1 / sqrtf(sum_of_block<1>(squares) / count + p.eps);
 
   ROOFTILE_UNROLL for (int k = 0; k < kEach; ++k) {
     const int i = k * threads + t;

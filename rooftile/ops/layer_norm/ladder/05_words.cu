@@ -8,13 +8,13 @@
 #include "rooftile/ops/layer_norm/ladder/gpu_row.h"
 
 namespace rooftile::ladder {
+using namespace layer_norm_gpu;
 namespace {
 
 constexpr int kWords = kEach / 4;
 
 template <bool kAligned>
 __global__ void __launch_bounds__(kMostThreads) layer_norm_words(const __grid_constant__ LayerNormProblem p) {
-  ROOFTILE_SHARED(parts, float[2][32]);
   const GpuRow at(p, blockIdx.x);
   const int n = static_cast<int>(at.n);
   const int first = 4 * static_cast<int>(threadIdx.x), step = 4 * static_cast<int>(blockDim.x);
@@ -25,12 +25,12 @@ __global__ void __launch_bounds__(kMostThreads) layer_norm_words(const __grid_co
 
   float sum = 0;
   ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) sum += sum_of_word(row[k]);
-  const float mean = sum_of_block(sum, parts[0]) / count;
+  const float mean = sum_of_block<0>(sum) / count;
 
   float square = 0;
   ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) square +=
       sum_of_word(squares(row[k], k * step + first, n, mean));
-  const float rstd = 1 / sqrtf(sum_of_block(square, parts[1]) / count + p.eps);
+  const float rstd = 1 / sqrtf(sum_of_block<1>(square) / count + p.eps);
 
   ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) {
     const int i = k * step + first;

@@ -8,6 +8,7 @@
 #include "rooftile/ops/layer_norm/ladder/gpu_row.h"
 
 namespace rooftile::ladder {
+using namespace layer_norm_gpu;
 namespace {
 
 constexpr int kWords = kEach / 4, kThreads = 128;
@@ -22,14 +23,14 @@ int team_of(std::int64_t columns) {
   return team;
 }
 
-__device__ float sum_of_team(float mine, int team, float* part) {
-  return team <= 32 ? sum_of_lanes(mine, team) : sum_of_block(mine, part);
+template <int kSum>
+__device__ float sum_of_team(float mine, int team) {
+  return team <= 32 ? sum_of_lanes(mine, team) : sum_of_block<kSum>(mine);
 }
 
 template <bool kAligned>
 __global__ void __launch_bounds__(kMostThreads)
     layer_norm_teams(const __grid_constant__ LayerNormProblem p, int team) {
-  ROOFTILE_SHARED(parts, float[2][32]);
   const int teams = static_cast<int>(blockDim.x) / team, place = static_cast<int>(threadIdx.x) % team;
   const std::int64_t index = std::int64_t{blockIdx.x} * teams + static_cast<int>(threadIdx.x) / team;
   // Past the last row a team has none, but its threads take part in the shuffles of their warp.
@@ -43,12 +44,12 @@ __global__ void __launch_bounds__(kMostThreads)
 
   float sum = 0;
   ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) sum += sum_of_word(row[k]);
-  const float mean = sum_of_team(sum, team, parts[0]) / count;
+  const float mean = sum_of_team<0>(sum, team) / count;
 
   float square = 0;
   ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) square +=
       sum_of_word(squares(row[k], k * step + first, n, mean));
-  const float rstd = 1 / sqrtf(sum_of_team(square, team, parts[1]) / count + p.eps);
+  const float rstd = 1 / sqrtf(sum_of_team<1>(square, team) / count + p.eps);
 
   ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) {
     const int i = k * step + first;

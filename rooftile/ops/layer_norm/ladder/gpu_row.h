@@ -11,10 +11,10 @@
 #define ROOFTILE_UNROLL _Pragma("unroll")
 #endif
 
-namespace rooftile::ladder {
+namespace rooftile::ladder::layer_norm_gpu {
 
 inline constexpr int kMostThreads = 1024, kEach = 16;  // of the 64 registers that 1024 threads have each
-static_assert(kLongestRowInRegisters == kMostThreads * kEach);
+static_assert(kLongestGpuLayerNormRow == kMostThreads * kEach);
 
 struct GpuRow {
   std::int64_t n;
@@ -48,13 +48,15 @@ __device__ inline float sum_of_lanes(float mine, int count) {
   for (int far = count / 2; far > 0; far /= 2) mine += __shfl_xor_sync(0xffffffffu, mine, far);
   return mine;
 }
-/// The sum over the block; `part`: 32 floats of shared memory that nobody else uses.
-__device__ inline float sum_of_block(float mine, float* part) {
+/// The sum over the block; each `kSum` has memory of its own.
+template <int kSum>
+__device__ inline float sum_of_block(float mine) {
+  ROOFTILE_SHARED(part, float[32]);
   const unsigned lane = threadIdx.x % 32;
   mine = sum_of_lanes(mine, 32);
-  if (lane == 0) part[threadIdx.x / 32] = mine;
+  if (lane == 0) part[threadIdx.x / 32] = mine;  // [a warp's]
   __syncthreads();
-  return sum_of_lanes(lane < blockDim.x / 32 ? part[lane] : 0, 32);
+  return sum_of_lanes(lane < blockDim.x / 32 ? part[lane] : 0, 32);  // [all warps']
 }
 
 /// Four neighbours from element i on, 0 past the n-th. `kAligned`: rows begin at, and are, whole 16-byte
@@ -108,4 +110,4 @@ inline bool aligned(const LayerNormProblem& p) {
   return elements % 4 == 0 && address % 16 == 0;
 }
 
-}  // namespace rooftile::ladder
+}  // namespace rooftile::ladder::layer_norm_gpu

@@ -15,7 +15,7 @@ void launch_overlap(const CpuLaunch& launch, const LayerNormProblem& problem);
 // On a GPU: f32, dense rows, weight and bias. From the plainest to the one that lacks only dtypes, a
 // residual, strides, longer and unaligned rows.
 /// Elements that a block's registers hold: 1024 threads with 16 each.
-inline constexpr std::int64_t kLongestRowInRegisters = 16384;
+inline constexpr std::int64_t kLongestGpuLayerNormRow = 16384;
 Status launch_layer_norm_naive(const CudaLaunch& launch, const LayerNormProblem& problem);
 Status launch_layer_norm_block(const CudaLaunch& launch, const LayerNormProblem& problem);
 Status launch_layer_norm_shuffles(const CudaLaunch& launch, const LayerNormProblem& problem);

@@ -8,6 +8,7 @@
 #include "rooftile/ops/softmax/ladder/gpu_row.h"
 
 namespace rooftile::ladder {
+using namespace softmax_gpu;
 namespace {
 
 __global__ void __launch_bounds__(kMostThreads) softmax_registers(const __grid_constant__ SoftmaxProblem p) {

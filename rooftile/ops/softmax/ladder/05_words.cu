@@ -8,6 +8,7 @@
 #include "rooftile/ops/softmax/ladder/gpu_row.h"
 
 namespace rooftile::ladder {
+using namespace softmax_gpu;
 namespace {
 
 constexpr int kWords = kEach / 4;

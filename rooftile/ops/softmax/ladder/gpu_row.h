@@ -11,10 +11,10 @@
 #define ROOFTILE_UNROLL _Pragma("unroll")
 #endif
 
-namespace rooftile::ladder {
+namespace rooftile::ladder::softmax_gpu {
 
 inline constexpr int kMostThreads = 1024, kEach = 32;  // 1024 threads have 64 registers each
-static_assert(kLongestRowInRegisters == kMostThreads * kEach);
+static_assert(kLongestGpuSoftmaxRow == kMostThreads * kEach);
 
 struct Larger {
   static constexpr float kNeutral = -__builtin_huge_valf();
@@ -38,9 +38,10 @@ __device__ inline float over_block(float mine, Operation operation) {
   ROOFTILE_SHARED(part, float[32]);
   const unsigned lane = threadIdx.x % 32;
   mine = over_lanes(mine, 32, operation);
-  if (lane == 0) part[threadIdx.x / 32] = mine;
+  if (lane == 0) part[threadIdx.x / 32] = mine;  // [a warp's]
   __syncthreads();
-  return over_lanes(lane < blockDim.x / 32 ? part[lane] : Operation::kNeutral, 32, operation);
+  return over_lanes(lane < blockDim.x / 32 ? part[lane] : Operation::kNeutral, 32,
+                    operation);  // [all warps']
 }
 
 /// Four neighbours from element i on, 0 past the n-th. `kAligned`: rows begin at, and are, whole 16-byte
@@ -85,4 +86,4 @@ inline bool aligned(const SoftmaxProblem& p) {
   return elements % 4 == 0 && address % 16 == 0;
 }
 
-}  // namespace rooftile::ladder
+}  // namespace rooftile::ladder::softmax_gpu

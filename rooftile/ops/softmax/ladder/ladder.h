@@ -14,7 +14,7 @@ void launch_streaming(const CpuLaunch& launch, const SoftmaxProblem& problem);
 // On a GPU: f32, dense rows. From the plainest to the one that lacks only dtypes, strides, longer and
 // unaligned rows.
 /// Elements that a block's registers hold: 1024 threads with 32 each.
-inline constexpr std::int64_t kLongestRowInRegisters = 32768;
+inline constexpr std::int64_t kLongestGpuSoftmaxRow = 32768;
 Status launch_softmax_naive(const CudaLaunch& launch, const SoftmaxProblem& problem);
 Status launch_softmax_block(const CudaLaunch& launch, const SoftmaxProblem& problem);
 Status launch_softmax_shuffles(const CudaLaunch& launch, const SoftmaxProblem& problem);
