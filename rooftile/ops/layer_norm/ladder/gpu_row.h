@@ -31,26 +31,26 @@ struct GpuRow {
         rstd(at(p, LayerNormProblem::kRstd, row)) {}
 
   /// By one thread of the row.
-  __device__ void store_statistics(float its_mean, float its_rstd) const {
+  __device__ __forceinline__ void store_statistics(float its_mean, float its_rstd) const {
     if (mean) *mean = its_mean;  // [mean]
     if (rstd) *rstd = its_rstd;  // [rstd]
   }
 
  private:
-  __device__ static float* at(const LayerNormProblem& p, int operand, std::int64_t row) {
+  __device__ __forceinline__ static float* at(const LayerNormProblem& p, int operand, std::int64_t row) {
     auto* data = static_cast<float*>(const_cast<void*>(p.data[operand]));
     return data ? data + p.rows.offset(operand, row) : nullptr;
   }
 };
 
 /// The sum over `count` neighbouring threads, in all of them. All threads of the warp call it.
-__device__ inline float sum_of_lanes(float mine, int count) {
+__device__ __forceinline__ float sum_of_lanes(float mine, int count) {
   for (int far = count / 2; far > 0; far /= 2) mine += __shfl_xor_sync(0xffffffffu, mine, far);
   return mine;
 }
 /// The sum over the block; each `kSum` has memory of its own.
 template <int kSum>
-__device__ inline float sum_of_block(float mine) {
+__device__ __forceinline__ float sum_of_block(float mine) {
   ROOFTILE_SHARED(part, float[32]);
   const unsigned lane = threadIdx.x % 32;
   mine = sum_of_lanes(mine, 32);
@@ -62,7 +62,7 @@ __device__ inline float sum_of_block(float mine) {
 /// Four neighbours from element i on, 0 past the n-th. `kAligned`: rows begin at, and are, whole 16-byte
 /// words.
 template <bool kAligned>
-__device__ inline float4 load_word(const float* x, int i, int n) {
+__device__ __forceinline__ float4 load_word(const float* x, int i, int n) {
   float4 word = {0, 0, 0, 0};
   if constexpr (kAligned) {
     if (i < n) word = *reinterpret_cast<const float4*>(x + i);  // [load a word]
@@ -75,7 +75,7 @@ __device__ inline float4 load_word(const float* x, int i, int n) {
   return word;
 }
 template <bool kAligned>
-__device__ inline void store_word(float* y, int i, int n, const float4& word) {
+__device__ __forceinline__ void store_word(float* y, int i, int n, const float4& word) {
   if constexpr (kAligned) {
     if (i < n) *reinterpret_cast<float4*>(y + i) = word;  // [store a word]
   } else {
@@ -85,16 +85,16 @@ __device__ inline void store_word(float* y, int i, int n, const float4& word) {
     if (i + 3 < n) y[i + 3] = word.w;
   }
 }
-__device__ inline float sum_of_word(const float4& w) { return (w.x + w.y) + (w.z + w.w); }
+__device__ __forceinline__ float sum_of_word(const float4& w) { return (w.x + w.y) + (w.z + w.w); }
 /// (word - mean)², 0 from the n-th element on: lanes past the end are no part of the variance.
-__device__ inline float4 squares(const float4& word, int i, int n, float mean) {
+__device__ __forceinline__ float4 squares(const float4& word, int i, int n, float mean) {
   const float4 d = {word.x - mean, word.y - mean, word.z - mean, word.w - mean};
   return {i < n ? d.x * d.x : 0, i + 1 < n ? d.y * d.y : 0, i + 2 < n ? d.z * d.z : 0,
           i + 3 < n ? d.w * d.w : 0};
 }
 /// (word - mean) · rstd · weight + bias.
-__device__ inline float4 normalised(const float4& word, float mean, float rstd, const float4& w,
-                                    const float4& b) {
+__device__ __forceinline__ float4 normalised(const float4& word, float mean, float rstd, const float4& w,
+                                             const float4& b) {
   return {(word.x - mean) * rstd * w.x + b.x, (word.y - mean) * rstd * w.y + b.y,
           (word.z - mean) * rstd * w.z + b.z, (word.w - mean) * rstd * w.w + b.w};
 }

@@ -27,14 +27,14 @@ struct Add {
 
 /// `count` neighbouring threads' values as one, in all of them. All threads of the warp call it.
 template <class Operation>
-__device__ inline float over_lanes(float mine, int count, Operation operation) {
+__device__ __forceinline__ float over_lanes(float mine, int count, Operation operation) {
   for (int far = count / 2; far > 0; far /= 2)
     mine = operation(mine, __shfl_xor_sync(0xffffffffu, mine, far));
   return mine;
 }
 /// All threads' values as one; once a block for each operation.
 template <class Operation>
-__device__ inline float over_block(float mine, Operation operation) {
+__device__ __forceinline__ float over_block(float mine, Operation operation) {
   ROOFTILE_SHARED(part, float[32]);
   const unsigned lane = threadIdx.x % 32;
   mine = over_lanes(mine, 32, operation);
@@ -47,7 +47,7 @@ __device__ inline float over_block(float mine, Operation operation) {
 /// Four neighbours from element i on, 0 past the n-th. `kAligned`: rows begin at, and are, whole 16-byte
 /// words.
 template <bool kAligned>
-__device__ inline float4 load_word(const float* x, int i, int n) {
+__device__ __forceinline__ float4 load_word(const float* x, int i, int n) {
   float4 word = {0, 0, 0, 0};
   if constexpr (kAligned) {
     if (i < n) word = *reinterpret_cast<const float4*>(x + i);  // [load a word]
@@ -60,7 +60,7 @@ __device__ inline float4 load_word(const float* x, int i, int n) {
   return word;
 }
 template <bool kAligned>
-__device__ inline void store_word(float* y, int i, int n, const float4& word) {
+__device__ __forceinline__ void store_word(float* y, int i, int n, const float4& word) {
   if constexpr (kAligned) {
     if (i < n) *reinterpret_cast<float4*>(y + i) = word;  // [store a word]
   } else {
@@ -72,7 +72,7 @@ __device__ inline void store_word(float* y, int i, int n, const float4& word) {
 }
 
 /// scale · word, -inf from the n-th element on: of these the exponential is 0, whatever the scale.
-__device__ inline float4 scaled(const float4& word, int i, int n, float scale) {
+__device__ __forceinline__ float4 scaled(const float4& word, int i, int n, float scale) {
   constexpr float kNone = Larger::kNeutral;
   return {i < n ? scale * word.x : kNone, i + 1 < n ? scale * word.y : kNone,
           i + 2 < n ? scale * word.z : kNone, i + 3 < n ? scale * word.w : kNone};
