@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The debugging session of docs/emulated-device.md, as it is printed there; without gdb: skipped (77).
-#   gdb.sh LESSON_PROGRAM SOURCE_FOLDER
+# The debugging session of a page, as it is printed there; without gdb: skipped (77).
+#   gdb.sh PROGRAM SOURCE_FOLDER PAGE
 set -uo pipefail
 
 program=$1
@@ -11,7 +11,7 @@ if ! command -v gdb >/dev/null; then
 fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-page=$source/docs/emulated-device.md
+page=$source/$3
 # The page's session: what follows (gdb) is typed, the rest is what gdb says.
 sed -n '/^```gdb$/,/^```$/p' "$page" | sed '/^```/d' >"$folder/session"
 sed -n 's/^(gdb) //p' "$folder/session" >"$folder/commands"
@@ -23,7 +23,7 @@ if [ "$(wc -l <"$folder/commands")" -lt 10 ]; then
 fi
 # Addresses and folders differ from machine to machine: of each line, what stands before the first of them.
 while read -r line; do
-  if ! grep -qF -- "${line%%x=0x*}" <(sed "s,at .*/tests/emulated/,at tests/emulated/,; s,file .*/tests/emulated/,file tests/emulated/," "$folder/said"); then
+  if ! grep -qF -- "${line%%x=0x*}" <(sed "s,\\(at\\|file\\) .*/\\(tests\\|examples\\)/emulated/,\\1 \\2/emulated/," "$folder/said"); then
     echo "gdb: it did not say: $line"
     bad=1
   fi

@@ -186,6 +186,7 @@ TEST_F(RowLadders, SoftmaxWords) {
   expect_global(file, "load a word", kGlobalLoad, 1024, 16, 1);
   expect_global(file, "store a word", kGlobalStore, 1024, 16, 1);
   EXPECT_EQ(sum(false).moved, 2 * kUnit);
+  EXPECT_EQ(sum(true).requests, 512u);
   trace(ladder::launch_softmax_words, kRows, 32);  // 8 of a warp's 32 lanes have a word
   expect_global(file, "load a word", kGlobalLoad, 128, 4, 1);
   EXPECT_EQ(at(file, "load a word", kGlobalLoad).lanes, 8 * 128u);
@@ -256,6 +257,7 @@ TEST_F(RowLadders, LayerNormWords) {
   expect_global(file, "load a word", kGlobalLoad, 3 * 1024, 16, 1);  // x, the weight, the bias
   expect_global(file, "store a word", kGlobalStore, 1024, 16, 1);
   EXPECT_EQ(sum(false).bytes, 2 * kUnit + kWeights + kStatistics);
+  EXPECT_EQ(sum(true).requests, 1024u);
   trace(ladder::launch_layer_norm_words, kRows, 32);
   expect_global(file, "store a word", kGlobalStore, 128, 4, 1);
 }
@@ -270,6 +272,8 @@ TEST_F(RowLadders, LayerNormTeams) {
     EXPECT_EQ(sum(false).bytes - (kRows - 1) * 2 * row, stated) << columns;
     EXPECT_EQ(sum(true).requests == 0, columns <= 512) << columns;
   }
+  trace(ladder::launch_layer_norm_teams, kRows, kColumns);
+  EXPECT_EQ(sum(true).requests, 1024u);
   trace(ladder::launch_layer_norm_teams, kRows, 32);
   expect_global(file, "store a word", kGlobalStore, 32, 16, 1);
 }

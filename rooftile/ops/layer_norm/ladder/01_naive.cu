@@ -1,7 +1,8 @@
 // Idea: a thread for each row, and in it three loops, exactly as the equations read.
 // Changed: this is the first rung.
-// Binds: bytes, most of them moved in vain: a warp's 32 threads read a row's length apart, so each request
-// touches 32 sectors of 32 bytes and uses 4 bytes of each. Next: neighbours take neighbouring elements.
+// Binds: requests. A warp's 32 threads read a row's length apart, so each request is for 32 sectors of 32
+// bytes and uses 4 bytes of each; and there are as few threads as rows. Next: neighbours take neighbouring
+// elements.
 #include <cmath>
 
 #include "rooftile/backend/cuda/launch.h"
