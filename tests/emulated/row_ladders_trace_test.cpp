@@ -194,19 +194,23 @@ TEST_F(RowLadders, SoftmaxWords) {
   trace(ladder::launch_softmax_words, kRows, 1023);
   expect_global(file, "load one", kGlobalLoad, 1024, 16.5, 0.25 * 16 / 16.5);
 }
-/// The top rung moves what the lesson says that softmax moves: x once, y once.
+/// The top rungs move what the lesson says that softmax moves: x once, y once.
 TEST_F(RowLadders, SoftmaxTeams) {
   const std::string file = "softmax/ladder/gpu_row.h";
-  for (const std::int64_t columns : {32, 256, 1024, 4096}) {
-    trace(ladder::launch_softmax_teams, kRows, columns);
-    const auto needed = static_cast<std::uint64_t>(2 * kRows * columns * 4);
-    EXPECT_EQ(sum(false).bytes, needed) << columns;
-    EXPECT_EQ(sum(false).moved, needed) << columns;
-    EXPECT_EQ(sum(true).requests == 0, columns <= 1024) << columns;
+  for (const Softmax rung : {ladder::launch_softmax_teams, ladder::launch_softmax_exp2}) {
+    for (const std::int64_t columns : {32, 256, 1024, 4096}) {
+      trace(rung, kRows, columns);
+      const auto needed = static_cast<std::uint64_t>(2 * kRows * columns * 4);
+      EXPECT_EQ(sum(false).bytes, needed) << columns;
+      EXPECT_EQ(sum(false).moved, needed) << columns;
+      EXPECT_EQ(sum(true).requests == 0, columns <= 1024) << columns;
+    }
+    trace(rung, kRows, kColumns);
+    EXPECT_EQ(sum(false).requests, 2048u);
+    trace(rung, kRows, 32);
+    expect_global(file, "load a word", kGlobalLoad, 32, 16, 1);
+    EXPECT_EQ(at(file, "load a word", kGlobalLoad).lanes, 32 * 32u);
   }
-  trace(ladder::launch_softmax_teams, kRows, 32);
-  expect_global(file, "load a word", kGlobalLoad, 32, 16, 1);
-  EXPECT_EQ(at(file, "load a word", kGlobalLoad).lanes, 32 * 32u);
 }
 
 /// Beside x and y: the weight and the bias for each row, the mean and rstd of each.

@@ -61,6 +61,8 @@ constexpr Variant kForwardVariants[] = {
     {"02_vectors", "maximum, sum and scaling on vectors; exp still one by one", Role::rung,
      accepts<plain_f32>},
     {"01_scalar", "three loops over a row, as the equation reads", Role::rung, accepts<plain_f32>},
+    {"07_exp2", "the exponential as a power of 2, by the special function unit", Role::gpu_rung,
+     accepts<gpu_held_f32>},
     {"06_teams", "several short rows to a warp", Role::gpu_rung, accepts<gpu_held_f32>},
     {"05_words", "16 bytes to a load and a store", Role::gpu_rung, accepts<gpu_held_f32>},
     {"04_registers", "the row in a block's registers, read once", Role::gpu_rung, accepts<gpu_held_f32>},

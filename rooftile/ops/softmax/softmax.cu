@@ -73,6 +73,7 @@ Status launch_backward(const CudaLaunch& launch, const SoftmaxBackwardProblem& p
 ROOFTILE_CUDA_KERNELS(softmax) = {
     entry<launch_forward>("softmax", "tile"),
     entry<launch_forward>("softmax", "online"),
+    entry<ladder::launch_softmax_exp2>("softmax", "07_exp2"),
     entry<ladder::launch_softmax_teams>("softmax", "06_teams"),
     entry<ladder::launch_softmax_words>("softmax", "05_words"),
     entry<ladder::launch_softmax_registers>("softmax", "04_registers"),

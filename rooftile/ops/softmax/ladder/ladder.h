@@ -21,5 +21,6 @@ Status launch_softmax_shuffles(const CudaLaunch& launch, const SoftmaxProblem& p
 Status launch_softmax_registers(const CudaLaunch& launch, const SoftmaxProblem& problem);
 Status launch_softmax_words(const CudaLaunch& launch, const SoftmaxProblem& problem);
 Status launch_softmax_teams(const CudaLaunch& launch, const SoftmaxProblem& problem);
+Status launch_softmax_exp2(const CudaLaunch& launch, const SoftmaxProblem& problem);
 
 }  // namespace rooftile::ladder

@@ -1,0 +1,84 @@
+// Idea: e^x = 2^(x · log2 e), and 2^x is an instruction of the special function unit: with the product and
+// what subnormal results take it is five, where expf takes eight to round less (sm_90a). Changed: one line of
+// 06_teams. Binds: bytes. Next: the library's kernel, which is this one for any dtype, stride and length, and
+// reads unaligned rows by words, too.
+#include <cmath>
+
+#include "rooftile/backend/cuda/launch.h"
+#include "rooftile/backend/cuda/ptx.h"
+#include "rooftile/ops/softmax/ladder/gpu_row.h"
+
+namespace rooftile::ladder {
+using namespace softmax_gpu;
+namespace {
+
+constexpr int kWords = kEach / 4, kThreads = 128;
+
+/// Threads of a row: as few as hold it, but eight where there is work for them, which read a 128-byte line
+/// together. A power of two within a warp; beyond, whole warps.
+int team_of(std::int64_t columns) {
+  const std::int64_t words = (columns + 3) / 4, least = (words + kWords - 1) / kWords;
+  if (least > 32) return static_cast<int>((least + 31) / 32 * 32);
+  int team = 1;
+  while (team < least || (team < 8 && team < words)) team *= 2;
+  return team;
+}
+
+template <class Operation>
+__device__ float over_team(float mine, int team, Operation operation) {
+  return team <= 32 ? over_lanes(mine, team, operation) : over_block(mine, operation);
+}
+
+/// e^x. The product's rounding is an error of the exponent, and grows with |x|, as that of x - peak does.
+__device__ float exp_below(float x) {
+  constexpr float kLog2E = 0x1.715476p0f;
+  return cuda::exp2_approx(x * kLog2E);
+}
+
+template <bool kAligned>
+__global__ void __launch_bounds__(kMostThreads)
+    softmax_exp2(const __grid_constant__ SoftmaxProblem p, int team) {
+  const int teams = static_cast<int>(blockDim.x) / team, place = static_cast<int>(threadIdx.x) % team;
+  const std::int64_t at = std::int64_t{blockIdx.x} * teams + static_cast<int>(threadIdx.x) / team;
+  // Past the last row a team has none, but its threads take part in the shuffles of their warp.
+  const bool there = at < p.rows.rows;
+  const int n = there ? static_cast<int>(p.rows.columns) : 0, first = 4 * place, step = 4 * team;
+  const float* x = static_cast<const float*>(p.x) + p.rows.offset(0, there ? at : 0);
+  float* y = static_cast<float*>(p.y) + p.rows.offset(1, there ? at : 0);
+
+  float4 row[kWords];
+  ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) row[k] = load_word<kAligned>(x, k * step + first, n);
+
+  float peak = -HUGE_VALF;
+  ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) {
+    row[k] = scaled(row[k], k * step + first, n, p.scale);
+    peak = fmaxf(peak, fmaxf(fmaxf(row[k].x, row[k].y), fmaxf(row[k].z, row[k].w)));
+  }
+  peak = over_team(peak, team, Larger{});
+
+  float sum = 0;
+  ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) {
+    row[k] = {exp_below(row[k].x - peak), exp_below(row[k].y - peak), exp_below(row[k].z - peak),
+              exp_below(row[k].w - peak)};
+    sum += (row[k].x + row[k].y) + (row[k].z + row[k].w);
+  }
+  const float inverse = 1 / over_team(sum, team, Add{});
+
+  ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) {
+    const float4 e = row[k];
+    store_word<kAligned>(y, k * step + first, n,
+                         {e.x * inverse, e.y * inverse, e.z * inverse, e.w * inverse});
+  }
+}
+
+}  // namespace
+
+Status launch_softmax_exp2(const CudaLaunch& launch, const SoftmaxProblem& p) {
+  if (p.rows.rows <= 0 || p.rows.columns <= 0) return {};
+  const int team = team_of(p.rows.columns), threads = team <= 32 ? kThreads : team, teams = threads / team;
+  const auto blocks = static_cast<unsigned>((p.rows.rows + teams - 1) / teams);
+  return cuda::launch(launch, "softmax", {blocks, static_cast<unsigned>(threads)},
+                      aligned(p) ? softmax_exp2<true> : softmax_exp2<false>, p, team);
+}
+
+}  // namespace rooftile::ladder
