@@ -38,7 +38,7 @@ struct Pack {
   ROOFTILE_TILE
   uint4 word(int i) const { return {piece[4 * i], piece[4 * i + 1], piece[4 * i + 2], piece[4 * i + 3]}; }
   ROOFTILE_TILE
-  void set_word(int i, const uint4& w) {
+  void set_word(int i, uint4 w) {  // by value: to the checked build one access, as on a GPU
     piece[4 * i] = w.x, piece[4 * i + 1] = w.y, piece[4 * i + 2] = w.z, piece[4 * i + 3] = w.w;
   }
   ROOFTILE_TILE
@@ -237,8 +237,10 @@ ROOFTILE_TILE void store_pack(const Row<T>& row, std::int64_t first, std::int64_
       } else if (shift == 0) {
         *reinterpret_cast<uint4*>(to) = mine;
       } else {
+        // By a name: the checked build does not see a call's result go to memory.
+        const uint4 word = shifted(before, mine, 16 - shift);
         if (place > 0)
-          *reinterpret_cast<uint4*>(bytes - shift) = shifted(before, mine, 16 - shift);
+          *reinterpret_cast<uint4*>(bytes - shift) = word;
         else
           store_head<sizeof(T)>(bytes, mine, 16 - shift);
         const bool next_writes = place + 1 < lanes && live >= 2 * N;
