@@ -44,12 +44,25 @@ void add_selection(CLI::App* app, Selection& to) {
       ->excludes(forward);
 }
 
+/// The words of commands that are about one call.
+void add_case(CLI::App* app, CaseArguments& to, const std::string& shape) {
+  app->add_option("OP", to.op, "an op or a function (softmax, softmax_backward)")->required();
+  app->add_option("--shape", to.shape, "in the op's own terms, see `rooftile list`; " + shape)
+      ->type_name("64x1024");
+  app->add_option("--dtype", to.dtype, "f32, f16, bf16, …")->type_name("DTYPE");
+  app->add_option("--set", to.parameters, "a parameter of the call")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  app->add_flag("--backward", to.backward, "the op's backward function");
+}
+
 struct Everything {
   DevicesArguments devices;
   ListArguments list;
   CheckArguments check;
   BenchArguments bench;
   WhyArguments why;
+  TraceArguments trace;
   ReportArguments report;
   GrayArguments gray;
 };
@@ -158,6 +171,34 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
       "  rooftile why softmax 64x1024 f32 --layout strided_columns\n"
       "Nothing is computed and no memory taken. Exit code 1: the library would refuse the call.");
   why_app->final_callback([&] { command = [&all] { return why(all.why); }; });
+
+  CLI::App* trace_app =
+      app.add_subcommand("trace", "what a GPU kernel asks of memory, line by line, without a GPU");
+  add_case(trace_app, all.trace.what, "else one that fits a cache");
+  auto* traced =
+      add_list(trace_app, "--variant", all.trace.variants, "these variants; none: the library's choice")
+          ->type_name("NAME");
+  trace_app->add_flag("--all", all.trace.all, "every variant and rung that there is for GPUs")
+      ->excludes(traced);
+  trace_app
+      ->add_option("--architecture", all.trace.architecture, "80, 86, 89 or 90: of the GPU that is played")
+      ->type_name("N");
+  add_json(trace_app, all.trace.json);
+  trace_app->footer(
+      "Examples:\n"
+      "  rooftile trace softmax\n"
+      "  rooftile trace add --shape 4096 --dtype bf16 --all\n"
+      "  rooftile trace softmax --all --json trace.json     then: rooftile report --from bench.json "
+      "trace.json\n"
+      "A request is one instruction of one warp. Global memory moves in sectors of 32 bytes: 32 neighbouring "
+      "floats are\n"
+      "4 of them; \"used\" is the share of the moved bytes that a thread asked for. Shared memory gives a "
+      "word "
+      "from each of\n"
+      "its 32 banks in a wavefront; conflicts are the wavefronts beyond the fewest that would do. Caches are "
+      "not "
+      "modelled.");
+  trace_app->final_callback([&] { command = [&all] { return trace(all.trace); }; });
 
   CLI::App* report_app =
       app.add_subcommand("report", "check and time the kernels here, and draw one HTML page of it");

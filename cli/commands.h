@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/one_case.h"
+
 namespace rooftile::cli {
 
 struct DevicesArguments {
@@ -51,6 +53,15 @@ struct WhyArguments {
   std::string json;
 };
 int why(const WhyArguments& arguments);
+
+struct TraceArguments {
+  CaseArguments what;
+  std::vector<std::string> variants;
+  bool all = false;
+  int architecture = 90;
+  std::string json;
+};
+int trace(const TraceArguments& arguments);
 
 struct ReportArguments {
   std::string out = "report.html", photo, json;

@@ -186,7 +186,7 @@ Json merge_records(const std::vector<std::string>& paths) {
       for (const char* part : {"levels", "peaks"})
         if (machine.value(part, Json()).empty() && !other.value(part, Json()).empty()) machine = other;
     }
-    for (const char* part : {"results", "checks", "gallery", "overheads", "errors", "notes"}) {
+    for (const char* part : {"results", "checks", "traces", "gallery", "overheads", "errors", "notes"}) {
       if (merged[part].is_null()) merged[part] = Json::array();
       const Json more = record.value(part, Json());
       if (more.is_array()) merged[part].insert(merged[part].end(), more.begin(), more.end());

@@ -28,11 +28,11 @@ holds() { grep -qE -e "$1" "${2:-out.txt}" || complain "${2:-the output} lacks /
 ok --version
 holds '^rooftile [0-9]+\.[0-9]+\.[0-9]+$'
 ok --help
-for command in devices list check bench why report image; do
+for command in devices list check bench why trace report image; do
   holds "^  $command "
 done
 holds 'Exit codes: 0 .* 1 .* 2 '
-for command in devices list check bench why report "image gray"; do
+for command in devices list check bench why trace report "image gray"; do
   # shellcheck disable=SC2086
   ok $command --help
   holds '^Examples?:'
@@ -113,6 +113,24 @@ ok report --from copy.json --out again.html
 cmp -s first.html again.html || complain "a record that was read and written again gives another page"
 ok report --from copy.json --out -
 cmp -s first.html out.txt || complain "--out - prints another page, or more than the page"
+
+# The trace, where the build has the checked device (sanitized ones have not). 4096 floats, 512 bytes to a request.
+if [ -e "$(dirname "$rooftile")/../lib/rooftile-emulated-checked.so" ]; then
+  ok trace add --shape 4096 --dtype f32
+  holds '^add 4096 f32 tile on sm_90$'
+  holds '^blas1.tile.h:[0-9]+ +global load +32 +16 +100.0%  [^ ]'
+  holds 'Global memory: 49152 bytes moved in 1536 sectors; 49152 different bytes, 32768 read and 16384 written;'
+  holds "^the op's cases state 49152\\.\$"
+  ok trace softmax --backward --all --dtype bf16 --json trace.json
+  holds '^softmax_backward 64x1024 bf16 tile '
+  holds '"conflicts": 0' trace.json
+  ok report --from bench.json trace.json --out traced.html
+  holds 'softmax backward bf16 64×1024, tile' traced.html
+  ok trace softmax --json -
+  [ "$(head -c 1 out.txt)" = "{" ] || complain "trace --json - prints more than JSON: $(head -c 100 out.txt)"
+else
+  echo "cli: no checked emulated device in this build: trace was not tried"
+fi
 
 # A picture of one red and one white pixel.
 base64 -d >red.png <<'PNG'

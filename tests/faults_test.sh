@@ -61,6 +61,13 @@ fault 2 "01_one_element is a rung of the GPU's ladder: --device emulated" check 
 fault 2 "01_one_element is a rung of the GPU's ladder: --device emulated" bench add --variant 01_one_element
 fault 2 "01_scalar is a rung of the CPU's ladder, which --device emulated" check add --variant 01_scalar --device emulated
 fault 2 'no dtype "f31"' check --dtype f31
+fault 2 'OP is required' trace
+fault 2 'no op "sofmax".*did you mean softmax' trace sofmax
+fault 2 'no variant "nix"' trace softmax --variant nix
+fault 2 'shape "3x"' trace softmax --shape 3x
+fault 2 'takes rows x columns' trace softmax --shape 3
+fault 2 'has no backward function' trace copy --backward
+fault 2 'no dtype "f31"' trace softmax --dtype f31
 fault 2 'no dtype "f31"' bench --dtype f31
 fault 2 'no dtype "f31"' why softmax 2x3 f31
 fault 1 'x is 2x3 u8' why softmax 2x3 u8

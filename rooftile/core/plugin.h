@@ -7,9 +7,14 @@
 
 namespace rooftile {
 
+namespace emulated {
+struct TraceLine;  // rooftile/backend/emulated/trace.h
+struct TraceTotals;
+}  // namespace emulated
+
 /// What librooftile.so and a plug-in agree on. Both are built from one source tree; the number guards against
 /// mixing trees.
-inline constexpr int kPluginVersion = 2;
+inline constexpr int kPluginVersion = 3;
 
 /// Scratch of one thread, on which `scratch()` rows live; longer rows take the online form.
 inline constexpr std::size_t kScratchBytes = 256 * 1024;
@@ -60,6 +65,22 @@ struct DeviceSensors {
   bool throttled = false;  ///< by power or temperature
 };
 
+/// What the driver, the runtime and, for the last five, the driver's management library tell of a GPU; 0
+/// where one does not.
+struct DeviceDescription {
+  char name[128], bus[32], driver_name[64];
+  int device, devices;  ///< the CUDA ordinal, and how many there are
+  int major, minor;     ///< compute capability
+  int driver, runtime;  ///< 13000: CUDA 13.0; the driver's is the newest that it supports
+  int multiprocessors, clock_khz, memory_clock_khz, bus_bits;
+  std::size_t memory_bytes, free_bytes, l2_bytes;
+  std::size_t shared_block, shared_block_most, shared_multiprocessor;  ///< bytes; most: when asked for
+  int registers_block, registers_multiprocessor, threads_block, threads_multiprocessor, blocks_multiprocessor;
+  int ecc, copy_engines, clusters, concurrent_managed;
+  double power_limit_w, temperature_c;
+  int clock_now_mhz, memory_clock_now_mhz, most_clock_mhz;
+};
+
 /// What a GPU plug-in can do beside kernels: for Queue::cuda, and for the harness. Each Status names the call
 /// that failed.
 struct DeviceFunctions {
@@ -81,6 +102,16 @@ struct DeviceFunctions {
   Status (*sense)(const CudaLaunch&, DeviceSensors&);
   /// What the checked build found wrong since it was last asked: the first finding's sentence; else ok.
   Status (*findings)(const CudaLaunch&);
+  Status (*describe)(const CudaLaunch&, DeviceDescription&);
+  /// Of an empty kernel, medians: what a launch costs the host when they follow each other, what it costs the
+  /// device, and how long it takes until the host knows that it is done.
+  Status (*launch_cost)(const CudaLaunch&, double& host_us, double& device_us, double& round_trip_us);
+  /// The checked emulated device counts what kernels ask of memory from the first to the second call, which
+  /// tells each line of source. A sentence elsewhere.
+  Status (*trace_begin)(const CudaLaunch&);
+  Status (*trace_end)(const CudaLaunch&, void* context,
+                      void (*tell)(void* context, const emulated::TraceLine& line),
+                      emulated::TraceTotals& totals);
 };
 
 struct Plugin {

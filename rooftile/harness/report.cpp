@@ -9,6 +9,7 @@
 #include "rooftile/harness/report/record.h"
 #include "rooftile/harness/report/sections.h"
 #include "rooftile/harness/report/tables.h"
+#include "rooftile/harness/report/traces.h"
 #include "rooftile/harness/report/validate.h"
 
 namespace rooftile::harness {
@@ -92,7 +93,7 @@ std::string render_report(const nlohmann::json& record) {
                               {"machine", report::machine(parsed)},
                               {"roofline", report::roofline(parsed)},
                               {"speed", report::speed(parsed)},
-                              {"ladders", report::ladder(parsed)},
+                              {"ladders", report::ladder(parsed) + report::traces(parsed)},
                               {"peers", report::peers(parsed)},
                               {"errors", report::errors(parsed)},
                               {"gallery", report::gallery(report::list(clean, "gallery"))},

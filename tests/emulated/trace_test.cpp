@@ -19,7 +19,7 @@ class Trace : public testing::Test {
     std::fill(y_.begin(), y_.end(), 0.f);
     start_trace();
     const Status s = launch_traced(kernel, x_.data(), y_.data(), n);
-    lines_ = stop_trace();
+    lines_ = stop_trace(&totals_);
     ASSERT_TRUE(s.ok()) << s.message();
   }
   /// The trace of the line of traced.cu that ends in // [mark].
@@ -45,12 +45,20 @@ class Trace : public testing::Test {
     EXPECT_EQ(line.sectors, sectors) << mark;
     EXPECT_DOUBLE_EQ(line.used_share(), used_share) << mark;
     EXPECT_EQ(line.wavefronts, 0u);
+    EXPECT_EQ(line.conflicts, 0u);
+  }
+  void expect_totals(std::uint64_t sectors, std::uint64_t read_bytes, std::uint64_t written_bytes) {
+    EXPECT_EQ(totals_.launches, 1u);
+    EXPECT_EQ(totals_.sectors, sectors);
+    EXPECT_EQ(totals_.read_bytes, read_bytes);
+    EXPECT_EQ(totals_.written_bytes, written_bytes);
   }
   void expect_shared(const std::string& mark, TraceKind kind, std::uint64_t requests,
-                     std::uint64_t wavefronts) {
+                     std::uint64_t wavefronts, std::uint64_t conflicts) {
     const TraceLine line = at(mark, kind);
     EXPECT_EQ(line.requests, requests) << mark;
     EXPECT_EQ(line.wavefronts, wavefronts) << mark;
+    EXPECT_EQ(line.conflicts, conflicts) << mark;
     EXPECT_EQ(line.sectors, 0u);
   }
 
@@ -69,6 +77,7 @@ class Trace : public testing::Test {
   Span x_{&memory_[0].values[0], &memory_[0].values[0] + 4096};
   Span y_{&memory_[0].values[0] + 4096, &memory_[0].values[0] + 8192};
   std::vector<TraceLine> lines_;
+  TraceTotals totals_{};
 };
 using enum TraceKind;
 
@@ -77,6 +86,7 @@ TEST_F(Trace, Copy) {
   expect_global("copy", kGlobalLoad, 128, 512, 1);
   expect_global("copy", kGlobalStore, 128, 512, 1);
   EXPECT_EQ(at("copy", kGlobalLoad).bytes, 16384u);
+  expect_totals(1024, 16384, 16384);
   run("copy", 40);  // the second warp has 8 lanes: one sector
   expect_global("copy", kGlobalLoad, 2, 5, 1);
   EXPECT_EQ(at("copy", kGlobalLoad).lanes, 40u);
@@ -98,6 +108,7 @@ TEST_F(Trace, CopyWithStride) {
   expect_global("strided", kGlobalLoad, 1, 8, 0.5);
   run("copy_strided", 8);
   expect_global("strided", kGlobalLoad, 1, 32, 0.125);
+  expect_totals(36, 128, 128);
   run("copy_strided", 0);  // all lanes read one word
   expect_global("strided", kGlobalLoad, 1, 1, 0.125);
 }
@@ -108,8 +119,8 @@ TEST_F(Trace, Transpose) {
   for (const bool padded : {false, true}) {
     run(padded ? "transpose_padded" : "transpose_unpadded", 64);
     expect_global("tile in", kGlobalLoad, 128, 512, 1);
-    expect_shared("tile in", kSharedStore, 128, 128);
-    expect_shared("tile out", kSharedLoad, 128, padded ? 128 : 128 * 32);
+    expect_shared("tile in", kSharedStore, 128, 128, 0);
+    expect_shared("tile out", kSharedLoad, 128, padded ? 128 : 128 * 32, padded ? 0 : 128 * 31);
     expect_global("tile out", kGlobalStore, 128, 512, 1);
   }
 }
@@ -118,45 +129,48 @@ TEST_F(Trace, Matmul) {
   expect_global("a", kGlobalLoad, 8192, 8192 * 32, 0.125);
   expect_global("b", kGlobalLoad, 8192, 8192, 0.125);
   expect_global("c", kGlobalStore, 128, 4096, 0.125);
+  expect_totals(8192 * 33 + 4096, 16384, 16384);  // a and b are one array
   run("matmul_coalesced", 64);
   expect_global("a", kGlobalLoad, 8192, 8192, 0.125);
   expect_global("b", kGlobalLoad, 8192, 8192 * 4, 1);
   expect_global("c", kGlobalStore, 128, 512, 1);
 }
 TEST_F(Trace, BankConflicts) {
-  const auto expect = [&](const std::string& kernel, int distinct, int stride, std::uint64_t wavefronts) {
+  const auto expect = [&](const std::string& kernel, int distinct, int stride, std::uint64_t wavefronts,
+                          std::uint64_t conflicts = 0) {
     run(kernel, 100 * distinct + stride);
-    expect_shared("walk in", kSharedStore, 1, wavefronts);
-    expect_shared("walk out", kSharedLoad, 1, wavefronts);
+    expect_shared("walk in", kSharedStore, 1, wavefronts, conflicts);
+    expect_shared("walk out", kSharedLoad, 1, wavefronts, conflicts);
   };
   // Cycles that such loads take on an H100, but those with a stride above 2.
   expect("walk4", 1, 1, 1);
   expect("walk4", 32, 1, 1);
-  expect("walk4", 32, 2, 2);
+  expect("walk4", 32, 2, 2, 1);
   expect("walk4", 32, 3, 1);
-  expect("walk4", 32, 32, 32);
+  expect("walk4", 32, 32, 32, 31);
   expect("walk4", 32, 33, 1);
   expect("walk8", 1, 1, 1);
   expect("walk8", 2, 1, 1);
   expect("walk8", 8, 1, 2);
   expect("walk8", 16, 1, 2);
   expect("walk8", 32, 1, 2);
-  expect("walk8", 16, 2, 4);
-  expect("walk8", 32, 2, 4);
-  expect("walk8", 32, 16, 32);
+  expect("walk8", 16, 2, 4, 2);
+  expect("walk8", 32, 2, 4, 2);
+  expect("walk8", 32, 16, 32, 30);
   expect("walk16", 1, 1, 2);
   expect("walk16", 2, 1, 2);
   expect("walk16", 4, 1, 4);
   expect("walk16", 8, 1, 4);
   expect("walk16", 32, 1, 4);
-  expect("walk16", 8, 2, 8);
-  expect("walk16", 32, 2, 8);
-  expect("walk16", 32, 8, 32);
+  expect("walk16", 8, 2, 8, 4);
+  expect("walk16", 32, 2, 8, 4);
+  expect("walk16", 32, 8, 32, 28);
 }
 TEST_F(Trace, Atomics) {
   run("count", 0);  // 4 warps on 8 words
   expect_global("atomic", kAtomic, 4, 4, 1);
   EXPECT_EQ(at("atomic", kAtomic).lanes, 128u);
+  expect_totals(4, 32, 32);
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ struct Controls {
   std::size_t (*take_findings)(Finding* out, std::size_t capacity);
   void (*trace_start)();
   /// Ends the trace; returns its lines' number, of which up to `capacity` stand in `out`.
-  std::size_t (*trace_stop)(TraceLine* out, std::size_t capacity);
+  std::size_t (*trace_stop)(TraceLine* out, std::size_t capacity, TraceTotals* totals);
   bool checked;
   /// A range that kernels may touch. With one registered, other memory of the heap is out of bounds.
   void (*register_global)(const void* pointer, std::size_t bytes, const char* name);

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <vector>
 
 #include "rooftile/backend/emulated/controls.h"
 #include "rooftile/core/plugin.h"
@@ -59,9 +60,34 @@ Status findings(const CudaLaunch&) {
   return Status::error("%s: %s", first.kernel, first.sentence);
 }
 
+Status describe(const CudaLaunch&, DeviceDescription&) {
+  return Status::error("rooftile: an emulated device has no driver to ask");
+}
+Status launch_cost(const CudaLaunch&, double&, double&, double&) {
+  return Status::error("rooftile: a launch on an emulated device says nothing about a GPU");
+}
+
+Status trace_begin(const CudaLaunch&) {
+  if (!emulated::controls().checked)
+    return Status::error("rooftile: the plain emulated device sees no accesses; the checked one does");
+  emulated::controls().trace_start();
+  return {};
+}
+Status trace_end(const CudaLaunch&, void* context, void (*tell)(void*, const emulated::TraceLine&),
+                 emulated::TraceTotals& totals) {
+  std::vector<emulated::TraceLine> lines(4096);  // of source: more than all kernels of an op have
+  const std::size_t count = emulated::controls().trace_stop(lines.data(), lines.size(), &totals);
+  if (count > lines.size())
+    return Status::error("rooftile: %zu lines of source touch memory, more than the %zu of a trace", count,
+                         lines.size());
+  for (std::size_t i = 0; i < count; ++i) tell(context, lines[i]);
+  return {};
+}
+
 }  // namespace
 
-extern const DeviceFunctions device_functions{open,        close, allocate, release, copy,
-                                              synchronize, copy,  time,     sense,   findings};
+extern const DeviceFunctions device_functions{open,        close,       allocate,    release,  copy,
+                                              synchronize, copy,        time,        sense,    findings,
+                                              describe,    launch_cost, trace_begin, trace_end};
 
 }  // namespace rooftile::cuda

@@ -15,7 +15,7 @@ const Controls& controls() noexcept {
                                   &steering::set_architecture,
                                   [](Finding*, std::size_t) { return std::size_t{0}; },
                                   [] {},
-                                  [](TraceLine*, std::size_t) { return std::size_t{0}; },
+                                  [](TraceLine*, std::size_t, TraceTotals*) { return std::size_t{0}; },
                                   false,
                                   [](const void*, std::size_t, const char*) {},
                                   [] {}};
@@ -23,6 +23,6 @@ const Controls& controls() noexcept {
 }
 
 void start_trace() {}
-std::vector<TraceLine> stop_trace() { return {}; }
+std::vector<TraceLine> stop_trace(TraceTotals*) { return {}; }
 
 }  // namespace rooftile::emulated

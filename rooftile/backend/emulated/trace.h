@@ -23,6 +23,7 @@ struct TraceLine {
   std::uint64_t used_bytes;  // different bytes, request by request
   std::uint64_t sectors;     // of 32 bytes; global memory only
   std::uint64_t wavefronts;  // passes over the 32 banks; shared memory only
+  std::uint64_t conflicts;   // of these, what banks that were asked for several words cost
 
   double sectors_per_request() const { return requests ? double(sectors) / double(requests) : 0; }
   double wavefronts_per_request() const { return requests ? double(wavefronts) / double(requests) : 0; }
@@ -30,8 +31,16 @@ struct TraceLine {
   double used_share() const { return sectors ? double(used_bytes) / (32. * double(sectors)) : 0; }
 };
 
+/// Of a whole trace.
+struct TraceTotals {
+  std::uint64_t launches;       // of kernels
+  std::uint64_t sectors;        // of global memory, over all requests
+  std::uint64_t read_bytes;     // different bytes of global memory that were read: what must come at least
+  std::uint64_t written_bytes;  // and written
+};
+
 void start_trace();
 /// The lines since start_trace, by file, line and kind.
-std::vector<TraceLine> stop_trace();
+std::vector<TraceLine> stop_trace(TraceTotals* totals = nullptr);
 
 }  // namespace rooftile::emulated

@@ -158,6 +158,45 @@ inline Check parse_check(const Json& json) {
   return c;
 }
 
+/// A line of a trace: `place` is "softmax.cu:12".
+struct TraceLine {
+  std::string place, source, access;
+  Number requests, sectors, used_bytes, wavefronts, conflicts;
+};
+
+/// What a kernel asks of a GPU's memory, counted on the emulated device.
+struct Trace {
+  std::string op, direction, variant, dtype, shape;
+  Number launches, stated_bytes, moved_bytes, different_bytes;
+  std::vector<TraceLine> lines;
+  std::string name() const { return direction.empty() || direction == "forward" ? op : op + " " + direction; }
+  std::string problem() const { return name() + " " + dtype + " " + shape; }
+  std::string title() const { return problem() + ", " + variant; }
+  Number moved_of_stated() const { return ratio(moved_bytes, stated_bytes); }
+};
+
+inline Trace parse_trace(const Json& json) {
+  Trace t;
+  t.op = text(json, "op"), t.direction = text(json, "direction"), t.variant = text(json, "variant");
+  t.dtype = text(json, "dtype");
+  if (t.op.empty()) t.op = "unnamed op";
+  for (const Json& size : list(json, "shape"))
+    if (size.is_number()) t.shape += (t.shape.empty() ? "" : "×") + fmt::format("{:.0f}", size.get<double>());
+  t.launches = number(json, "launches");
+  t.stated_bytes = positive(json, "bytes");
+  t.moved_bytes = number(json, "moved_bytes");
+  const Number read = number(json, "read_bytes"), written = number(json, "written_bytes");
+  if (read && written) t.different_bytes = *read + *written;
+  for (const Json& line : list(json, "lines")) {
+    const std::string file = text(line, "file");
+    t.lines.push_back({file.substr(file.rfind('/') + 1) + ":" + count(number(line, "line")),
+                       text(line, "text"), text(line, "access"), positive(line, "requests"),
+                       number(line, "sectors"), number(line, "used_bytes"), number(line, "wavefronts"),
+                       number(line, "conflicts")});
+  }
+  return t;
+}
+
 struct Level {
   std::string name;
   Number footprint_bytes, threads, read_gbs, write_gbs, copy_gbs;
@@ -189,6 +228,7 @@ struct Record {
   std::vector<Peak> peaks;
   std::vector<Result> results;
   std::vector<Check> checks;
+  std::vector<Trace> traces;
 };
 
 inline Record parse_record(const Json& json) {
@@ -216,6 +256,7 @@ inline Record parse_record(const Json& json) {
                             positive(peak, "threads"), positive(peak, "gflops")});
   for (const Json& result : list(json, "results")) record.results.push_back(parse_result(result));
   for (const Json& check : list(json, "checks")) record.checks.push_back(parse_check(check));
+  for (const Json& trace : list(json, "traces")) record.traces.push_back(parse_trace(trace));
   return record;
 }
 

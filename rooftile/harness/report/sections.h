@@ -346,6 +346,11 @@ inline std::string ladder(const Record& record) {
         figures +=
             gain >= 1 ? fmt::format(", {} faster", times(gain)) : fmt::format(", {} slower", times(1 / gain));
       }
+      for (const Trace& t : record.traces)
+        if (r->backend != "cpu" && t.name() == r->name() && t.variant == r->variant && t.moved_of_stated()) {
+          figures += fmt::format(", asks memory for {} the bytes stated", times(t.moved_of_stated()));
+          break;
+        }
       out += fmt::format(
           "<li><span class=\"number\">{}</span><span class=\"idea\">{} <span "
           "class=\"variant\">{}</span></span>"

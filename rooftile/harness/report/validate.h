@@ -57,6 +57,15 @@ inline constexpr Field kCheckFields[] = {
     {"cases", Kind::kNumber},  {"passed", Kind::kNumber},  {"rms_of_tolerance", Kind::kNumber},
     {"failures", Kind::kTexts}};
 inline constexpr Field kBinFields[] = {{"ulp", Kind::kLabel}, {"count", Kind::kNumber}};
+inline constexpr Field kTraceFields[] = {
+    {"op", Kind::kText},           {"direction", Kind::kText},       {"variant", Kind::kText},
+    {"isa", Kind::kText},          {"dtype", Kind::kText},           {"shape", Kind::kSizes},
+    {"bytes", Kind::kNumber},      {"launches", Kind::kNumber},      {"sectors", Kind::kNumber},
+    {"read_bytes", Kind::kNumber}, {"written_bytes", Kind::kNumber}, {"moved_bytes", Kind::kNumber}};
+inline constexpr Field kTraceLineFields[] = {
+    {"file", Kind::kText},         {"line", Kind::kNumber},       {"text", Kind::kText},
+    {"access", Kind::kText},       {"requests", Kind::kNumber},   {"sectors", Kind::kNumber},
+    {"used_bytes", Kind::kNumber}, {"wavefronts", Kind::kNumber}, {"conflicts", Kind::kNumber}};
 inline constexpr Field kPictureFields[] = {{"title", Kind::kText},   {"caption", Kind::kText},
                                            {"mime", Kind::kText},    {"base64", Kind::kText},
                                            {"width", Kind::kNumber}, {"height", Kind::kNumber}};
@@ -159,6 +168,10 @@ inline Status validate(const Json& record) {
     return check_list(check, place, "ulp_histogram", kBinFields, flat);
   };
   if (Status s = check_list(record, "", "checks", kCheckFields, bins); !s) return s;
+  const auto lines = [&](const Json& trace, const std::string& place) {
+    return check_list(trace, place, "lines", kTraceLineFields, flat);
+  };
+  if (Status s = check_list(record, "", "traces", kTraceFields, lines); !s) return s;
   return check_list(record, "", "gallery", kPictureFields, flat);
 }
 

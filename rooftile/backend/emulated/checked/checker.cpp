@@ -51,6 +51,7 @@ void Checker::see(const void* at, std::size_t bytes, Access access, const void* 
 
 void Checker::begin_launch(const char* kernel, unsigned) {
   kernel_ = kernel;
+  tracer_.begin_launch();
   clocks_.begin_launch();
   global_.limit();
 }

@@ -146,8 +146,8 @@ const Controls& controls() noexcept {
       &steering::set_architecture,
       [](Finding* out, std::size_t capacity) { return checker.take_findings(out, capacity); },
       [] { checker.tracer().start(); },
-      [](TraceLine* out, std::size_t capacity) {
-        const std::vector<TraceLine> lines = checker.tracer().stop();
+      [](TraceLine* out, std::size_t capacity, TraceTotals* totals) {
+        const std::vector<TraceLine> lines = checker.tracer().stop(totals);
         std::copy_n(lines.begin(), std::min(lines.size(), capacity), out);
         return lines.size();
       },
@@ -160,6 +160,6 @@ const Controls& controls() noexcept {
 }
 
 void start_trace() { checker.tracer().start(); }
-std::vector<TraceLine> stop_trace() { return checker.tracer().stop(); }
+std::vector<TraceLine> stop_trace(TraceTotals* totals) { return checker.tracer().stop(totals); }
 
 }  // namespace rooftile::emulated

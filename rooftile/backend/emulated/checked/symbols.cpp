@@ -47,8 +47,10 @@ bool is_ours(const std::string& file) {
          file.find("rooftile/backend/cuda/ptx.h") != std::string::npos;
 }
 
+bool is_an_op(const std::string& file) { return file.find("rooftile/ops/") != std::string::npos; }
+
 void ask(const std::string& module, const std::vector<std::pair<std::uintptr_t, const void*>>& addresses,
-         std::map<const void*, Place>& places) {
+         bool in_ops, std::map<const void*, Place>& places) {
   std::vector<std::string> words{"addr2line", "-a", "-i", "-e", module};
   char text[32];
   for (const auto& [offset, pc] : addresses) {
@@ -68,10 +70,12 @@ void ask(const std::string& module, const std::vector<std::pair<std::uintptr_t, 
       continue;
     }
     const std::size_t colon = line.rfind(':');
-    if (found || index >= addresses.size() || colon == std::string::npos || line[0] == '?') continue;
+    if (index >= addresses.size() || colon == std::string::npos || line[0] == '?') continue;
     const std::string file = line.substr(0, colon);
-    if (is_ours(file)) continue;
-    places[addresses[index].second] = make_place(file.c_str(), std::atoi(line.c_str() + colon + 1));
+    Place& place = places[addresses[index].second];
+    const bool better = found && in_ops && is_an_op(file) && !is_an_op(place.file);
+    if ((found && !better) || is_ours(file)) continue;
+    place = make_place(file.c_str(), std::atoi(line.c_str() + colon + 1));
     found = true;
   }
 }
@@ -86,7 +90,7 @@ Place make_place(const char* file, int line) {
   return place;
 }
 
-std::map<const void*, Place> find_places(std::vector<const void*> pcs) {
+std::map<const void*, Place> find_places(std::vector<const void*> pcs, bool in_ops) {
   std::map<const void*, Place> places;
   std::map<std::string, std::vector<std::pair<std::uintptr_t, const void*>>> modules;
   std::sort(pcs.begin(), pcs.end());
@@ -107,7 +111,7 @@ std::map<const void*, Place> find_places(std::vector<const void*> pcs) {
         file.assign(self, static_cast<std::size_t>(n));
     modules[file].emplace_back(offset - 1, pc);  // the call, not what comes after it
   }
-  for (const auto& [module, addresses] : modules) ask(module, addresses, places);
+  for (const auto& [module, addresses] : modules) ask(module, addresses, in_ops, places);
   return places;
 }
 

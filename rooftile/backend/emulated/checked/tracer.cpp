@@ -27,11 +27,13 @@ bool neighbours_agree(const std::vector<std::uintptr_t>& by_lane, unsigned lanes
 }
 
 /// Passes over the banks: each gives one word of 4 bytes in a pass, to any number of lanes. Accesses of 8
-/// bytes go by half a warp, of 16 bytes by a quarter.
-std::uint64_t wavefronts_of(const std::vector<std::uintptr_t>& by_lane, unsigned lanes, std::size_t bytes) {
+/// bytes go by half a warp, of 16 bytes by a quarter. `least`: were the words spread evenly over the banks.
+std::uint64_t wavefronts_of(const std::vector<std::uintptr_t>& by_lane, unsigned lanes, std::size_t bytes,
+                            std::uint64_t& least) {
   std::size_t group = bytes <= 4 ? 32 : bytes <= 8 ? 16 : 8;
   if (bytes > 4 && neighbours_agree(by_lane, lanes)) group *= 2;
   std::uint64_t passes = 0;
+  least = 0;
   for (std::size_t first = 0; first < kWarpSize; first += group) {
     std::vector<std::uintptr_t> words;
     for (std::size_t lane = first; lane < first + group; ++lane)
@@ -43,6 +45,7 @@ std::uint64_t wavefronts_of(const std::vector<std::uintptr_t>& by_lane, unsigned
     std::array<std::uint64_t, kBanks> in_bank{};
     for (const std::uintptr_t w : words) ++in_bank[w % kBanks];
     passes += *std::max_element(in_bank.begin(), in_bank.end());
+    least += (words.size() + kBanks - 1) / kBanks;
   }
   return passes;
 }
@@ -50,6 +53,8 @@ std::uint64_t wavefronts_of(const std::vector<std::uintptr_t>& by_lane, unsigned
 
 void Tracer::start() {
   counts_.clear();
+  touched_.clear();
+  totals_ = {};
   on_ = true;
 }
 
@@ -98,7 +103,12 @@ void Tracer::close(const void* pc, const Request& r) {
   std::vector<std::uintptr_t> used, sectors;
   for (unsigned rest = r.lanes; rest != 0; rest &= rest - 1)
     used.push_back(r.at[static_cast<std::size_t>(std::countr_zero(rest))]);
-  if (r.shared) line.wavefronts += wavefronts_of({r.at.begin(), r.at.end()}, r.lanes, r.bytes);
+  if (r.shared) {
+    std::uint64_t least = 0;
+    const std::uint64_t passes = wavefronts_of({r.at.begin(), r.at.end()}, r.lanes, r.bytes, least);
+    line.wavefronts += passes;
+    line.conflicts += passes - least;
+  }
   std::sort(used.begin(), used.end());
   std::uintptr_t end = 0;
   for (const std::uintptr_t at : used) {
@@ -106,17 +116,37 @@ void Tracer::close(const void* pc, const Request& r) {
     end = std::max(end, at + r.bytes);
     if (from >= end) continue;
     line.used_bytes += end - from;
+    if (!r.shared) touch(from, end, r.kind != 1, r.kind != 0);
     for (std::uintptr_t s = from / kSector; s <= (end - 1) / kSector; ++s) sectors.push_back(s);
   }
   sectors.erase(std::unique(sectors.begin(), sectors.end()), sectors.end());
-  if (!r.shared) line.sectors += sectors.size();
+  if (r.shared) return;
+  line.sectors += sectors.size();
+  totals_.sectors += sectors.size();
 }
 
-std::vector<TraceLine> Tracer::stop() {
+void Tracer::touch(std::uintptr_t from, std::uintptr_t end, bool reads, bool writes) {
+  while (from < end) {
+    const std::uintptr_t sector = from / kSector, stop = std::min(end, (sector + 1) * kSector);
+    const auto bytes = static_cast<std::uint32_t>((std::uint64_t{1} << (stop - from)) - 1) << from % kSector;
+    Touched& touched = touched_[sector];
+    if (reads) touched.read |= bytes;
+    if (writes) touched.written |= bytes;
+    from = stop;
+  }
+}
+
+std::vector<TraceLine> Tracer::stop(TraceTotals* totals) {
   on_ = false;
+  for (const auto& [sector, touched] : touched_) {
+    totals_.read_bytes += static_cast<std::uint64_t>(std::popcount(touched.read));
+    totals_.written_bytes += static_cast<std::uint64_t>(std::popcount(touched.written));
+  }
+  touched_.clear();
+  if (totals) *totals = totals_;
   std::vector<const void*> pcs;
   for (const auto& [key, line] : counts_) pcs.push_back(key.first);
-  const auto places = find_places(pcs);
+  const auto places = find_places(pcs, true);
   std::map<std::tuple<std::string, int, TraceKind>, TraceLine> merged;
   for (const auto& [key, line] : counts_) {
     const auto found = places.find(key.first);
@@ -132,6 +162,7 @@ std::vector<TraceLine> Tracer::stop() {
     sum.used_bytes += line.used_bytes;
     sum.sectors += line.sectors;
     sum.wavefronts += line.wavefronts;
+    sum.conflicts += line.conflicts;
   }
   counts_.clear();
   std::vector<TraceLine> lines;

@@ -19,7 +19,8 @@ class Tracer {
  public:
   bool on() const { return on_; }
   void start();
-  std::vector<TraceLine> stop();
+  std::vector<TraceLine> stop(TraceTotals* totals = nullptr);
+  void begin_launch() { totals_.launches += on_ ? 1 : 0; }
   void begin_cluster(const Crew&);
   void end_cluster();
   /// `kind`: 0 a load, 1 a store, 2 an atomic.
@@ -48,11 +49,18 @@ class Tracer {
     }
   };
   void close(const void* pc, const Request&);
+  void touch(std::uintptr_t from, std::uintptr_t end, bool reads, bool writes);
 
   bool on_ = false;
   std::vector<std::unordered_map<Key, Request, Hash>> open_;            // by warp of the cluster
   std::vector<std::unordered_map<const void*, std::uint32_t>> visits_;  // by thread of the cluster
   std::map<std::pair<const void*, TraceKind>, TraceLine> counts_;
+  /// Which of a sector's 32 bytes were read, and written.
+  struct Touched {
+    std::uint32_t read = 0, written = 0;
+  };
+  std::unordered_map<std::uintptr_t, Touched> touched_;
+  TraceTotals totals_{};
 };
 
 }  // namespace rooftile::emulated

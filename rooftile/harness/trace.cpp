@@ -1,0 +1,134 @@
+#include "rooftile/harness/trace.h"
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <stdexcept>
+
+#include "rooftile/core/queue_state.h"
+#include "rooftile/harness/runner.h"
+
+namespace rooftile::harness {
+namespace {
+
+using emulated::TraceKind;
+using emulated::TraceLine;
+
+void require(const Status& status) {
+  if (!status) throw std::runtime_error(status.message());
+}
+
+/// The compiler names files from its own folder on ("build/release/rooftile/ops/…"), or cuts their beginning.
+std::string from_root(const std::string& file) {
+  for (const char* part : {"rooftile/ops/", "rooftile/tile/", "rooftile/backend/", "rooftile/core/"})
+    if (const std::size_t at = file.rfind(part); at != file.npos) return file.substr(at);
+  return file;
+}
+
+std::string trimmed(const std::string& line) {
+  const std::size_t first = line.find_first_not_of(" \t");
+  return first == line.npos ? "" : line.substr(first, line.find_last_not_of(" \t\r") - first + 1);
+}
+
+/// Lines of source files, each file read once.
+class Sources {
+ public:
+  explicit Sources(const std::vector<std::string>& folders) : folders_(folders) {}
+
+  std::string line(const std::string& file, int number) {
+    auto [found, is_new] = files_.try_emplace(file);
+    if (is_new) read(file, found->second);
+    const auto index = static_cast<std::size_t>(number) - 1;
+    return number >= 1 && index < found->second.size() ? trimmed(found->second[index]) : "";
+  }
+
+ private:
+  void read(const std::string& file, std::vector<std::string>& lines) const {
+    for (const std::string& folder : folders_) {
+      std::ifstream stream(folder + "/" + file);
+      for (std::string line; std::getline(stream, line);) lines.push_back(line);
+      if (!lines.empty()) return;
+    }
+  }
+  std::vector<std::string> folders_;
+  std::map<std::string, std::vector<std::string>> files_;
+};
+
+}  // namespace
+
+const char* access_name(TraceKind kind) {
+  constexpr const char* kNames[] = {"global load", "global store", "shared load", "shared store", "atomic"};
+  return kNames[static_cast<int>(kind)];
+}
+
+Trace trace(const Queue& queue, const Spec& spec, const Case& c, const std::string& variant,
+            const std::vector<std::string>& sources) {
+  require(queue.status());
+  const DeviceFunctions* device = queue.state().backend->device;
+  if (!device)
+    throw std::runtime_error("a trace needs the checked emulated device, and this is a CPU's queue");
+  const Problem problem(spec, c, 1);
+  Memory memory(problem);
+  require(device->trace_begin(queue.state().cuda));
+  const Run done = run(queue, problem, memory, variant.empty() ? nullptr : variant.c_str());
+  Trace result;
+  std::vector<TraceLine> lines;
+  require(device->trace_end(
+      queue.state().cuda, &lines,
+      [](void* context, const TraceLine& line) {
+        static_cast<std::vector<TraceLine>*>(context)->push_back(line);
+      },
+      result.totals));
+  if (done.refused) throw std::runtime_error(done.message);
+  result.variant = done.chosen;
+  result.finding = done.damage;
+  result.stated_bytes = spec.bytes(c);
+  Sources source(sources);
+  for (const TraceLine& line : lines) {
+    const std::string file = from_root(line.file);
+    result.lines.push_back({file, source.line(file, line.line), line});
+  }
+  // The kernel's own file first, as one reads: each file's lines in their order.
+  std::stable_sort(result.lines.begin(), result.lines.end(), [](const TracedLine& a, const TracedLine& b) {
+    const auto rank = [](const TracedLine& l) { return l.file.starts_with("rooftile/ops/") ? 0 : 1; };
+    return std::tuple(rank(a), a.file, a.counts.line) < std::tuple(rank(b), b.file, b.counts.line);
+  });
+  return result;
+}
+
+nlohmann::json to_json(const Trace& trace, const Queue& queue, const Spec& spec, const Case& c) {
+  nlohmann::json lines = nlohmann::json::array(), shape = nlohmann::json::array(),
+                 parameters = nlohmann::json::object();
+  for (const TracedLine& l : trace.lines)
+    lines.push_back({{"file", l.file},
+                     {"line", l.counts.line},
+                     {"text", l.text},
+                     {"access", access_name(l.counts.kind)},
+                     {"access_bytes", l.counts.access_bytes},
+                     {"requests", l.counts.requests},
+                     {"lanes", l.counts.lanes},
+                     {"bytes", l.counts.bytes},
+                     {"used_bytes", l.counts.used_bytes},
+                     {"sectors", l.counts.sectors},
+                     {"wavefronts", l.counts.wavefronts},
+                     {"conflicts", l.counts.conflicts}});
+  for (const std::int64_t size : c.shape) shape.push_back(size);
+  for (const auto& [name, value] : c.parameters) parameters[name] = value;
+  const Op* op = find_op(spec.function);
+  return {{"op", op ? op->name : spec.function},
+          {"direction", op ? op->direction : ""},
+          {"variant", trace.variant},
+          {"isa", queue.isa()},
+          {"dtype", name(c.dtype)},
+          {"shape", shape},
+          {"parameters", parameters},
+          {"bytes", trace.stated_bytes},
+          {"launches", trace.totals.launches},
+          {"sectors", trace.totals.sectors},
+          {"moved_bytes", trace.moved_bytes()},
+          {"read_bytes", trace.totals.read_bytes},
+          {"written_bytes", trace.totals.written_bytes},
+          {"lines", lines}};
+}
+
+}  // namespace rooftile::harness
