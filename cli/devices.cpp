@@ -4,6 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/failure.h"
+#include "cli/gpus.h"
 #include "cli/output.h"
 #include "cli/progress_bar.h"
 #include "cli/record.h"
@@ -87,6 +88,12 @@ int devices(const DevicesArguments& arguments) {
     bar.say("caches, memory and arithmetic, some 15 seconds");
     harness::shared_roofs().measure(machine);
   }
+  GpuReport gpu;
+  {
+    ProgressBar bar("measuring");
+    if (arguments.measure) bar.say("GPUs, where there are any");
+    gpu = gpus(arguments.measure);
+  }
   const std::vector<BuiltIsa> built = isas(queue);
   const cpu::Tuning& tuning = cpu::tuning();
 
@@ -108,6 +115,7 @@ int devices(const DevicesArguments& arguments) {
     if (!machine.peaks.empty())
       say("\nArithmetic, measured by loops of nothing else\n{}", peak_table(machine));
     for (const std::string& note : harness::shared_roofs().notes()) say("note: {}\n", note);
+    say("\n{}", gpu.text);
   }
   if (!arguments.json.empty()) {
     nlohmann::json record = new_record();
@@ -117,6 +125,9 @@ int devices(const DevicesArguments& arguments) {
     to["usable_threads"] = queue.threads();
     to["threads_reason"] = threads_reason(queue.threads());
     to["streaming_bytes"] = queue.streaming_bytes();
+    to["gpus"] = gpu.gpus;
+    to["no_gpu"] = gpu.missing.empty() ? nlohmann::json() : nlohmann::json(gpu.missing);
+    to["emulated_gpu"] = gpu.played;
     if (arguments.measure) record["notes"] = harness::shared_roofs().notes();
     write_destination(arguments.json, dump(record));
   }

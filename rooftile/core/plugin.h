@@ -65,10 +65,10 @@ struct DeviceSensors {
   bool throttled = false;  ///< by power or temperature
 };
 
-/// What the driver, the runtime and, for the last five, the driver's management library tell of a GPU; 0
+/// What the driver, the runtime and the management library tell of a GPU; 0
 /// where one does not.
 struct DeviceDescription {
-  char name[128], bus[32], driver_name[64];
+  char name[256], bus[32], driver_name[64];
   int device, devices;  ///< the CUDA ordinal, and how many there are
   int major, minor;     ///< compute capability
   int driver, runtime;  ///< 13000: CUDA 13.0; the driver's is the newest that it supports
@@ -76,7 +76,7 @@ struct DeviceDescription {
   std::size_t memory_bytes, free_bytes, l2_bytes;
   std::size_t shared_block, shared_block_most, shared_multiprocessor;  ///< bytes; most: when asked for
   int registers_block, registers_multiprocessor, threads_block, threads_multiprocessor, blocks_multiprocessor;
-  int ecc, copy_engines, clusters, concurrent_managed;
+  int ecc, copy_engines, clusters;  ///< clusters: whether blocks can be launched in some
   double power_limit_w, temperature_c;
   int clock_now_mhz, memory_clock_now_mhz, most_clock_mhz;
 };

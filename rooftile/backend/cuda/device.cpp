@@ -7,6 +7,7 @@
 #include <memory>
 #include <type_traits>
 
+#include "rooftile/backend/cuda/describe.h"
 #include "rooftile/backend/cuda/launch.h"
 
 namespace rooftile::cuda {
@@ -144,10 +145,18 @@ Status sense(const CudaLaunch& launch, DeviceSensors& sensors) {
 }
 
 Status findings(const CudaLaunch&) { return {}; }
+Status trace_begin(const CudaLaunch&) {
+  return Status::error("rooftile: a GPU tells no accesses; the checked emulated device does");
+}
+Status trace_end(const CudaLaunch& launch, void*, void (*)(void*, const emulated::TraceLine&),
+                 emulated::TraceTotals&) {
+  return trace_begin(launch);
+}
 
 }  // namespace
 
-extern const DeviceFunctions device_functions{open,        close,          allocate, release, copy,
-                                              synchronize, copy_on_device, time,     sense,   findings};
+extern const DeviceFunctions device_functions{open,        close,          allocate,    release,  copy,
+                                              synchronize, copy_on_device, time,        sense,    findings,
+                                              describe,    launch_cost,    trace_begin, trace_end};
 
 }  // namespace rooftile::cuda
