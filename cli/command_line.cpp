@@ -63,6 +63,8 @@ struct Everything {
   BenchArguments bench;
   WhyArguments why;
   TraceArguments trace;
+  ProfileArguments profile;
+  AsmArguments assembly;
   ReportArguments report;
   GrayArguments gray;
 };
@@ -203,6 +205,63 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
       "not "
       "modelled.");
   trace_app->final_callback([&] { command = [&all] { return trace(all.trace); }; });
+
+  CLI::App* profile_app = app.add_subcommand(
+      "profile", "what Nsight Compute measures of a variant on a GPU: the few numbers that matter");
+  add_case(profile_app, all.profile.what, "else the first that is measured on GPUs");
+  profile_app->add_option("--variant", all.profile.variant, "this one; none: the library's choice")
+      ->type_name("NAME");
+  profile_app->add_option("--tools", all.profile.tools, "the folder of ncu")->type_name("FOLDER");
+  auto* from = profile_app->add_option("--from", all.profile.from, "what ncu --csv --page raw wrote before")
+                   ->type_name("FILE");
+  auto* csv = profile_app->add_option("--csv", all.profile.csv, "keep what ncu writes")->type_name("FILE");
+  auto* against = profile_app->add_flag("--against-trace", all.profile.against_trace,
+                                        "count on the emulated device, too, and print both");
+  profile_app->add_flag("--run", all.profile.run, "make the call once and print nothing: for other profilers")
+      ->excludes(from)
+      ->excludes(csv)
+      ->excludes(against);
+  profile_app->footer(
+      "Examples:\n"
+      "  rooftile profile softmax --shape 8192x4096 --dtype bf16\n"
+      "  rooftile profile dot --variant tile --csv dot.csv      then: rooftile profile dot --from dot.csv\n"
+      "  rooftile profile add --shape 1048576 --against-trace\n"
+      "  nsys profile rooftile profile softmax --run\n"
+      "ncu is looked for in $ROOFTILE_CUDA_TOOLS, on PATH, and where toolkits are installed; where it may "
+      "not read "
+      "the\n"
+      "counters, its own sentence says so. It measures each launch alone, with caches emptied before: times "
+      "are "
+      "bench's.");
+  profile_app->final_callback([&] { command = [&all] { return profile(all.profile); }; });
+
+  CLI::App* asm_app = app.add_subcommand("asm", "a variant's assembly with its source lines");
+  asm_app->add_option("OP", all.assembly.what.op, "an op or a function (softmax, softmax_backward)")
+      ->required();
+  asm_app->add_flag("--backward", all.assembly.what.backward, "the op's backward function");
+  asm_app->add_option("--variant", all.assembly.variant, "this one; none: the first of the plug-in")
+      ->type_name("NAME");
+  asm_app->add_option("--dtype", all.assembly.what.dtype, "kernels for this element type alone")
+      ->type_name("DTYPE");
+  asm_app->add_option("--device", all.assembly.device, "cpu or cuda")->type_name("NAME");
+  asm_app->add_option("--isa", all.assembly.isa, "this instruction set's plug-in: baseline, avx2, avx512")
+      ->type_name("NAME");
+  asm_app->add_option("--kernel", all.assembly.kernel, "functions whose demangled names match this")
+      ->type_name("REGEX");
+  asm_app->add_flag("--ptx", all.assembly.ptx, "PTX instead of machine code (cuda)");
+  asm_app->add_flag("!--no-source", all.assembly.source, "leave out the source's text");
+  asm_app->add_option("--tools", all.assembly.tools, "the folder of cuobjdump and nvdisasm")
+      ->type_name("FOLDER");
+  asm_app->footer(
+      "Examples:\n"
+      "  rooftile asm add --variant tile --dtype f32 | less\n"
+      "  rooftile asm softmax --device cuda --dtype bf16\n"
+      "  rooftile asm softmax --device cuda --ptx --kernel Forward\n"
+      "Nothing runs, and no GPU is needed: the plug-in's file is read, by objdump or by cuobjdump and "
+      "nvdisasm, "
+      "which are\n"
+      "looked for in $ROOFTILE_CUDA_TOOLS, on PATH, and where toolkits are installed.");
+  asm_app->final_callback([&] { command = [&all] { return assembly(all.assembly); }; });
 
   CLI::App* report_app =
       app.add_subcommand("report", "check and time the kernels here, and draw one HTML page of it");

@@ -63,6 +63,20 @@ struct TraceArguments {
 };
 int trace(const TraceArguments& arguments);
 
+struct ProfileArguments {
+  CaseArguments what;
+  std::string variant, tools, from, csv;
+  bool run = false, against_trace = false;
+};
+int profile(const ProfileArguments& arguments);
+
+struct AsmArguments {
+  CaseArguments what;
+  std::string variant, device = "cpu", isa, kernel, tools;
+  bool sass = true, ptx = false, source = true;
+};
+int assembly(const AsmArguments& arguments);
+
 struct ReportArguments {
   std::string out = "report.html", photo, json;
   std::vector<std::string> from;

@@ -52,6 +52,8 @@ std::string cell(const Json& value) {
   return out + "\"";
 }
 
+}  // namespace
+
 std::string read_text(const std::string& path) {
   const bool standard = path == "-";
   const int fd = standard ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -76,8 +78,6 @@ std::string read_text(const std::string& path) {
   if (!standard) ::close(fd);
   return text;
 }
-
-}  // namespace
 
 void set_command_line(int argc, char** argv) {
   command_line = "rooftile";

@@ -31,6 +31,9 @@ std::string dump(const nlohmann::json& json);
 std::string results_csv(const nlohmann::json& results);
 std::string checks_csv(const nlohmann::json& checks);
 
+/// A file's text ("-": standard input); throws a Failure where it cannot be read or is no record's size.
+std::string read_text(const std::string& path);
+
 /// A recorded file ("-": standard input); throws a Failure where it is missing, no JSON, or no record.
 nlohmann::json read_record(const std::string& path);
 

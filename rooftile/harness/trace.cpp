@@ -1,12 +1,12 @@
 #include "rooftile/harness/trace.h"
 
 #include <algorithm>
-#include <fstream>
-#include <map>
 #include <stdexcept>
+#include <tuple>
 
 #include "rooftile/core/queue_state.h"
 #include "rooftile/harness/runner.h"
+#include "rooftile/harness/sources.h"
 
 namespace rooftile::harness {
 namespace {
@@ -17,42 +17,6 @@ using emulated::TraceLine;
 void require(const Status& status) {
   if (!status) throw std::runtime_error(status.message());
 }
-
-/// The compiler names files from its own folder on ("build/release/rooftile/ops/…"), or cuts their beginning.
-std::string from_root(const std::string& file) {
-  for (const char* part : {"rooftile/ops/", "rooftile/tile/", "rooftile/backend/", "rooftile/core/"})
-    if (const std::size_t at = file.rfind(part); at != file.npos) return file.substr(at);
-  return file;
-}
-
-std::string trimmed(const std::string& line) {
-  const std::size_t first = line.find_first_not_of(" \t");
-  return first == line.npos ? "" : line.substr(first, line.find_last_not_of(" \t\r") - first + 1);
-}
-
-/// Lines of source files, each file read once.
-class Sources {
- public:
-  explicit Sources(const std::vector<std::string>& folders) : folders_(folders) {}
-
-  std::string line(const std::string& file, int number) {
-    auto [found, is_new] = files_.try_emplace(file);
-    if (is_new) read(file, found->second);
-    const auto index = static_cast<std::size_t>(number) - 1;
-    return number >= 1 && index < found->second.size() ? trimmed(found->second[index]) : "";
-  }
-
- private:
-  void read(const std::string& file, std::vector<std::string>& lines) const {
-    for (const std::string& folder : folders_) {
-      std::ifstream stream(folder + "/" + file);
-      for (std::string line; std::getline(stream, line);) lines.push_back(line);
-      if (!lines.empty()) return;
-    }
-  }
-  std::vector<std::string> folders_;
-  std::map<std::string, std::vector<std::string>> files_;
-};
 
 }  // namespace
 
