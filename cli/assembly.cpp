@@ -91,33 +91,55 @@ std::string tool(const AsmArguments& arguments, const char* name) {
   return path;
 }
 
-/// The machine code of every cubin in the plug-in; of several architectures the newest.
-std::vector<ListedFunction> device_functions(const AsmArguments& arguments, const std::string& file) {
+std::string bytes_of(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+/// The kernels in the plug-in that come from `folder` ("rooftile/ops/softmax/"), as PTX or as machine code;
+/// of several architectures the newest.
+std::vector<ListedFunction> kernels_of(const AsmArguments& arguments, const std::string& file,
+                                       const std::string& folder) {
   const std::string cuobjdump = tool(arguments, "cuobjdump");
-  if (arguments.ptx) {
-    const std::vector<ListedFunction> all = parse_ptx(run_program({cuobjdump, "-ptx", file}, false).text);
-    if (all.empty()) fail("{}: holds no PTX; ROOFTILE_CUDA_TARGETS with code=compute_… puts it there", file);
-    return all;
-  }
-  const std::string nvdisasm = tool(arguments, "nvdisasm");
-  const Folder folder;
-  const ProgramOutput output =
-      run_program({cuobjdump, "-xelf", "all", fs::absolute(file).string()}, true, folder.path().string());
-  std::map<std::string, std::vector<fs::path>> cubins;  // by architecture
-  static const std::regex architecture("sm_([0-9]+)([a-z]?)");
-  for (const auto& entry : fs::directory_iterator(folder.path())) {
-    std::smatch found;
-    const std::string name = entry.path().filename().string();
-    if (std::regex_search(name, found, architecture))
-      cubins[fmt::format("{:0>4}{}", found[1].str(), found[2].str())].push_back(entry.path());
-  }
-  if (cubins.empty())
-    fail("{}: cuobjdump found no machine code: {}", file, output.text.substr(0, output.text.find('\n')));
   std::vector<ListedFunction> all;
-  for (const fs::path& cubin : cubins.rbegin()->second)
-    for (ListedFunction& f : parse_nvdisasm(run_program({nvdisasm, "-c", "-g", cubin.string()}, false).text))
-      all.push_back(std::move(f));
+  if (arguments.ptx) {
+    all = parse_ptx(run_program({cuobjdump, "-ptx", file}, false).text);
+    if (all.empty()) fail("{}: holds no PTX; ROOFTILE_CUDA_TARGETS with code=compute_… puts it there", file);
+  } else {
+    const std::string nvdisasm = tool(arguments, "nvdisasm");
+    const Folder temporary;
+    const ProgramOutput output = run_program({cuobjdump, "-xelf", "all", fs::absolute(file).string()}, true,
+                                             temporary.path().string());
+    std::map<std::string, std::vector<fs::path>> cubins;  // by architecture
+    static const std::regex architecture("sm_([0-9]+)([a-z]?)");
+    for (const auto& entry : fs::directory_iterator(temporary.path())) {
+      std::smatch found;
+      const std::string name = entry.path().filename().string();
+      if (std::regex_search(name, found, architecture))
+        cubins[fmt::format("{:0>4}{}", found[1].str(), found[2].str())].push_back(entry.path());
+    }
+    if (cubins.empty())
+      fail("{}: cuobjdump found no machine code: {}", file, output.text.substr(0, output.text.find('\n')));
+    for (const fs::path& cubin : cubins.rbegin()->second) {
+      // Its line table names the folder; to take the others apart would cost seconds each.
+      if (bytes_of(cubin).find(folder.substr(0, folder.size() - 1)) == std::string::npos) continue;
+      for (ListedFunction& f :
+           parse_nvdisasm(run_program({nvdisasm, "-c", "-g", cubin.string()}, false).text))
+        all.push_back(std::move(f));
+    }
+  }
   return all;
+}
+
+/// The kernels that the host's functions name.
+std::vector<const ListedFunction*> launched(const std::vector<ListedFunction>& kernels,
+                                            const std::vector<const ListedFunction*>& host) {
+  std::set<std::string> names;
+  for (const ListedFunction* h : host) names.insert(without_linkage(h->name));
+  std::vector<const ListedFunction*> found;
+  for (const ListedFunction& k : kernels)
+    if (names.count(without_linkage(k.name))) found.push_back(&k);
+  return found;
 }
 
 void print(const ListedFunction& function, harness::Sources& sources, bool with_source) {
@@ -156,15 +178,14 @@ int assembly(const AsmArguments& arguments) {
 
   const Place launch = find_launch(arguments, *op);
   const std::vector<ListedFunction> host = host_functions(launch.file);
-  std::set<std::string> names;
-  std::vector<const ListedFunction*> functions = reachable(host, launch.address, names);
+  std::vector<const ListedFunction*> functions = reachable(host, launch.address);
   if (functions.empty()) fail("{}: has no symbols: it was stripped", launch.file);
-  std::vector<ListedFunction> device;
+  std::vector<ListedFunction> kernels;
   if (cuda) {
-    device = device_functions(arguments, launch.file);
-    functions.clear();
-    for (const ListedFunction& f : device)
-      if (names.count(f.name)) functions.push_back(&f);
+    const harness::Spec* spec = harness::find_spec(op->function);
+    kernels =
+        kernels_of(arguments, launch.file, fmt::format("rooftile/ops/{}/", spec ? spec->folder : op->name));
+    functions = launched(kernels, functions);
   }
   const auto drop = [&](const ListedFunction* f) {
     return (!arguments.what.dtype.empty() && is_for_other_dtype(f->name, arguments.what.dtype)) ||

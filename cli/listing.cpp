@@ -55,13 +55,13 @@ std::vector<ListedFunction> parse_objdump(const std::string& text) {
       const std::size_t tab = line.find('\t');
       if (tab == line.npos) return;
       function.lines.push_back({std::string(trimmed(line.substr(tab + 1))), "", 0});
-      const std::size_t open = line.rfind('<'), close = line.rfind('>');
-      if (open != line.npos && close != line.npos && open < close) {
-        // An offset behind a name is a jump within the function, or constants that happen to lie behind
-        // another.
-        std::string name(line.substr(open + 1, close - open - 1));
-        if (name.find("+0x") == name.npos && name != function.name) function.names.insert(std::move(name));
-      }
+      // "call 1040 <name>", "lea … # 1060 <name>"; an offset behind a name is a jump within the function, or
+      // constants that happen to lie behind another.
+      const std::size_t open = line.rfind('<');
+      if (open == line.npos || open < 2 || line.back() != '>' || line.find("+0x", open) != line.npos) return;
+      const std::size_t blank = line.rfind(' ', open - 2);
+      const std::string address(line.substr(blank + 1, open - 2 - blank));
+      function.targets.insert(std::strtoull(address.c_str(), nullptr, 16));
       return;
     }
     // "path:line" or "path:line (discriminator 2)"; "name():" says where it was inlined.
@@ -147,23 +147,28 @@ std::vector<ListedFunction> parse_ptx(const std::string& text) {
 }
 
 std::vector<const ListedFunction*> reachable(const std::vector<ListedFunction>& functions,
-                                             std::uint64_t address, std::set<std::string>& names) {
-  std::map<std::string, const ListedFunction*> by_name;
+                                             std::uint64_t address) {
+  std::map<std::uint64_t, const ListedFunction*> by_address;
+  for (const ListedFunction& f : functions)
+    if (f.name.find("@plt") == f.name.npos && f.name.find("6Status") >= 16) by_address.emplace(f.address, &f);
   std::vector<const ListedFunction*> reached;
-  for (const ListedFunction& f : functions) {
-    by_name.emplace(f.name, &f);
-    if (f.address == address && reached.empty()) reached.push_back(&f);
-  }
-  std::set<const ListedFunction*> known(reached.begin(), reached.end());
+  std::set<const ListedFunction*> known;
+  const auto reach = [&](std::uint64_t target) {
+    const auto found = by_address.find(target);
+    if (found != by_address.end() && known.insert(found->second).second) reached.push_back(found->second);
+  };
+  reach(address);
   for (std::size_t i = 0; i < reached.size(); ++i)
-    for (const std::string& name : reached[i]->names) {
-      names.insert(name);
-      const auto found = by_name.find(name);
-      // Calls out of the library, and sentences, are no kernel.
-      if (found == by_name.end() || name.find("@plt") != name.npos || name.find("6Status") < 16) continue;
-      if (known.insert(found->second).second) reached.push_back(found->second);
-    }
+    for (const std::uint64_t target : reached[i]->targets) reach(target);
   return reached;
+}
+
+std::string without_linkage(const std::string& mangled) {
+  std::string name;
+  for (std::size_t i = 0; i < mangled.size(); ++i)
+    if (mangled[i] != 'L' || i + 1 == mangled.size() || mangled[i + 1] < '0' || mangled[i + 1] > '9')
+      name += mangled[i];
+  return name;
 }
 
 bool is_for_other_dtype(const std::string& mangled, const std::string& dtype) {

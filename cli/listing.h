@@ -20,7 +20,7 @@ struct ListedFunction {
   std::string name;  ///< mangled
   std::uint64_t address = 0;
   std::vector<ListingLine> lines;
-  std::set<std::string> names;  ///< of other functions that it mentions
+  std::set<std::uint64_t> targets;  ///< addresses that it jumps to, calls or takes
 };
 
 /// What `objdump -d -l --no-show-raw-insn` prints.
@@ -30,10 +30,13 @@ std::vector<ListedFunction> parse_nvdisasm(const std::string& text);
 /// What `cuobjdump -ptx` prints.
 std::vector<ListedFunction> parse_ptx(const std::string& text);
 
-/// The function that begins at `address` and all that it reaches, itself first; `names`: what they mention
-/// that is no function of the list.
+/// The function that begins at `address` and all that it reaches, itself first; calls out of the library and
+/// sentences left out.
 std::vector<const ListedFunction*> reachable(const std::vector<ListedFunction>& functions,
-                                             std::uint64_t address, std::set<std::string>& names);
+                                             std::uint64_t address);
+
+/// A kernel's mangled name without the marks of internal linkage, which nvcc sets on the host's side alone.
+std::string without_linkage(const std::string& mangled);
 
 /// Whether a function's mangled name speaks of other element types than this one alone.
 bool is_for_other_dtype(const std::string& mangled, const std::string& dtype);

@@ -28,11 +28,11 @@ holds() { grep -qE -e "$1" "${2:-out.txt}" || complain "${2:-the output} lacks /
 ok --version
 holds '^rooftile [0-9]+\.[0-9]+\.[0-9]+$'
 ok --help
-for command in devices list check bench why trace report image; do
+for command in devices list check bench why trace profile asm report image; do
   holds "^  $command "
 done
 holds 'Exit codes: 0 .* 1 .* 2 '
-for command in devices list check bench why trace report "image gray"; do
+for command in devices list check bench why trace profile asm report "image gray"; do
   # shellcheck disable=SC2086
   ok $command --help
   holds '^Examples?:'
@@ -57,9 +57,12 @@ ok devices --no-measure
 holds '^Instruction set '
 holds '^Threads +[0-9]+: this process may run on '
 holds '^Streaming from '
+holds '^GPU  '
+holds '^Emulated GPU  '
 ok devices --no-measure --json machine.json
 holds '"isa_reason"' machine.json
 holds '"streaming_bytes"' machine.json
+holds '"gpus": \[' machine.json
 
 # why: what runs, what does not and for which reason; the answer is that of a call, since it takes the same way.
 ok why softmax 64x1024 f32
@@ -131,6 +134,42 @@ if [ -e "$(dirname "$rooftile")/../lib/rooftile-emulated-checked.so" ]; then
 else
   echo "cli: no checked emulated device in this build: trace was not tried"
 fi
+
+# A profile from numbers that were written by hand: no GPU was asked. What stands in them is in tests/ncu_test.cpp.
+recorded=$source/tests/data/ncu_raw_by_hand.csv
+ok profile dot --shape 262144 --dtype f32 --from "$recorded" --csv again.csv
+holds '^dot 262144 f32, 2 launches$'
+holds '^  duration +20.00 µs$'
+holds '^  memory +1 MiB read, 512 KiB written: 79 GB/s, 62.5% of the peak$'
+holds '^  global stores +1024 requests, 32.00 sectors each$'
+holds '^  shared stores +256 requests, 8192 wavefronts, 7936 conflicts$'
+holds '^  occupancy +48.2% of 50.0% possible, limited by registers$'
+holds '^  waits for +long scoreboard 9.75, wait 2.00, barrier 0.50, not selected 0.25 cycles an instruction$'
+holds '^  registers +32 a thread; 8 sectors of local memory \(spills\)$'
+holds '2097160 bytes and 524288 flops: 93 GB/s'
+cmp -s "$recorded" again.csv || complain "--csv keeps something else than ncu wrote"
+# A program in ncu's place: it is given this command and the call, and its table is read.
+mkdir tools
+cat >tools/ncu <<NCU
+#!/bin/sh
+echo "\$@" >"$work/asked.txt"
+cat "$recorded"
+NCU
+chmod +x tools/ncu
+ok profile softmax --backward --shape 64x128 --dtype f16 --variant tile --set scale=0.5 --tools tools
+holds '^softmax_backward 64x128 f16 scale=0.5 tile, 2 launches$'
+holds "--csv --page raw .*--metrics gpu__time_duration.sum,.* $(readlink -f "$rooftile") profile softmax_backward --run \
+--shape 64x128 --dtype f16 --variant tile --set scale=0.5\$" asked.txt
+
+# Assembly of the CPU's plug-in, with its source.
+ok asm add --variant tile --dtype f32
+holds '^add tile in rooftile-cpu-[a-z0-9]+.so: [0-9]+ functions$'
+holds '^  rooftile/ops/blas1/blas1.cpu.cpp:[0-9]+  [^ ]'
+holds '^        [a-z]+ +%'
+grep -q 'bf16>' out.txt && complain "asm --dtype f32 shows a function for bf16"
+ok asm softmax --variant 01_scalar --kernel 'launch_scalar\(' --no-source
+holds '^softmax 01_scalar in .*: [0-9]+ functions?$'
+holds '^  rooftile/ops/softmax/ladder/01_scalar.cpp:[0-9]+$'
 
 # A picture of one red and one white pixel.
 base64 -d >red.png <<'PNG'

@@ -68,6 +68,28 @@ fault 2 'shape "3x"' trace softmax --shape 3x
 fault 2 'takes rows x columns' trace softmax --shape 3
 fault 2 'has no backward function' trace copy --backward
 fault 2 'no dtype "f31"' trace softmax --dtype f31
+fault 2 'no op "nix"' profile nix
+fault 2 'no variant "nix"' profile softmax --variant nix
+fault 3 'nix.csv: cannot be read' profile softmax --from nix.csv
+fault 3 'old.html: holds no table' profile softmax --from old.html
+fault 3 '/nowhere/ncu: no such program' profile softmax --tools /nowhere
+fault 2 '\-\-run excludes|excludes' profile softmax --run --from old.html
+fault 2 'no op "nix"' asm nix
+fault 2 'no variant "nix"' asm softmax --variant nix
+fault 2 'no device "gpu"' asm softmax --device gpu
+fault 2 'no regular expression' asm softmax --kernel '('
+fault 2 'add --device cuda' asm softmax --ptx
+fault 3 'no function of it fits' asm softmax --kernel nix
+# A program in ncu's place that may not read the counters.
+mkdir "$work/tools"
+cat >"$work/tools/ncu" <<'NCU'
+#!/bin/sh
+echo "==PROF== Connected to process 1"
+echo "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access the counters"
+exit 1
+NCU
+chmod +x "$work/tools/ncu"
+fault 3 'ncu measured nothing \(exit code 1\): ERR_NVGPUCTRPERM - The user' profile softmax --tools "$work/tools"
 fault 2 'no dtype "f31"' bench --dtype f31
 fault 2 'no dtype "f31"' why softmax 2x3 f31
 fault 1 'x is 2x3 u8' why softmax 2x3 u8

@@ -48,17 +48,16 @@ TEST(Listing, OfObjdump) {
   EXPECT_EQ(lines[2].line, 30);
   EXPECT_EQ(lines[4].line, 32);  // 31 has no instruction of its own
   EXPECT_EQ(lines[7].text, "jmp    1001 <_Z6launchv+0x1>");
-  EXPECT_EQ(functions[0].names, (std::set<std::string>{"_Z4loopIfEvv", "_Z4loopI4bf16Evv"}));
+  EXPECT_EQ(functions[0].targets, (std::set<std::uint64_t>{0x1040, 0x1060}));
 }
 TEST(Listing, FollowsCallsAndAddresses) {
   const std::vector<ListedFunction> functions = parse_objdump(kObjdump);
-  std::set<std::string> names;
-  const auto reached = reachable(functions, 0x1000, names);
+  const auto reached = reachable(functions, 0x1000);
   ASSERT_EQ(reached.size(), 3u);
   EXPECT_EQ(reached[0]->name, "_Z6launchv");
-  EXPECT_EQ(names.count("_Z4loopIfEvv"), 1u);
-  EXPECT_EQ(names.count("memcpy@plt"), 1u);
-  EXPECT_TRUE(reachable(functions, 0x1234, names).empty());
+  EXPECT_EQ(reached[1]->name, "_Z4loopIfEvv");
+  EXPECT_EQ(reached[2]->name, "_Z4loopI4bf16Evv");
+  EXPECT_TRUE(reachable(functions, 0x1234).empty());
 }
 TEST(Listing, OfNvdisasm) {
   const std::vector<ListedFunction> functions = parse_nvdisasm(
@@ -113,6 +112,11 @@ TEST(Listing, KnowsElementTypes) {
   EXPECT_FALSE(
       is_for_other_dtype("_Z3runI8CudaTeamIfLi8ELi4ELb1EE7ForwardIN8rooftile4bf16ELb0EEEvT_", "bf16"));
   EXPECT_TRUE(is_for_other_dtype("_Z3runI8CudaTeamIfLi8ELi4ELb1EE7ForwardIN8rooftile4bf16ELb0EEEvT_", "f32"));
+}
+TEST(Listing, FindsKernelsByTheHostsName) {
+  EXPECT_EQ(without_linkage("_ZN8rooftile4tile4cudaL8run_rowsILi256ENS_1AEEEvT0_"),
+            "_ZN8rooftile4tile4cuda8run_rowsILi256ENS_1AEEEvT0_");
+  EXPECT_EQ(without_linkage("_Z4loopIfLb1EEvvL"), "_Z4loopIfLb1EEvvL");
 }
 TEST(Listing, Demangles) {
   EXPECT_EQ(demangled("_Z4loopIfEvv"), "void loop<float>()");
