@@ -21,10 +21,12 @@ __global__ void copy_scaled_vectors(const float4* x, float4* y) {
   v.x *= 2, v.y *= 2, v.z *= 2, v.w *= 2;
   y[i] = v;  // [scaled store]
 }
+// [strided_copy]
 __global__ void copy_strided(const float* x, float* y, int stride) {
   const unsigned i = threadIdx.x;
   y[i] = x[i * unsigned(stride)];  // [strided]
 }
+// [/strided_copy]
 __global__ void transpose_naive(const float* x, float* y, int n) {
   const int column = int(blockIdx.x * 32 + threadIdx.x), row = int(blockIdx.y * 32 + threadIdx.y);
   y[column * n + row] = x[row * n + column];  // [naive]
