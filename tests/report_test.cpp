@@ -93,11 +93,29 @@ TEST(Report, ShowsTheSample) {
   EXPECT_EQ(occurrences(page, "<canvas"), 3u);
   EXPECT_EQ(occurrences(page, "<img"), 2u);
   EXPECT_EQ(occurrences(page, "class=\"empty\""), 1u) << "only the noscript sentence";
+  EXPECT_NE(page.find("<summary>transpose f32 64×64, naive</summary>"), page.npos);
+  EXPECT_NE(page.find("144\u00a0KiB</td><td class=\"n\">32\u00a0KiB</td><td class=\"n\">32\u00a0KiB</td>"
+                      "<td class=\"n\">4.5×"),
+            page.npos);
+  EXPECT_NE(page.find("<code>naive.cu:15</code></th><td>global load</td><td class=\"n\">128</td>"
+                      "<td class=\"n\">4.00</td><td class=\"n\">100%</td>"),
+            page.npos);
+  EXPECT_NE(page.find("<td class=\"n\">32.0</td><td class=\"n\">3\u202f968</td><td>tile[i][j] = value;</td>"),
+            page.npos);
   const Json data = Json::parse(data_block(page));
   EXPECT_EQ(data["roofline"]["levels"].size(), 8u);
   EXPECT_EQ(data["speed"]["series"].size(), 4u) << "copy and softmax, with one thread and two";
   EXPECT_EQ(data["speed"]["caches"].size(), 3u) << "the instruction cache holds no data";
   EXPECT_EQ(data["ulp"]["groups"][0]["name"], "all kernels");
+}
+
+TEST(Report, TellsAGpusRungWhatItAsksFor) {
+  Json record = load("report_sample.json");
+  record["traces"][0]["op"] = "softmax";
+  const char* words = "asks memory for 4.5× the bytes stated";
+  EXPECT_EQ(occurrences(render_report(record), words), 0u) << "the rungs of that name are a CPU's";
+  for (Json& result : record["results"]) result["backend"] = "cuda";
+  EXPECT_GE(occurrences(render_report(record), words), 1u);
 }
 
 TEST(Report, StandsAlone) {
@@ -294,6 +312,8 @@ TEST(ValidateRecord, SaysWhatIsWrong) {
     record[Json::json_pointer(place)] = value;
     return message(record);
   };
+  EXPECT_EQ(broken("/traces/0/lines/1/sectors", "few"),
+            "record: traces[0].lines[1].sectors is a string (\"few\"), expected a number");
   EXPECT_EQ(broken("/results/3/median_us", "fast"),
             "record: results[3].median_us is a string (\"fast\"), expected a number");
   EXPECT_EQ(

@@ -10,19 +10,21 @@ namespace rooftile::harness::report {
 inline std::string trace_lines(const Trace& trace) {
   Table table(
       fmt::format("{}: {} launch{}", trace.title(), count(trace.launches), trace.launches == 1.0 ? "" : "es"),
-      {{"Source", false},
+      {{"Line", false},
        {"Access", false},
        {"Requests", true, "Instructions of warps"},
        {"Sectors each", true, "Of 32 bytes, in global memory"},
        {"Used", true, "Share of the moved bytes that a thread asked for"},
        {"Wavefronts each", true, "Passes over the banks of shared memory"},
-       {"Conflicts", true, "Wavefronts beyond the fewest that would do"}});
+       {"Conflicts", true, "Wavefronts beyond the fewest that would do"},
+       {"Source", false}});
   for (const TraceLine& l : trace.lines) {
     const bool shared = l.wavefronts.value_or(0) > 0, global = l.sectors.value_or(0) > 0;
-    table.row({fmt::format("<code>{}</code> {}", escape(l.place), escape(l.source)), escape(l.access),
-               count(l.requests), global ? digits(ratio(l.sectors, l.requests)) : "",
+    table.row({"<code>" + escape(l.place) + "</code>", escape(l.access), count(l.requests),
+               global ? digits(ratio(l.sectors, l.requests)) : "",
                global ? percent(ratio(l.used_bytes, *l.sectors * 32)) : "",
-               shared ? digits(ratio(l.wavefronts, l.requests)) : "", shared ? count(l.conflicts) : ""});
+               shared ? digits(ratio(l.wavefronts, l.requests)) : "", shared ? count(l.conflicts) : "",
+               escape(l.source)});
   }
   return table.html();
 }
