@@ -58,11 +58,12 @@ struct Timed {
   Status (*call)(void* context);
   void* context;
 };
-/// What a device tells of itself at this moment: right after calls were timed, not while they ran.
+/// What a device tells of itself.
 struct DeviceSensors {
-  int clock_mhz = 0;
+  int clock_mhz = 0;  ///< of the multiprocessors
   double power_w = 0;
   bool throttled = false;  ///< by power or temperature
+  int readings = 0;  ///< clock and power are the means of so many, throttled is one that was; 0: unknown
 };
 
 /// What the driver, the runtime and the management library tell of a GPU; 0
@@ -96,10 +97,11 @@ struct DeviceFunctions {
   /// From device to device, on the stream.
   Status (*copy_on_device)(const CudaLaunch&, void* to, const void* from, std::size_t bytes);
   /// Calls each of `count` in turn, `rounds` times, `flush_bytes` at `flush` overwritten before each call.
-  /// `us[round * count + i]`: microseconds of the device from call i's begin to its end.
+  /// `us[round * count + i]`: microseconds of the device from call i's begin to its end. All calls are queued
+  /// ahead. `sensors` (null: not wanted): what was read while they ran is added to it.
   Status (*time)(const CudaLaunch&, const Timed* timed, int count, int rounds, void* flush,
-                 std::size_t flush_bytes, float* us);
-  Status (*sense)(const CudaLaunch&, DeviceSensors&);
+                 std::size_t flush_bytes, float* us, DeviceSensors* sensors);
+  Status (*sense)(const CudaLaunch&, DeviceSensors&);  ///< at this moment
   /// What the checked build found wrong since it was last asked: the first finding's sentence; else ok.
   Status (*findings)(const CudaLaunch&);
   Status (*describe)(const CudaLaunch&, DeviceDescription&);
@@ -112,6 +114,11 @@ struct DeviceFunctions {
   Status (*trace_end)(const CudaLaunch&, void* context,
                       void (*tell)(void* context, const emulated::TraceLine& line),
                       emulated::TraceTotals& totals);
+  /// Launches `count` kernels that do nothing, one after another on the stream, by the runtime's own way, and
+  /// returns without waiting: what a launch costs the least.
+  Status (*launch_empty)(const CudaLaunch&, int count);
+  /// GB/s that the device's memory moves by its clock and width; 0 where that is not known.
+  double (*rated_gbs)(const CudaLaunch&);
 };
 
 struct Plugin {

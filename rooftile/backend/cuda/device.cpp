@@ -3,11 +3,15 @@
 
 #include <dlfcn.h>
 
+#include <chrono>
 #include <cstdio>
 #include <memory>
+#include <mutex>
+#include <thread>
 #include <type_traits>
 
 #include "rooftile/backend/cuda/describe.h"
+#include "rooftile/backend/cuda/empty.h"
 #include "rooftile/backend/cuda/launch.h"
 
 namespace rooftile::cuda {
@@ -90,12 +94,98 @@ struct Event {
   Event& operator=(const Event&) = delete;
 };
 
+/// The driver's own library for sensors, if it is there: a few functions of it. Loaded once, never given
+/// back.
+class Sensors {
+ public:
+  /// A device's, made ready at its first use; the sentence where they cannot be read.
+  static Status of(int device, const Sensors*& sensors) {
+    constexpr int kMostDevices = 64;
+    static Sensors all[kMostDevices];
+    static std::mutex mutex;
+    if (device < 0 || device >= kMostDevices)
+      return Status::error("rooftile: device is %d, sensors are read of 0 to %d", device, kMostDevices - 1);
+    const std::lock_guard lock(mutex);
+    if (!all[device].handle_ && !all[device].open(device))
+      return Status::error("rooftile: the sensors of device %d could not be read (libnvidia-ml.so.1)",
+                           device);
+    sensors = &all[device];
+    return {};
+  }
+
+  bool read(DeviceSensors& sensors) const {
+    constexpr int kOfMultiprocessors = 1;
+    constexpr unsigned long long kPowerOrHeat = 0x4 | 0x8 | 0x20 | 0x40 | 0x80;  // nvmlClocksThrottleReason…
+    unsigned mhz = 0, milliwatts = 0;
+    unsigned long long why = 0;
+    if (clock_(handle_, kOfMultiprocessors, &mhz) != 0 || power_(handle_, &milliwatts) != 0 ||
+        reasons_(handle_, &why) != 0)
+      return false;
+    sensors = {static_cast<int>(mhz), milliwatts / 1000.0, (why & kPowerOrHeat) != 0, 1};
+    return true;
+  }
+
+ private:
+  bool open(int device) {
+    void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) return false;
+    const auto find = [&](auto& function, const char* name) {
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+      return function != nullptr;
+    };
+    int (*init)() = nullptr;
+    int (*by_bus)(const char*, void**) = nullptr;
+    char bus[32];
+    void* handle = nullptr;
+    if (!find(init, "nvmlInit_v2") || !find(by_bus, "nvmlDeviceGetHandleByPciBusId_v2") ||
+        !find(clock_, "nvmlDeviceGetClockInfo") || !find(power_, "nvmlDeviceGetPowerUsage") ||
+        !find(reasons_, "nvmlDeviceGetCurrentClocksThrottleReasons") || init() != 0 ||
+        cudaDeviceGetPCIBusId(bus, sizeof bus, device) != cudaSuccess || by_bus(bus, &handle) != 0)
+      return false;
+    handle_ = handle;
+    return true;
+  }
+
+  void* handle_ = nullptr;
+  int (*clock_)(void*, int, unsigned*) = nullptr;
+  int (*power_)(void*, unsigned*) = nullptr;
+  int (*reasons_)(void*, unsigned long long*) = nullptr;
+};
+
+Status sense(const CudaLaunch& launch, DeviceSensors& sensors) {
+  const Sensors* of_device = nullptr;
+  if (Status s = Sensors::of(launch.device, of_device); !s) return s;
+  if (!of_device->read(sensors)) return Status::error("rooftile: the GPU's sensors could not be read");
+  return {};
+}
+
+/// Reads while the device works up to `last`, each millisecond: none where it is done already.
+void read_until(cudaEvent_t last, const Sensors& of_device, DeviceSensors& sum) {
+  constexpr auto kPause = std::chrono::milliseconds(1);
+  double clock = double(sum.clock_mhz) * sum.readings, power = sum.power_w * sum.readings;
+  DeviceSensors now;
+  while (cudaEventQuery(last) == cudaErrorNotReady && of_device.read(now)) {
+    ++sum.readings;
+    clock += now.clock_mhz;
+    power += now.power_w;
+    sum.throttled = sum.throttled || now.throttled;
+    std::this_thread::sleep_for(kPause);
+  }
+  (void)cudaGetLastError();  // "not ready" counts as an error, which the next launch would report
+  if (sum.readings == 0) return;
+  sum.clock_mhz = static_cast<int>(clock / sum.readings + 0.5);
+  sum.power_w = power / sum.readings;
+}
+
 Status time(const CudaLaunch& launch, const Timed* timed, int count, int rounds, void* flush,
-            std::size_t flush_bytes, float* us) {
+            std::size_t flush_bytes, float* us, DeviceSensors* sensors) {
   const OnDevice here(launch.device);
   const auto stream = static_cast<cudaStream_t>(launch.stream);
   const auto calls = static_cast<std::size_t>(rounds) * static_cast<std::size_t>(count);
   const auto begin = std::make_unique<Event[]>(calls), end = std::make_unique<Event[]>(calls);
+  // Before anything is queued: loading that library takes milliseconds.
+  const Sensors* of_device = nullptr;
+  if (sensors) (void)Sensors::of(launch.device, of_device).ok();
   for (std::size_t k = 0; k < calls; ++k) {
     const Timed& it = timed[k % static_cast<std::size_t>(count)];
     cudaMemsetAsync(flush, static_cast<int>(k % 256), flush_bytes, stream);
@@ -103,6 +193,7 @@ Status time(const CudaLaunch& launch, const Timed* timed, int count, int rounds,
     if (Status s = it.call(it.context); !s) return s;
     cudaEventRecord(end[k].event, stream);
   }
+  if (of_device && calls > 0) read_until(end[calls - 1].event, *of_device, *sensors);
   if (Status s = synchronize(launch); !s) return s;
   for (std::size_t k = 0; k < calls; ++k) {
     float ms = 0;
@@ -115,36 +206,14 @@ Status time(const CudaLaunch& launch, const Timed* timed, int count, int rounds,
   return {};
 }
 
-/// The driver's own library for sensors, if it is there: three functions of it.
-Status sense(const CudaLaunch& launch, DeviceSensors& sensors) {
-  void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!library) return Status::error("rooftile: libnvidia-ml.so.1 cannot be loaded");
-  const auto find = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-    return function != nullptr;
-  };
-  int (*init)() = nullptr;
-  int (*by_bus)(const char*, void**) = nullptr;
-  int (*clock)(void*, int, unsigned*) = nullptr;
-  int (*power)(void*, unsigned*) = nullptr;
-  int (*reasons)(void*, unsigned long long*) = nullptr;
-  char bus[32];
-  void* handle = nullptr;
-  unsigned mhz = 0, milliwatts = 0;
-  unsigned long long why = 0;
-  constexpr unsigned long long kPowerOrHeat = 0x4 | 0x8 | 0x20 | 0x40 | 0x80;  // nvmlClocksThrottleReason…
-  const bool read = find(init, "nvmlInit_v2") && find(by_bus, "nvmlDeviceGetHandleByPciBusId_v2") &&
-                    find(clock, "nvmlDeviceGetClockInfo") && find(power, "nvmlDeviceGetPowerUsage") &&
-                    find(reasons, "nvmlDeviceGetCurrentClocksThrottleReasons") && init() == 0 &&
-                    cudaDeviceGetPCIBusId(bus, sizeof bus, launch.device) == cudaSuccess &&
-                    by_bus(bus, &handle) == 0 && clock(handle, 1, &mhz) == 0 &&
-                    power(handle, &milliwatts) == 0 && reasons(handle, &why) == 0;
-  if (!read) return Status::error("rooftile: the GPU's sensors could not be read");
-  sensors = {static_cast<int>(mhz), milliwatts / 1000.0, (why & kPowerOrHeat) != 0};
-  return {};
+Status findings(const CudaLaunch&) { return {}; }
+
+Status launch_empty(const CudaLaunch& launch, int count) {
+  const OnDevice here(launch.device);
+  for (int i = 0; i < count; ++i) launch_empty_kernel(static_cast<cudaStream_t>(launch.stream));
+  return status_of(cudaGetLastError(), "rooftile", "cudaLaunchKernel");
 }
 
-Status findings(const CudaLaunch&) { return {}; }
 Status trace_begin(const CudaLaunch&) {
   return Status::error("rooftile: a GPU tells no accesses; the checked emulated device does");
 }
@@ -153,10 +222,34 @@ Status trace_end(const CudaLaunch& launch, void*, void (*)(void*, const emulated
   return trace_begin(launch);
 }
 
+double rated_gbs(const CudaLaunch& launch) {
+  int khz = 0, bits = 0;
+  if (cudaDeviceGetAttribute(&khz, cudaDevAttrMemoryClockRate, launch.device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&bits, cudaDevAttrGlobalMemoryBusWidth, launch.device) != cudaSuccess)
+    return 0;
+  constexpr double kTransfersAClock = 2;
+  return kTransfersAClock * khz * 1e3 * bits / 8 * 1e-9;
+}
+
 }  // namespace
 
-extern const DeviceFunctions device_functions{open,        close,          allocate,    release,  copy,
-                                              synchronize, copy_on_device, time,        sense,    findings,
-                                              describe,    launch_cost,    trace_begin, trace_end};
+extern const DeviceFunctions device_functions{
+    .open = open,
+    .close = close,
+    .allocate = allocate,
+    .release = release,
+    .copy = copy,
+    .synchronize = synchronize,
+    .copy_on_device = copy_on_device,
+    .time = time,
+    .sense = sense,
+    .findings = findings,
+    .describe = describe,
+    .launch_cost = launch_cost,
+    .trace_begin = trace_begin,
+    .trace_end = trace_end,
+    .launch_empty = launch_empty,
+    .rated_gbs = rated_gbs,
+};
 
 }  // namespace rooftile::cuda

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rooftile/backend/emulated/controls.h"
+#include "rooftile/backend/emulated/engine.h"
 #include "rooftile/core/plugin.h"
 
 namespace rooftile::cuda {
@@ -40,7 +41,8 @@ Status copy(const CudaLaunch&, void* to, const void* from, std::size_t bytes) {
   return {};
 }
 Status synchronize(const CudaLaunch&) { return {}; }
-Status time(const CudaLaunch&, const Timed* timed, int count, int rounds, void*, std::size_t, float* us) {
+Status time(const CudaLaunch&, const Timed* timed, int count, int rounds, void*, std::size_t, float* us,
+            DeviceSensors*) {
   for (int k = 0; k < rounds * count; ++k) {
     const auto begin = std::chrono::steady_clock::now();
     if (Status s = timed[k % count].call(timed[k % count].context); !s) return s;
@@ -84,10 +86,38 @@ Status trace_end(const CudaLaunch&, void* context, void (*tell)(void*, const emu
   return {};
 }
 
+Status launch_empty(const CudaLaunch& launch, int count) {
+  emulated::Options options;
+  options.architecture = launch.architecture;
+  const emulated::Geometry geometry{.grid = 1, .block = 32};
+  for (int i = 0; i < count; ++i)
+    if (Status s = emulated::launch(
+            geometry, options, "empty", +[] {});
+        !s)
+      return s;
+  return {};
+}
+double rated_gbs(const CudaLaunch&) { return 0; }
+
 }  // namespace
 
-extern const DeviceFunctions device_functions{open,        close,       allocate,    release,  copy,
-                                              synchronize, copy,        time,        sense,    findings,
-                                              describe,    launch_cost, trace_begin, trace_end};
+extern const DeviceFunctions device_functions{
+    .open = open,
+    .close = close,
+    .allocate = allocate,
+    .release = release,
+    .copy = copy,
+    .synchronize = synchronize,
+    .copy_on_device = copy,
+    .time = time,
+    .sense = sense,
+    .findings = findings,
+    .describe = describe,
+    .launch_cost = launch_cost,
+    .trace_begin = trace_begin,
+    .trace_end = trace_end,
+    .launch_empty = launch_empty,
+    .rated_gbs = rated_gbs,
+};
 
 }  // namespace rooftile::cuda
