@@ -1,6 +1,8 @@
 #include "rooftile/harness/bench.h"
-#include "rooftile/harness/bench_gpu.h"
-#include "rooftile/harness/runner.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
@@ -10,7 +12,9 @@
 #include "cli/progress_bar.h"
 #include "cli/record.h"
 #include "cli/table.h"
+#include "rooftile/harness/bench_gpu.h"
 #include "rooftile/harness/machine.h"
+#include "rooftile/harness/runner.h"
 
 namespace rooftile::cli {
 namespace {
@@ -67,9 +71,41 @@ void check_shapes(const std::vector<const Op*>& ops, const std::vector<harness::
   }
 }
 
+/// "2/3": the second of three.
+void parse_part(const std::string& text, harness::BenchOptions& options) {
+  int part = 0, parts = 0, end = 0;
+  if (std::sscanf(text.c_str(), "%d/%d%n", &part, &parts, &end) != 2 ||
+      text.size() != static_cast<std::size_t>(end) || part < 1 || part > parts || parts > 1000)
+    refuse("--part is \"{}\", expected a part of up to 1000 as 2/3", text);
+  options.part = part;
+  options.parts = parts;
+}
+
+/// --peers on, off or names; where nothing is said, all but on the emulated device, beside which they mean
+/// nothing.
+void choose_peers(const BenchArguments& arguments, harness::BenchOptions& options) {
+  const std::vector<std::string>& names = arguments.peer_names;
+  options.peers = arguments.peers && (!names.empty() || !arguments.selection.device.starts_with("emulated"));
+  if (names == std::vector<std::string>{"off"}) options.peers = false;
+  if (options.peers && names != std::vector<std::string>{"on"}) options.peer_names = names;
+}
+
+/// Writes one record of several parts.
+int merge(const BenchArguments& arguments) {
+  if (arguments.json.empty()) refuse("--merge needs --json FILE to write to");
+  std::vector<Json> parts;
+  for (const std::string& path : arguments.merge) parts.push_back(read_record(path));
+  Json merged = harness::merge_parts(parts);
+  stamp(merged);
+  write_destination(arguments.json, dump(merged));
+  if (arguments.json != "-")
+    say("{} results of {} parts are in {}\n", merged["results"].size(), parts.size(), arguments.json);
+  return kOk;
+}
+
 std::string bench_table(const Json& results) {
   Table table({"op", "variant", "isa", "shape", "dtype", ">threads", "cache", ">µs", ">GB/s", ">of copy",
-               ">of limit", "limit", "peers (their time / ours)"});
+               ">of limit", "limit", "", "peers (their time / ours)"});
   std::string isa;
   bool one_isa = true;
   for (const Json& r : results) {
@@ -82,8 +118,11 @@ std::string bench_table(const Json& results) {
     for (const Json& size : r.value("shape", Json::array())) shape.push_back(size.get<std::int64_t>());
     std::string peers;
     for (const Json& peer : r.value("peers", Json::array()))
-      if (const std::string times = ratio(number(peer, "median_us"), us); !times.empty())
+      if (const std::string times = ratio(number(peer, "median_us"), us); !times.empty()) {
         peers += (peers.empty() ? "" : ", ") + text(peer, "name") + " " + times;
+        if (const double of_copy = number(peer, "of_copy"); of_copy > 0)
+          peers += fmt::format(" ({:.0f}%)", 100 * of_copy);
+      }
     const std::string direction = text(r, "direction");
     const double of_limit = number(r, "of_limit");
     table.add({text(r, "op") + (direction == "backward" ? " backward" : ""), text(r, "variant"),
@@ -91,14 +130,31 @@ std::string bench_table(const Json& results) {
                fmt::format("{:.0f}", number(r, "threads", 1)), text(r, "cache"), microseconds(us),
                us > 0 ? fmt::format("{:.1f}", number(r, "bytes") / us / 1e3) : "",
                ratio(number(r, "copy_us"), us), of_limit > 0 ? fmt::format("{:.2f}", of_limit) : "",
-               text(r, "limit"), peers});
+               text(r, "limit"), r.value("throttled", Json()) == true ? "throttled" : "", peers});
   }
   return table.text();
+}
+
+/// What calls cost the host on a GPU; empty for a CPU's record.
+std::string overheads_text(const Json& record) {
+  std::string out;
+  for (const Json& line : record.value("overheads", Json::array()))
+    if (line.contains("bare_ns"))
+      out += fmt::format("{}{} {:.2f}", out.empty() ? "host time of a call, µs: " : ", ",
+                         text(line, "name").substr(5), number(line, "whole_ns") * 1e-3);
+  if (out.empty()) return out;
+  return fmt::format("{}; a bare launch {:.2f}\n", out, number(record["overheads"][0], "bare_ns") * 1e-3);
 }
 
 }  // namespace
 
 int bench(const BenchArguments& arguments) {
+  if (!arguments.merge.empty()) return merge(arguments);
+  const bool on_cpu = arguments.selection.device == "cpu";
+  if (on_cpu && (arguments.resume || !arguments.part.empty()))
+    refuse("{} is for GPUs (--device cuda)", arguments.resume ? "--resume" : "--part");
+  if (arguments.resume && (arguments.json.empty() || arguments.json == "-"))
+    refuse("--resume needs --json FILE, which it goes on with");
   const Selection& selection = arguments.selection;
   const std::vector<const Op*> ops = select_ops(selection.ops, selection.direction);
   check_variants(ops, selection.variants, selection.device);
@@ -115,15 +171,27 @@ int bench(const BenchArguments& arguments) {
   check_shapes(ops, options.shapes, options.dtypes);
   options.threads = arguments.threads;
   options.scope = arguments.full ? harness::Scope::full : harness::Scope::standard;
-  options.peers = arguments.peers;
+  choose_peers(arguments, options);
+  options.peer_seconds = arguments.peer_seconds;
   options.seconds = arguments.seconds;
+  if (!arguments.part.empty()) parse_part(arguments.part, options);
+  std::error_code missing;
+  if (arguments.resume && std::filesystem::exists(arguments.json, missing))
+    options.resumed = read_record(arguments.json);
+  if (!arguments.json.empty() && arguments.json != "-")
+    options.save = [&](const Json& so_far) {
+      Json stamped = so_far;
+      stamp(stamped);
+      write_destination(arguments.json, dump(stamped));
+    };
   options.cancel = &interrupted();
+  options.command = new_record()["command"].get<std::string>();
   Json record;
   {
     const Cancellable cancellable;
     ProgressBar bar("measuring");
     options.progress = [&](const harness::Progress& progress) { bar.update(progress); };
-    if (selection.device == "cpu")
+    if (on_cpu)
       record = harness::bench(options);
     else
       record = harness::bench_gpu(options, harness::Queues(selection.device).all.front().queue);
@@ -137,7 +205,7 @@ int bench(const BenchArguments& arguments) {
                                      : !notes.empty() ? notes[0]
                                                       : std::string("no case fits these options"));
   if (arguments.json != "-" && arguments.csv != "-") {
-    say("{}", bench_table(results));
+    say("{}{}", bench_table(results), overheads_text(record));
     for (const std::string& error : errors) say("LEFT OUT: {}\n", error);
     for (const std::string& note : notes) say("note: {}\n", note);
   }

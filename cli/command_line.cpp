@@ -140,7 +140,24 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
       ->allow_extra_args(false)
       ->check(CLI::Range(1, 4096));
   bench_app->add_flag("--full", all.bench.full, "all variants, dtypes and shapes, with 1 and all threads");
-  bench_app->add_flag("!--no-peers", all.bench.peers, "leave out other libraries");
+  auto* no_peers = bench_app->add_flag("!--no-peers", all.bench.peers, "leave out other libraries");
+  add_list(bench_app, "--peers", all.bench.peer_names,
+           "on, off (as on the emulated device by itself), or these alone: PyTorch,Triton")
+      ->type_name("WHICH")
+      ->excludes(no_peers);
+  bench_app
+      ->add_option("--peer-seconds", all.bench.peer_seconds,
+                   "GPU: at most so long for compiling the peers' kernels ahead (300)")
+      ->type_name("N")
+      ->check(CLI::Range(0.0, 1e6));
+  bench_app->add_option("--part", all.bench.part, "GPU: the second third of the cases, say")
+      ->type_name("2/3");
+  bench_app->add_flag("--resume", all.bench.resume, "GPU: go on with what the file of --json lacks");
+  bench_app
+      ->add_option("--merge", all.bench.merge,
+                   "make one record of these parts for --json, and measure nothing")
+      ->type_name("FILE...")
+      ->check(CLI::ExistingFile);
   bench_app->add_option("--seconds", all.bench.seconds, "start nothing new after so long")
       ->type_name("N")
       ->check(CLI::Range(0.0, 1e6));
@@ -152,9 +169,13 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
       "  rooftile bench softmax --shape 64x1024 --dtype bf16 --threads 1,2\n"
       "  rooftile bench --full --json full.json      then: rooftile report --from full.json\n"
       "  rooftile bench copy --csv - | column -ts,\n"
+      "  rooftile bench --device cuda --part 1/2 --json a.json --resume      then 2/2 to b.json, and:\n"
+      "  rooftile bench --merge a.json b.json --json gpu.json\n"
       "\"of copy\": a copy of the same bytes in the same cache state takes that share of the time; \"of "
       "limit\": the\n"
-      "hardware's limit does. A peer's figure is its time over ours: above 1 ours is faster.");
+      "hardware's limit does. A peer's figure is its time over ours: above 1 ours is faster. On a GPU its "
+      "share of\n"
+      "the copy in its own process follows. --json's file is written after each row.");
   bench_app->final_callback([&] { command = [&all] { return bench(all.bench); }; });
 
   CLI::App* why_app = app.add_subcommand("why", "which variant would run, and what the others answer");

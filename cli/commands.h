@@ -40,8 +40,11 @@ struct BenchArguments {
   Selection selection;
   std::vector<std::string> shapes;
   std::vector<int> threads;
-  bool full = false, peers = true;
-  double seconds = 0;
+  bool full = false, peers = true, resume = false;
+  std::vector<std::string> peer_names;  ///< or one of "on" and "off"
+  double seconds = 0, peer_seconds = 300;
+  std::string part;                ///< "2/3"
+  std::vector<std::string> merge;  ///< records to make one of, instead of measuring
   std::string json, csv;
 };
 int bench(const BenchArguments& arguments);

@@ -81,7 +81,7 @@ json bench(const BenchOptions& options) {
   const auto total = static_cast<std::int64_t>(rows.size());
   say(0, total, "peers");
   std::unique_ptr<Peers> peers;
-  if (options.peers) peers = std::make_unique<Peers>(options.peers_folder);
+  if (options.peers) peers = std::make_unique<Peers>(options.peers_folder, options.peer_names);
   if (options.roofs && !cancelled()) {
     say(0, total, "the machine's roofs");
     roofs.measure(machine);

@@ -22,9 +22,14 @@ struct BenchOptions {
   Scope scope = Scope::standard;
   bool roofs = true;  ///< measure every level and peak first (8 s), not only what the rows need
   bool peers = true;
+  std::vector<std::string> peer_names;  ///< these alone; empty: all that are here
+  double peer_seconds = 300;            ///< on a GPU: at most so long for compiling the peers' kernels ahead
   std::string peers_folder;  ///< of the peers' programs; empty: $ROOFTILE_PEERS, else librooftile.so's folder
   double seconds = 0;        ///< stop starting new rows after so long; 0: 120 for Scope::report, else no end
   std::string command = "rooftile bench";  ///< for the record
+  int part = 1, parts = 1;                 ///< on a GPU: every parts-th case, beginning with the part-th
+  nlohmann::json resumed;                  ///< on a GPU: a record to go on with; null: none
+  std::function<void(const nlohmann::json&)> save;  ///< on a GPU: gets the record after each row
   std::function<void(const Progress&)> progress;
   const std::atomic<bool>* cancel = nullptr;
 };

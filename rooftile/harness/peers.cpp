@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <strings.h>
 
 #include <algorithm>
 #include <cmath>
@@ -96,10 +97,15 @@ std::string library_folder() {
   return folder.empty() ? "." : folder;
 }
 
-Peers::Peers(const std::string& folder) {
+fs::path peers_place(const std::string& folder, bool& named) {
   const char* environment = std::getenv("ROOFTILE_PEERS");
-  const bool named = !folder.empty() || (environment != nullptr && *environment != '\0');
-  const fs::path place = !folder.empty() ? folder : named ? environment : library_folder();
+  named = !folder.empty() || (environment != nullptr && *environment != '\0');
+  return !folder.empty() ? folder : named ? environment : library_folder();
+}
+
+Peers::Peers(const std::string& folder, std::vector<std::string> only) : only_(std::move(only)) {
+  bool named = false;
+  const fs::path place = peers_place(folder, named);
   std::error_code error;
   if (named && !fs::is_directory(place, error)) {
     note(fmt::format("peers: {} is no folder", place.string()));
@@ -124,7 +130,7 @@ Peers::Peers(const std::string& folder) {
   for (const char* script : {"rooftile-peers.py", "peers.py"}) {
     if (!fs::exists(place / script, error)) continue;
     std::string why;
-    python_ = PythonPeers::start((place / script).string(), why);
+    python_ = PythonPeers::start({(place / script).string()}, why);
     if (!why.empty()) note("peers: " + why);
     break;
   }
@@ -167,7 +173,14 @@ std::vector<std::unique_ptr<PeerCall>> Peers::calls(const Spec& spec, const Case
     if (!why.empty()) note("peers: " + why);
     if (!python_->alive()) python_.reset();
   }
+  std::erase_if(all, [&](const auto& call) { return !is_wanted(call->name, only_); });
   return all;
+}
+
+bool is_wanted(const std::string& peer, const std::vector<std::string>& only) {
+  return only.empty() || std::any_of(only.begin(), only.end(), [&](const std::string& name) {
+           return strcasecmp(name.c_str(), peer.c_str()) == 0;
+         });
 }
 
 std::string disagreement(const std::vector<double>& ours, const std::vector<double>& theirs, DType dtype) {

@@ -1,6 +1,7 @@
 #pragma once
 // What a user would call instead: oneDNN through a shared library of its own, PyTorch and OpenCV through a
 // Python process. All optional and found at run time.
+#include <filesystem>
 #include <memory>
 #include <set>
 #include <string>
@@ -31,8 +32,9 @@ class LibraryPeer;
 class Peers {
  public:
   /// Looks in `folder` (empty: $ROOFTILE_PEERS, else the folder of librooftile.so) for rooftile-peer-*.so and
-  /// rooftile-peers.py (or peers.py), which $ROOFTILE_PYTHON runs, or python3.
-  explicit Peers(const std::string& folder);
+  /// rooftile-peers.py (or peers.py), which $ROOFTILE_PYTHON runs, or python3. `only`: names of peers to time
+  /// alone; empty: all.
+  explicit Peers(const std::string& folder, std::vector<std::string> only = {});
   ~Peers();
 
   /// Those that compute this case. `data` must outlive them; libraries overwrite its outputs. Any sentence
@@ -45,9 +47,15 @@ class Peers {
  private:
   std::vector<std::unique_ptr<LibraryPeer>> libraries_;
   std::unique_ptr<PythonPeers> python_;
-  std::vector<std::string> notes_;
+  std::vector<std::string> only_, notes_;
   std::set<std::string> said_;
 };
+
+/// The folder that peers' programs lie in; `named`: not by default.
+std::filesystem::path peers_place(const std::string& folder, bool& named);
+
+/// Whether the list names the peer, in any case of letters; an empty one names all.
+bool is_wanted(const std::string& peer, const std::vector<std::string>& only);
 
 /// An empty text when a peer's values are the kernel's up to what another order of rounding may do; else how
 /// they differ. `theirs` may be empty: not computed.

@@ -69,7 +69,8 @@ class PythonCall : public PeerCall {
 
 }  // namespace
 
-std::unique_ptr<PythonPeers> PythonPeers::start(const std::string& script, std::string& why) {
+std::unique_ptr<PythonPeers> PythonPeers::start(const std::vector<std::string>& words, std::string& why,
+                                                const char* libraries) {
   const char* named = std::getenv("ROOFTILE_PYTHON");
   const bool asked = named != nullptr && *named != '\0';
   const std::string python = asked ? named : "python3";
@@ -80,10 +81,12 @@ std::unique_ptr<PythonPeers> PythonPeers::start(const std::string& script, std::
   posix_spawn_file_actions_adddup2(&actions, ends[1], 0);
   posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
   if (!asked) posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-  const char* arguments[] = {python.c_str(), "-u", script.c_str(), nullptr};
+  std::vector<const char*> arguments = {python.c_str(), "-u"};
+  for (const std::string& word : words) arguments.push_back(word.c_str());
+  arguments.push_back(nullptr);
   pid_t process = 0;
-  const int failed =
-      posix_spawnp(&process, python.c_str(), &actions, nullptr, const_cast<char* const*>(arguments), environ);
+  const int failed = posix_spawnp(&process, python.c_str(), &actions, nullptr,
+                                  const_cast<char* const*>(arguments.data()), environ);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
   if (failed != 0) {
@@ -93,11 +96,14 @@ std::unique_ptr<PythonPeers> PythonPeers::start(const std::string& script, std::
   }
   std::unique_ptr<PythonPeers> peers(new PythonPeers(process, ends[0]));
   const json answer = peers->ask({{"command", "hello"}}, kStartSeconds);
-  if (answer.contains("peers") && !answer["peers"].empty()) return peers;
+  if (answer.contains("peers") && !answer["peers"].empty()) {
+    peers->hello_ = answer;
+    return peers;
+  }
   if (asked)
     why = answer.contains("error")
               ? fmt::format("{} (ROOFTILE_PYTHON) failed: {}", python, answer["error"].get<std::string>())
-              : fmt::format("{} (ROOFTILE_PYTHON) has neither torch nor cv2", python);
+              : fmt::format("{} (ROOFTILE_PYTHON) has {}", python, libraries);
   return nullptr;
 }
 
@@ -154,24 +160,33 @@ json PythonPeers::ask(const json& request, int seconds) {
   return answer;
 }
 
+json operands_json(const std::vector<Operand>& operands, const BenchData* data, std::int64_t offset) {
+  json all = json::array();
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const Operand& it = operands[i];
+    json one = {{"name", it.name},
+                {"dtype", rooftile::name(it.dtype)},
+                {"shape", it.shape},
+                {"written", it.kind != Operand::Kind::input},
+                {"pattern", nullptr}};
+    if (offset && it.keeps_layout) one["offset"] = offset;
+    if (data && !data->operands()[i].pattern.empty()) one["pattern"] = base64(data->operands()[i].pattern);
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
 std::vector<std::unique_ptr<PeerCall>> PythonPeers::calls(const Spec& spec, const Case& c,
                                                           const BenchData& data, int threads,
                                                           std::string& why) {
-  json operands = json::array();
-  for (const Placed& p : data.operands()) {
-    const bool read = !p.pattern.empty();
-    operands.push_back({{"name", p.operand.name},
-                        {"dtype", rooftile::name(p.operand.dtype)},
-                        {"shape", p.operand.shape},
-                        {"written", p.written()},
-                        {"pattern", read ? json(base64(p.pattern)) : json()}});
-  }
+  std::vector<Operand> operands;
+  for (const Placed& p : data.operands()) operands.push_back(p.operand);
   const json answer = ask({{"command", "prepare"},
                            {"function", spec.function},
                            {"parameters", c.parameters},
                            {"threads", threads},
                            {"sampled", BenchData::kSampled},
-                           {"operands", operands}},
+                           {"operands", operands_json(operands, &data, 0)}},
                           kCallSeconds);
   if (answer.contains("error")) why = answer["error"].get<std::string>();
   std::vector<std::unique_ptr<PeerCall>> all;

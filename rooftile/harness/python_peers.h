@@ -3,7 +3,7 @@
 #include <sys/types.h>
 
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -13,14 +13,16 @@ namespace rooftile::harness {
 
 class PythonPeers {
  public:
-  /// Starts `$ROOFTILE_PYTHON script` (or python3); null where that has neither library. `why` gets a
-  /// sentence where it failed though it was asked for.
-  static std::unique_ptr<PythonPeers> start(const std::string& script, std::string& why);
+  /// Starts `$ROOFTILE_PYTHON words…` (or python3), the script and what it is to be told; null where that has
+  /// none of the `libraries`. `why` gets a sentence where it failed though it was asked for.
+  static std::unique_ptr<PythonPeers> start(const std::vector<std::string>& words, std::string& why,
+                                            const char* libraries = "neither torch nor cv2");
   ~PythonPeers();
 
   std::vector<std::unique_ptr<PeerCall>> calls(const Spec& spec, const Case& c, const BenchData& data,
                                                int threads, std::string& why);
   bool alive() const { return socket_ >= 0; }
+  const nlohmann::json& hello() const { return hello_; }  ///< its answer when it started
 
   /// One request, one answer. Where the process has died or hangs: it is ended, and the answer is
   /// {"error": sentence}.
@@ -32,6 +34,12 @@ class PythonPeers {
   pid_t process_;
   int socket_;
   std::string pending_;  // read, but not a whole line yet
+  nlohmann::json hello_;
 };
+
+/// A case's operands as a Python peer gets them: patterns from `data`; null: nothing but sizes. `offset`:
+/// elements behind a boundary, for operands that keep the case's layout.
+nlohmann::json operands_json(const std::vector<Operand>& operands, const BenchData* data,
+                             std::int64_t offset);
 
 }  // namespace rooftile::harness

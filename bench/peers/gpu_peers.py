@@ -1,0 +1,709 @@
+"""Times what a user would pick instead on a GPU, for `rooftile bench --device cuda`: PyTorch and its compiler, cuBLAS,
+Triton kernels of ours, and Liger and QuACK where they are installed.
+
+The bench starts this program (`gpu_peers.py cuda`) and speaks with it in lines of JSON on standard input and output:
+  {"command": "hello"}                                -> {"peers": [{"name", "version"}], "device"}
+  {"command": "warm", "cases": [case], "only", "seconds"}
+                                                      -> {"warmed": how many of the cases, "workers"}
+  {"command": "prepare", case…, "only", "sampled", "copy_bytes"}
+                                                      -> {"calls": [{"name", "version", "way", "results"}],
+                                                          "errors": [sentence]}
+  {"command": "time", "names", "rounds", "warm_up"}   -> {"copy": [us], "calls": {name: [us]}, "clock_mhz",
+                                                          "power_w", "throttled"}
+  {"command": "release"}                              -> {}
+A case is {"function", "parameters", "named": whether max-autotune is wanted, "operands": [{"name", "dtype", "shape",
+"written", "offset": elements behind a 256-byte boundary, "pattern": base64, null for what is only written}]}; "only"
+holds the names of the peers to time, none: all. "results" are the values of each written operand at `sampled` places.
+
+Each sample begins with 256 MiB written over, as the bench does it; the copy and all calls take turns, with events around
+each, and everything is queued before the first begins: the device never waits for Python. A call that can be captured in
+a CUDA graph is timed as one and as it is; the faster way counts.
+
+`gpu_peers.py cpu` is for tests of this program: the same on the CPU, whose times mean nothing (and the Triton kernels
+only under TRITON_INTERPRET=1).
+"""
+
+import base64
+import ctypes
+import gc
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+if __name__ == "__main__":
+    # Libraries may print; the bench hears only answers.
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the bench, which then closes our input
+
+try:
+    import torch
+except Exception:
+    torch = None
+
+device = sys.argv[1] if len(sys.argv) > 1 else "cuda"
+worker = "--worker" in sys.argv
+FLUSH_BYTES = 256 << 20  # five times an H200's second-level cache; as the bench's own
+SLOW_US = 5000  # a call that takes longer gets a third of the rounds
+
+
+def load(module):
+    try:
+        return importlib.import_module(module)
+    except Exception:
+        return None
+
+
+here = torch is not None and (device == "cpu" or torch.cuda.is_available())
+if here:
+    torch.set_grad_enabled(False)
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    ours = load("rooftile_triton") or load("triton_kernels")
+    if device == "cpu" and os.environ.get("TRITON_INTERPRET") != "1":
+        ours = None
+    liger_softmax, liger_norm = (load(f"liger_kernel.ops.{m}") if device == "cuda" else None for m in ("softmax", "layer_norm"))
+    quack_softmax, quack_norm = (load(f"quack.{m}") if device == "cuda" else None for m in ("softmax", "rmsnorm"))
+
+
+def version_of(package):
+    try:
+        from importlib.metadata import version
+
+        return version(package)
+    except Exception:
+        return "unknown"
+
+
+TYPES = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "u8": "uint8", "i8": "int8",
+         "i32": "int32", "i64": "int64"}  # fmt: skip
+
+
+class Operand:
+    """A dense tensor of the pattern, repeated, `offset` elements behind an allocation's start."""
+
+    def __init__(self, description):
+        self.name = description["name"]
+        self.shape = description["shape"]
+        self.written = description["written"]
+        self.dtype = getattr(torch, TYPES[description["dtype"]])
+        self.count = 1
+        for extent in self.shape:
+            self.count *= extent
+        offset = description.get("offset", 0)
+        self.tensor = torch.empty(self.count + offset, dtype=self.dtype, device=device)[offset:].view(self.shape)
+        self.pattern = description.get("pattern")
+        self.fill()
+
+    def fill(self):
+        if self.pattern is None:
+            self.tensor.zero_()
+            return
+        pattern = torch.frombuffer(bytearray(base64.b64decode(self.pattern)), dtype=self.dtype).to(device)
+        flat = self.tensor.view(-1)
+        whole = self.count // pattern.numel() * pattern.numel()
+        if whole:
+            flat[:whole].view(-1, pattern.numel()).copy_(pattern)
+        flat[whole:] = pattern[: self.count - whole]
+
+
+class Case:
+    def __init__(self, request):
+        self.function = request["function"]
+        self.parameters = request["parameters"] or {}
+        self.named = request["named"]
+        self.operands = {o["name"]: Operand(o) for o in request["operands"]}
+        self.inputs = [o.tensor for o in self.operands.values() if not o.written]
+        self.outputs = [o for o in self.operands.values() if o.written]
+        self.output = self.outputs[0].tensor
+
+    def get(self, name):
+        return self.operands[name].tensor if name in self.operands else None
+
+    def parameter(self, name, otherwise):
+        return self.parameters.get(name, otherwise)
+
+    def rows(self, name):
+        tensor = self.get(name)
+        return tensor.view(-1, tensor.shape[-1])
+
+    def ordered(self, **named):
+        """Results in the order of the written operands; None for what was not computed."""
+        return tuple(named.get(o.name) for o in self.outputs)
+
+
+# ---- The functions, as a user writes them. Each peer gives a list of ways to compute a case; the fastest counts. A way
+# returns one tensor or None for each written operand.
+
+
+def add_of(x, y):
+    return x + y
+
+
+def axpby_of(x, y, a, b):
+    return y.copy_(a * x + b * y)
+
+
+def dot_of(x, y):
+    return (x.float() * y.float()).sum() if x.dtype != torch.float64 else (x * y).sum()
+
+
+def copy_of(x):
+    return x.clone()
+
+
+def softmax_of(x, log):
+    return torch.log_softmax(x, -1) if log else torch.softmax(x, -1)
+
+
+def softmax_backward_of(dy, y, log):
+    backward = torch.ops.aten._log_softmax_backward_data if log else torch.ops.aten._softmax_backward_data
+    return backward(dy, y, -1, dy.dtype)
+
+
+def layer_norm_of(x, weight, bias, eps):
+    return torch.native_layer_norm(x, [x.shape[-1]], weight, bias, eps)
+
+
+def layer_norm_backward_of(dy, x, mean, rstd, weight, bias):
+    return torch.ops.aten.native_layer_norm_backward(dy, x, [x.shape[-1]], mean, rstd, weight, bias, [True] * 3)
+
+
+def transpose_of(x):
+    return x.transpose(-1, -2).contiguous()
+
+
+def gray_of(rgb, r, g, b):
+    rgb = rgb.float()
+    return (rgb[..., 0] * r + rgb[..., 1] * g + rgb[..., 2] * b + 0.5).to(torch.uint8)
+
+
+def gray_by_product(rgb, weights):
+    return (rgb.float() @ weights + 0.5).to(torch.uint8)
+
+
+def arguments_of(case):
+    """The function of a case and what it is called with; None for a case that it does not compute."""
+    f, inputs = case.function, case.inputs
+    if f in ("softmax", "softmax_backward") and case.parameter("scale", 1) != 1:
+        return None
+    if f == "add":
+        return add_of, inputs
+    if f == "axpby":
+        return axpby_of, [inputs[0], case.output, case.parameter("alpha", 0.7), case.parameter("beta", -0.3)]
+    if f == "dot":
+        return dot_of, [x.flatten() for x in inputs]
+    if f == "copy":
+        return copy_of, inputs
+    if f == "softmax":
+        return softmax_of, [inputs[0], bool(case.parameter("log", 0))]
+    if f == "softmax_backward":
+        return softmax_backward_of, [case.get("dy"), case.get("y"), bool(case.parameter("log", 0))]
+    if f == "layer_norm" and case.get("residual") is None:
+        return layer_norm_of, [case.get("x"), case.get("weight"), case.get("bias"), case.parameter("eps", 1e-5)]
+    if f == "layer_norm_backward" and len(case.outputs) == 3 and case.get("weight") is not None:
+        x, mean, rstd = case.get("x"), case.get("mean"), case.get("rstd")
+        one = [*mean.shape, 1]
+        return layer_norm_backward_of, [case.get("dy"), x, mean.view(one), rstd.view(one), case.get("weight"),
+                                        torch.zeros_like(case.get("weight"))]  # fmt: skip
+    if f == "transpose":
+        return transpose_of, inputs
+    if f == "rgb_to_gray":
+        return gray_of, [inputs[0], *((0.21, 0.72, 0.07) if case.parameter("luminosity", 0) else (0.299, 0.587, 0.114))]
+    return None
+
+
+def in_order(case, results):
+    """What a function returned, in the order of the written operands."""
+    if torch.is_tensor(results):
+        return (results,)
+    results = [r.flatten() if r is not None else None for r in results]
+    names = {"layer_norm": ("y", "mean", "rstd"), "layer_norm_backward": ("dx", "dweight", "dbias")}[case.function]
+    return case.ordered(**dict(zip(names, results)))
+
+
+def torch_eager(case):
+    found = arguments_of(case)
+    if found is None:
+        return []
+    function, arguments = found
+    x = case.inputs[0]
+    ways = [lambda: in_order(case, function(*arguments))]
+    out = case.output
+    if case.function == "add":
+        ways = [lambda: (torch.add(*arguments, out=out),)]
+    elif case.function == "axpby":
+        ways = [lambda: (out.mul_(arguments[3]).add_(x, alpha=arguments[2]),), *ways]
+    elif case.function == "dot":
+        return []  # torch.dot is cuBLAS's
+    elif case.function == "copy":
+        ways = [lambda: (out.copy_(x),)]
+    elif case.function == "softmax" and not arguments[1]:
+        ways.append(lambda: (torch.softmax(x, -1, out=out),))
+    elif case.function == "rgb_to_gray":
+        weights = torch.tensor(arguments[1:], device=device)
+        ways.append(lambda: (gray_by_product(x, weights),))
+    return ways
+
+
+def compiled(case, **options):
+    found = arguments_of(case)
+    if found is None:
+        return []
+    function, arguments = found
+    fast = torch.compile(function, fullgraph=True, dynamic=False, **options)
+    return [lambda: in_order(case, fast(*arguments))]
+
+
+def torch_compile(case):
+    return compiled(case)
+
+
+def torch_autotuned(case):
+    return compiled(case, mode="max-autotune-no-cudagraphs") if case.named else []  # graphs are captured below
+
+
+def cublas(case):
+    if case.function != "dot":
+        return []
+    x, y = (t.flatten() for t in case.inputs)
+    return [lambda: (torch.dot(x, y),)]
+
+
+def triton_ours(case):
+    f, out = case.function, case.output
+    if f == "add":
+        x, y = case.inputs
+
+        def run():
+            ours.add(x, y, out)
+            return (out,)
+
+    elif f == "softmax" and case.parameter("scale", 1) == 1 and not case.parameter("log", 0):
+        x, y = case.rows("x"), case.rows("y")
+
+        def run():
+            ours.softmax(x, y)
+            return (out,)
+
+    elif f == "layer_norm" and len(case.outputs) == 3 and case.get("residual") is None and case.get("bias") is not None:
+        x, y = case.rows("x"), case.rows("y")
+        mean, rstd, eps = case.get("mean").view(-1), case.get("rstd").view(-1), case.parameter("eps", 1e-5)
+        weight, bias = case.get("weight"), case.get("bias")
+
+        def run():
+            ours.layer_norm(x, weight, bias, y, mean, rstd, eps)
+            return case.ordered(y=y, mean=mean, rstd=rstd)
+
+    else:
+        return []
+    return [run]
+
+
+def liger(case):
+    f = case.function
+    plain = case.parameter("scale", 1) == 1 and not case.parameter("log", 0)
+    if f == "softmax" and plain and liger_softmax:
+        x = case.rows("x")
+        return [lambda: (liger_softmax._softmax_forward(x)[0],)]
+    if f == "softmax_backward" and plain and liger_softmax:
+        y, dy = case.rows("y"), case.rows("dy")
+        _, *settings = liger_softmax._softmax_forward(y)
+        return [lambda: (liger_softmax._softmax_backward(dy, y, *settings),)]
+    if f == "layer_norm" and case.get("residual") is None and case.get("bias") is not None and liger_norm:
+        x, weight, bias, eps = case.rows("x"), case.get("weight"), case.get("bias"), case.parameter("eps", 1e-5)
+
+        def run():
+            y, _, mean, rstd, _, _ = liger_norm.layer_norm_forward(x, weight, bias, eps)
+            return case.ordered(y=y, mean=mean, rstd=rstd)
+
+        return [run]
+    if f == "layer_norm_backward" and len(case.outputs) == 3 and case.get("weight") is not None and liger_norm:
+        dy, x, weight = case.rows("dy"), case.rows("x"), case.get("weight")
+        mean, rstd = case.get("mean").view(-1), case.get("rstd").view(-1)
+
+        def run():
+            dx, dw, db = liger_norm.layer_norm_backward(dy, x, weight, weight, mean, rstd)
+            return case.ordered(dx=dx, dweight=dw, dbias=db)
+
+        return [run]
+    return []
+
+
+def quack(case):
+    f = case.function
+    plain = case.parameter("scale", 1) == 1 and not case.parameter("log", 0)
+    if f == "softmax" and plain and quack_softmax:
+        x = case.rows("x")
+        return [lambda: (quack_softmax.softmax_fwd(x),)]
+    if f == "softmax_backward" and plain and quack_softmax:
+        y, dy = case.rows("y"), case.rows("dy")
+        return [lambda: (quack_softmax.softmax_bwd(dy, y),)]
+    if f == "layer_norm" and case.get("residual") is None and case.get("bias") is not None and quack_norm:
+        # It takes float32 weights alone; what they cost to read is nothing beside the rows.
+        x, weight, bias, eps = case.rows("x"), case.get("weight"), case.get("bias"), case.parameter("eps", 1e-5)
+        weight, bias = weight.float(), bias.float()
+
+        def run():
+            y, rstd, mean = quack_norm.layernorm_fwd(x, weight, bias, eps, True, True)
+            return case.ordered(y=y, mean=mean, rstd=rstd)
+
+        return [run]
+    if f == "layer_norm_backward" and len(case.outputs) == 3 and case.get("weight") is not None and quack_norm:
+        dy, x, weight = case.rows("dy"), case.rows("x"), case.get("weight")
+        mean, rstd = case.get("mean").view(-1), case.get("rstd").view(-1)
+
+        def run():
+            dx, dw, db = quack_norm.layernorm_bwd(x, weight, dy, rstd, mean)
+            return case.ordered(dx=dx, dweight=dw, dbias=db)
+
+        return [run]
+    return []
+
+
+def peers():
+    """Name, version, ways, and whether it is warmed: what compiles."""
+    found = []
+    if not here:
+        return found
+    found.append(("PyTorch", torch.__version__, torch_eager, False))
+    found.append(("torch.compile", torch.__version__, torch_compile, True))
+    found.append(("max-autotune", torch.__version__, torch_autotuned, True))
+    if device == "cuda":
+        found.append(("cuBLAS", f"CUDA {torch.version.cuda}", cublas, False))
+    if ours:
+        found.append(("Triton", ours.triton.__version__, triton_ours, True))
+    if liger_softmax or liger_norm:
+        found.append(("Liger", version_of("liger-kernel"), liger, True))
+    if quack_softmax or quack_norm:
+        found.append(("QuACK", version_of("quack-kernels"), quack, True))
+    return found
+
+
+def chosen(request):
+    only = request.get("only") or []
+    return [peer for peer in peers() if not only or peer[0] in only]
+
+
+# ---- Timing
+
+
+class Clock:
+    """Samples of calls in turns, the device's times between two events; or the host's, on a CPU."""
+
+    def __init__(self):
+        self.flushed = torch.empty(FLUSH_BYTES if device == "cuda" else 1, dtype=torch.uint8, device=device)
+        self.driver = ctypes.CDLL("libcuda.so.1") if device == "cuda" else None
+        self.turn = 0
+
+    def flush(self):
+        self.turn = (self.turn + 1) % 256
+        self.driver.cuMemsetD8Async(
+            ctypes.c_uint64(self.flushed.data_ptr()),
+            ctypes.c_ubyte(self.turn),
+            ctypes.c_size_t(FLUSH_BYTES),
+            ctypes.c_void_p(torch.cuda.current_stream().cuda_stream),
+        )
+
+    def samples(self, runs, rounds, sensors=None):
+        """`rounds[i]` times of each run, in microseconds."""
+        times = [[] for _ in runs]
+        if device == "cpu":
+            for turn in range(max(rounds)):
+                for i, run in enumerate(runs):
+                    if turn < rounds[i]:
+                        begin = time.perf_counter()
+                        run()
+                        times[i].append((time.perf_counter() - begin) * 1e6)
+            return times
+        # The device sleeps while the host queues: some 60 us for each sample, at 2 GHz or less.
+        torch.cuda._sleep(min(sum(rounds) * 120_000, 200_000_000))
+        marks = [[] for _ in runs]
+        for turn in range(max(rounds)):
+            for i, run in enumerate(runs):
+                if turn < rounds[i]:
+                    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+                    self.flush()
+                    begin.record()
+                    run()
+                    end.record()
+                    marks[i].append((begin, end))
+        if sensors is not None:
+            sensors.read_until(end)
+        torch.cuda.synchronize()
+        return [[begin.elapsed_time(end) * 1000 for begin, end in pairs] for pairs in marks]
+
+
+class Sensors:
+    """Clock, power and throttling while calls run, by the driver's own library; nothing where it cannot be read."""
+
+    POWER_OR_HEAT = 0x4 | 0x8 | 0x20 | 0x40 | 0x80  # nvmlClocksEventReason…
+
+    def __init__(self):
+        self.nvml, self.handle = None, ctypes.c_void_p()
+        try:
+            nvml = ctypes.CDLL("libnvidia-ml.so.1")
+            uuid = f"GPU-{torch.cuda.get_device_properties(0).uuid}".encode()
+            if nvml.nvmlInit_v2() == 0 and nvml.nvmlDeviceGetHandleByUUID(uuid, ctypes.byref(self.handle)) == 0:
+                self.nvml = nvml
+        except Exception:
+            pass
+        self.clocks, self.powers, self.throttled = [], [], False
+
+    def read_until(self, end):
+        while self.nvml and not end.query():
+            mhz, milliwatts, why = ctypes.c_uint(), ctypes.c_uint(), ctypes.c_ulonglong()
+            if self.nvml.nvmlDeviceGetClockInfo(self.handle, 1, ctypes.byref(mhz)):
+                return
+            if self.nvml.nvmlDeviceGetPowerUsage(self.handle, ctypes.byref(milliwatts)):
+                return
+            if self.nvml.nvmlDeviceGetCurrentClocksThrottleReasons(self.handle, ctypes.byref(why)):
+                return
+            self.clocks.append(mhz.value)
+            self.powers.append(milliwatts.value / 1000)
+            self.throttled = self.throttled or bool(why.value & self.POWER_OR_HEAT)
+            time.sleep(0.001)
+
+    def take(self):
+        told = {}
+        if self.clocks:
+            told = {
+                "clock_mhz": sum(self.clocks) / len(self.clocks),
+                "power_w": sum(self.powers) / len(self.powers),
+                "throttled": self.throttled,
+            }
+        self.clocks, self.powers, self.throttled = [], [], False
+        return told
+
+
+clock = sensors = None
+
+
+def captured(run):
+    """The call as a CUDA graph; None where it cannot be one."""
+    try:
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            run()
+        torch.cuda.current_stream().wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            kept = run()
+        graph.replay()
+        torch.cuda.synchronize()
+    except Exception:
+        torch.cuda.synchronize()
+        return None
+
+    def replay(kept=kept):  # holds what the graph writes to
+        graph.replay()
+
+    return replay
+
+
+def fastest(ways):
+    """Of the ways that work, each as it is and as a graph: the fastest, the way it is, its kind and its time."""
+    runs, kinds, failure = [], [], None
+    for way in ways:
+        try:
+            for _ in range(2):  # what compiles or tunes itself does so now
+                way()
+        except Exception as error:
+            failure = error
+            continue
+        runs.append(way)
+        kinds.append((way, "call"))
+        graph = captured(way) if device == "cuda" else None
+        if graph:
+            runs.append(graph)
+            kinds.append((way, "graph"))
+    if not runs:
+        raise failure
+    medians = [sorted(times)[1] for times in clock.samples(runs, [3] * len(runs))]
+    best = medians.index(min(medians))
+    return runs[best], *kinds[best], medians[best]
+
+
+def sampled(result, count):
+    if result is None:
+        return []
+    flat = result.reshape(-1)
+    n = min(flat.numel(), count)
+    places = torch.tensor([i * flat.numel() // n for i in range(n)], dtype=torch.int64, device=device)
+    values = flat[places].to(torch.float64).tolist()
+    return [v if v == v and abs(v) != float("inf") else None for v in values]
+
+
+# ---- Commands
+
+
+calls = {}
+copy = None
+kept_case = None
+
+
+def hello(_):
+    name = torch.cuda.get_device_name() if here and device == "cuda" else device
+    return {"peers": [{"name": name, "version": version} for name, version, _, _ in peers()], "device": name}
+
+
+def reason_of(error):
+    lines = str(error).strip().splitlines()
+    return (lines[0] if lines else type(error).__name__)[:300]
+
+
+def release(_):
+    global copy, kept_case
+    calls.clear()
+    copy = kept_case = None
+    gc.collect()
+    if device == "cuda":
+        torch.cuda.empty_cache()
+    return {}
+
+
+def prepare(request):
+    global clock, sensors, copy, kept_case
+    release(None)
+    if clock is None:
+        clock = Clock()
+        sensors = Sensors() if device == "cuda" else None
+    # The compiler keeps what it made of a function for other shapes, and gives up after eight.
+    torch._dynamo.reset()
+    case = kept_case = Case(request)
+    half = max(request["copy_bytes"] // 2, 1)
+    memory = torch.empty((half + 255) // 256 * 256 + half, dtype=torch.uint8, device=device)
+    to, source = memory[-half:], memory[:half]
+
+    def copy_bytes():
+        to.copy_(source)
+
+    copy = copy_bytes
+    answer = {"calls": [], "errors": []}
+    for name, version, make, _ in chosen(request):
+        try:
+            ways = make(case)
+            if not ways:
+                continue
+            run, way, kind, us = fastest(ways)
+            for operand in case.outputs:
+                operand.fill()  # what is read and written has its first values again, all else is zero
+            results = [sampled(result, request["sampled"]) for result in way()]
+        except Exception as error:
+            answer["errors"].append(f"{name} is left out of {request['function']}: {reason_of(error)}")
+            continue
+        calls[name] = (run, us)
+        answer["calls"].append({"name": name, "version": version, "way": kind, "results": results})
+    return answer
+
+
+def timed(request):
+    """Copy and calls in turns; who takes long comes less often."""
+    rounds, warm_up = request["rounds"], request["warm_up"]
+    names = [name for name in calls if name in request["names"]]
+    runs, turns = [copy], [rounds + warm_up]
+    for run, us in (calls[name] for name in names):
+        runs.append(run)
+        turns.append(warm_up + (rounds if us < SLOW_US else max(1, rounds // 3)))
+    # A round is some microseconds of queueing for each call; what does not fit the driver's queue of about 1000 waits.
+    times = [samples[warm_up:] for samples in clock.samples(runs, turns, sensors)]
+    answer = {"copy": times[0], "calls": dict(zip(names, times[1:]))}
+    if sensors:
+        answer.update(sensors.take())
+    return answer
+
+
+def warm(request):
+    """Compiles the cases in several processes at once, into the caches that the libraries keep on disk: one by one it
+    would take longer than all the timing."""
+    cases = [dict(case, only=request.get("only")) for case in request["cases"]]
+    deadline = time.monotonic() + request["seconds"]
+    count = min(os.cpu_count() or 1, 16, len(cases))
+    if device == "cuda":  # each has a context and a case's operands
+        count = min(count, int(torch.cuda.mem_get_info()[0] // (5 << 30)))
+    lock, done = threading.Lock(), []
+
+    def work(process):
+        while True:
+            with lock:
+                if not cases:
+                    return
+                case = cases.pop(0)
+            try:
+                process.stdin.write(json.dumps(case) + "\n")
+                process.stdin.flush()
+                if not process.stdout.readline():
+                    return
+            except Exception:
+                return
+            done.append(case)
+
+    processes, threads = [], []
+    for _ in range(count):
+        command = [sys.executable, os.path.abspath(__file__), device, "--worker"]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        processes.append(process)
+        threads.append(threading.Thread(target=work, args=(process,), daemon=True))
+        threads[-1].start()
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    for process in processes:
+        try:
+            process.stdin.close()
+            process.wait(1 if time.monotonic() < deadline else 0)
+        except Exception:
+            process.kill()
+    return {"warmed": len(done), "workers": count}
+
+
+def work_along():
+    """One of warm()'s processes: a case a line. What it measures is not kept, since others compute beside it."""
+    import torch._inductor.config as inductor
+
+    inductor.autotune_local_cache = False
+    inductor.compile_threads = 1
+    for line in sys.stdin:
+        request = json.loads(line)
+        torch._dynamo.reset()
+        try:
+            case = Case(request)
+            for _, _, make, compiles in chosen(request):
+                if not compiles:
+                    continue
+                try:
+                    for way in make(case):
+                        way()
+                except Exception:
+                    pass  # prepare() will say so
+        except Exception:
+            pass
+        case = None
+        gc.collect()
+        if device == "cuda":
+            torch.cuda.empty_cache()
+        answers.write("done\n")
+        answers.flush()
+
+
+def main():
+    if worker:
+        return work_along()
+    commands = {"hello": hello, "warm": warm, "prepare": prepare, "time": timed, "release": release}
+    gc.disable()
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            answer = commands[request["command"]](request)
+        except Exception as error:
+            answer = {"error": f"{request['command']}: {reason_of(error)}"}
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+#pragma once
+// What a user would call instead on a GPU, in a Python process of its own: bench/peers/gpu_peers.py. It times
+// its calls beside a copy of its own, since two processes cannot take turns launch by launch; the bench lets
+// it alternate with rooftile's in blocks.
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "rooftile/harness/python_peers.h"
+#include "rooftile/harness/timing.h"
+
+namespace rooftile::harness {
+
+/// A case that peers compute, too.
+struct GpuPeerCase {
+  const Spec* spec;
+  Case c;
+  bool named;  ///< one of the shapes that are tuned by search
+};
+
+class GpuPeers {
+ public:
+  /// Starts the program; null where Python has no PyTorch with CUDA, with a sentence in `why` where that was
+  /// asked for. `only`: names of peers, empty: all; throws std::runtime_error with a sentence where one is
+  /// unknown. `on_cpu`: for tests.
+  static std::unique_ptr<GpuPeers> start(const std::string& folder, std::vector<std::string> only,
+                                         bool on_cpu, std::string& why);
+
+  /// Compiles what the cases need, in several processes, for so many seconds at most.
+  void warm(const std::vector<GpuPeerCase>& cases, double seconds);
+
+  /// Makes a case's calls ready. `ours`: what our op computed, for each written operand; peers that compute
+  /// something else are left out. Needs no other case's memory any more.
+  void prepare(const GpuPeerCase& it, const BenchData& data, const std::vector<std::vector<double>>& ours,
+               std::size_t copy_bytes);
+  /// One block: `rounds` samples of each call, after a few that do not count.
+  void time(int rounds, int warm_up);
+  /// Of all blocks since prepare(): [{"name", "version", "way", "n", "median_us", "p5_us", "p95_us",
+  /// "copy_us", "of_copy", …}]. Gives the memory back.
+  nlohmann::json results();
+
+  std::vector<std::string> take_notes();  ///< sentences since they were last taken
+
+ private:
+  struct Call {
+    std::string name, version, way;
+    Samples us;
+  };
+  GpuPeers() = default;
+  nlohmann::json ask(nlohmann::json request, int seconds);
+  void note(const std::string& sentence);
+
+  std::vector<std::string> words_, only_, notes_, said_;
+  std::unique_ptr<PythonPeers> python_;
+  int starts_left_ = 3;
+  std::vector<Call> calls_;
+  Samples copy_;
+  nlohmann::json sensed_;
+};
+
+}  // namespace rooftile::harness

@@ -1,0 +1,84 @@
+#pragma once
+// Measures one case on a device: operands, copy, kernel and peers; what is believed becomes a line of the
+// record.
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rooftile/harness/bench_data.h"
+#include "rooftile/harness/gpu_peers.h"
+
+namespace rooftile::harness {
+
+/// One row of the record to be measured.
+struct GpuRow {
+  const Spec* spec = nullptr;
+  Case c;
+  std::string variant;   ///< empty: what the library chooses
+  std::string group;     ///< "best", "ladder" or "full"
+  int rung = 0;          ///< in a ladder, from 1
+  bool named = false;    ///< GpuPeerCase::named
+  std::size_t unit = 0;  ///< rows of one case have one number
+
+  bool wants_peers() const { return group == "best"; }
+};
+
+/// Memory on a queue's device.
+class DeviceBuffer {
+ public:
+  DeviceBuffer(const Queue& queue, std::size_t bytes);
+  ~DeviceBuffer();
+  DeviceBuffer(const DeviceBuffer&) = delete;
+  DeviceBuffer& operator=(const DeviceBuffer&) = delete;
+
+  std::byte* data() const { return static_cast<std::byte*>(memory_); }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  const Queue queue_;
+  void* memory_ = nullptr;
+  std::size_t bytes_;
+};
+
+/// Keeps what rows share: the memory that flushes the cache, the copy's, the last case's operands.
+class GpuSession {
+ public:
+  explicit GpuSession(const Queue& queue);
+  ~GpuSession();
+
+  /// The row's result; throws std::runtime_error with a sentence where it failed or cannot be believed.
+  /// `peers` may be null.
+  nlohmann::json measure(const GpuRow& row, GpuPeers* peers);
+
+  /// Device copies of several sizes: [{"bytes", "n", "median_us", "p5_us", "p95_us"}].
+  nlohmann::json copies();
+
+ private:
+  struct Operands;
+  void load(const GpuRow& row);
+  std::byte* copy_room(std::size_t bytes);
+
+  const Queue queue_;
+  const bool tiny_;  // the emulated device: few rounds, no cache to flush
+  DeviceBuffer flush_;
+  double floor_us_ = 0;
+  std::unique_ptr<DeviceBuffer> copied_;
+  std::unique_ptr<Operands> operands_;
+  std::string loaded_;
+};
+
+/// A hash of the library's and the plug-in's files, as 16 digits.
+std::string build_of(const Queue& queue);
+
+/// A status's sentence as an exception.
+void require(const Status& status);
+
+/// Five digits: more is noise, and records are read by people, too.
+double rounded(double v);
+
+/// "softmax tile bf16 8192x4096, offset 1".
+std::string describe(const GpuRow& row);
+
+}  // namespace rooftile::harness
