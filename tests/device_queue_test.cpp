@@ -12,6 +12,7 @@
 #include "rooftile/harness/bench_gpu.h"
 #include "rooftile/harness/runner.h"
 #include "rooftile/rooftile.h"
+#include "tests/mixed_calls.h"
 
 namespace rooftile {
 namespace {
@@ -76,6 +77,56 @@ TEST(DeviceQueue, TakesCallsFromSeveralThreads) {
   for (std::thread& thread : threads) thread.join();
   for (const std::vector<float>& y : got)
     EXPECT_EQ(std::memcmp(expected.data(), y.data(), y.size() * sizeof(float)), 0);
+}
+
+/// A dot is two launches, and what passes between them lies in memory that is the queue's.
+TEST(DeviceQueue, KeepsTheLaunchesOfCallsFromSeveralThreadsApart) {
+  if (!kEmulatedIsBuilt) GTEST_SKIP() << "this build has no emulated device";
+  const Queue queue = Queue::emulated({.threads = 1});
+  constexpr std::int64_t kCount = 50000;
+  const std::vector<float> x = numbers(kCount);
+  const std::vector<float> ones(kCount, 1), twos(kCount, 2);
+  const std::vector<float>* others[] = {&ones, &twos, &x};
+  std::thread threads[3];
+  for (int t = 0; t < 3; ++t)
+    threads[t] = std::thread([&, t] {
+      const auto dot_now = [&] {
+        double result = NAN;
+        const Status s =
+            dot(queue, view(x.data(), {kCount}), view(others[t]->data(), {kCount}), scalar_view(&result));
+        EXPECT_TRUE(s) << s.message();
+        return result;
+      };
+      double expected = 0;
+      for (std::size_t i = 0; i < x.size(); ++i) expected += double(x[i]) * double((*others[t])[i]);
+      for (int i = 0; i < 30; ++i)
+        EXPECT_NEAR(dot_now(), expected, 1e-6 * std::fabs(expected)) << "thread " << t;
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(DeviceQueue, TwoThreadsOnTwoQueuesAgreeBitwiseWithOne) {
+  if (!kEmulatedIsBuilt) GTEST_SKIP() << "this build has no emulated device";
+  std::vector<char> one[2], got[2];
+  const auto work_of = [](int seed) {
+    const Queue queue = Queue::emulated({.threads = 2});
+    const mixed::Work work(7, 600);
+    work.fill(seed);
+    const Status s = work.run(queue);
+    EXPECT_TRUE(s) << s.message();
+    return work.bits();
+  };
+  for (int t = 0; t < 2; ++t) one[t] = work_of(t);
+  EXPECT_FALSE(one[0] == one[1]) << "other inputs must give other results";
+  std::thread threads[2];
+  for (int t = 0; t < 2; ++t)
+    threads[t] = std::thread([&, t] {
+      for (int i = 0; i < 3; ++i) {
+        got[t] = work_of(t);
+        EXPECT_TRUE(got[t] == one[t]) << "thread " << t << ", run " << i;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST(DeviceQueue, RefusesWithASentence) {

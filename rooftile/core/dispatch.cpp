@@ -1,4 +1,5 @@
 #include <cstring>
+#include <mutex>
 
 #include "rooftile/backend/cpu/fp_mode.h"
 #include "rooftile/core/op.h"
@@ -35,6 +36,8 @@ Status run(const Queue::State& state, const Op& op, std::size_t v, const void* p
   if (!kernel) return not_part(state, op, v);
   if (state.observer.notify) state.observer.notify(state.observer.context, op.function, variant.name, reason);
   const cpu::FpMode mode;
+  if (state.device == Device::cpu) return kernel(state.kernel_launch, problem);  // its pool has a lock
+  const std::lock_guard lock(state.calls);
   return kernel(state.kernel_launch, problem);
 }
 
@@ -54,14 +57,14 @@ Status dispatch(const Queue& queue, const Op& op, const void* problem, const cha
     return Status::error("%s: no variant \"%s\"; `rooftile list %s` names those there are", op.function, name,
                          op.function);
   }
-  Status last = Status::error("%s: has no variant to choose", op.function);
+  Status last;
   for (std::size_t v = 0; v < op.variants.size(); ++v) {
     if (op.variants[v].role != Role::standard) continue;
     const Status s = state.kernel(op, v) ? op.variants[v].accept(problem) : not_part(state, op, v);
     if (s.ok()) return run(state, op, v, problem, "the first in the list that accepts");
     last = s;
   }
-  return last;
+  return last.ok() ? Status::error("%s: has no variant to choose", op.function) : last;
 }
 
 void set_explanation(const Queue& queue, Explanation explanation) { queue.state().explanation = explanation; }

@@ -2,6 +2,7 @@
 // What a queue holds. Inside the library and its harness only.
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <vector>
 
@@ -35,6 +36,8 @@ struct Queue::State {
   CpuLaunch launch{};
   CudaLaunch cuda{};
   const void* kernel_launch = &launch;  // what kernels get: one of the two
+  // Of a device's queue: a call's launches follow each other, since they share the scratch. 20 ns a call.
+  mutable std::mutex calls;
   Executor executor;
   std::unique_ptr<cpu::Pool> pool;  // with an executor: of one thread, for its lock
   std::byte* scratch = nullptr;

@@ -3,7 +3,9 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <mutex>
@@ -15,6 +17,40 @@
 #include "rooftile/backend/cuda/launch.h"
 
 namespace rooftile::cuda {
+
+cudaError_t allow_shared_memory(const void* kernel, int device) {
+  // Asking the runtime each time would take a lock and half a microsecond. An entry is written once, first
+  // its kernel, then its devices; where the table is full, one asks each time.
+  struct Entry {
+    std::atomic<const void*> kernel{nullptr};
+    std::atomic<std::uint64_t> devices{0};  // a bit each, of the first 64
+  };
+  constexpr std::size_t kEntries = 1024;
+  static Entry table[kEntries];
+  const std::uint64_t bit = device >= 0 && device < 64 ? std::uint64_t{1} << device : 0;
+  Entry* entry = nullptr;
+  for (std::size_t probe = 0; probe < 16 && !entry; ++probe) {
+    Entry& it = table[(reinterpret_cast<std::uintptr_t>(kernel) / 16 + probe) % kEntries];
+    const void* holder = it.kernel.load(std::memory_order_acquire);
+    if (!holder && it.kernel.compare_exchange_strong(holder, kernel, std::memory_order_acq_rel))
+      holder = kernel;
+    if (holder == kernel) entry = &it;
+  }
+  if (entry && (entry->devices.load(std::memory_order_acquire) & bit)) return cudaSuccess;
+  int most = 0;
+  cudaFuncAttributes its{};
+  if (const cudaError_t error =
+          cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device))
+    return error;
+  if (const cudaError_t error = cudaFuncGetAttributes(&its, kernel)) return error;
+  const int dynamic = most - static_cast<int>(its.sharedSizeBytes);
+  if (const cudaError_t error =
+          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, dynamic))
+    return error;
+  if (entry) entry->devices.fetch_or(bit, std::memory_order_acq_rel);
+  return cudaSuccess;
+}
+
 namespace {
 
 constexpr int kLeastArchitecture = 80;

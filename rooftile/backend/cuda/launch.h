@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <tuple>
 
 #include "rooftile/core/plugin.h"
 #include "rooftile/core/status.h"
@@ -59,18 +60,32 @@ class OnDevice {
   bool changed_ = false;
 };
 
+/// Lets a kernel have all the dynamic shared memory of its device, whoever asks first. As much as one launch
+/// needs would not do: another thread's smaller launch of the same kernel could come between.
+cudaError_t allow_shared_memory(const void* kernel, int device);
+
 /// Launches on the queue's stream and returns; `name` is for sentences.
 template <class... P, class... A>
 Status launch(const CudaLaunch& where, const char* name, const Grid& grid, void (*kernel)(P...),
               const A&... arguments) {
   const OnDevice device(where.device);
+  const void* const entry = reinterpret_cast<const void*>(kernel);
   constexpr std::size_t kPlainShared = 48 * 1024;
-  if (grid.shared_bytes > kPlainShared) {
-    const cudaError_t error = cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
-                                                   cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                   static_cast<int>(grid.shared_bytes));
-    if (error != cudaSuccess) return status_of(error, name, "cudaFuncSetAttribute");
-  }
+  if (grid.shared_bytes > kPlainShared)
+    if (const cudaError_t error = allow_shared_memory(entry, where.device); error != cudaSuccess)
+      return status_of(error, name, "cudaFuncSetAttribute");
+  const auto stream = static_cast<cudaStream_t>(where.stream);
+  std::tuple<P...> values(static_cast<P>(arguments)...);
+  void* pointers[sizeof...(P) + 1];  // one more, so that there is one
+  std::apply(
+      [&](auto&... value) {
+        void** at = pointers;
+        ((*at++ = const_cast<void*>(static_cast<const void*>(&value))), ...);
+      },
+      values);
+  if (grid.cluster <= 1)  // the shorter way
+    return status_of(cudaLaunchKernel(entry, grid.blocks, grid.threads, pointers, grid.shared_bytes, stream),
+                     name, "cudaLaunchKernel");
   cudaLaunchAttribute cluster{};
   cluster.id = cudaLaunchAttributeClusterDimension;
   cluster.val.clusterDim = {grid.cluster, 1, 1};
@@ -78,11 +93,10 @@ Status launch(const CudaLaunch& where, const char* name, const Grid& grid, void 
   configuration.gridDim = grid.blocks;
   configuration.blockDim = grid.threads;
   configuration.dynamicSmemBytes = grid.shared_bytes;
-  configuration.stream = static_cast<cudaStream_t>(where.stream);
+  configuration.stream = stream;
   configuration.attrs = &cluster;
-  configuration.numAttrs = grid.cluster > 1 ? 1 : 0;
-  return status_of(cudaLaunchKernelEx(&configuration, kernel, static_cast<P>(arguments)...), name,
-                   "cudaLaunchKernelEx");
+  configuration.numAttrs = 1;
+  return status_of(cudaLaunchKernelExC(&configuration, entry, pointers), name, "cudaLaunchKernelExC");
 }
 
 #endif
