@@ -104,8 +104,8 @@ int merge(const BenchArguments& arguments) {
 }
 
 std::string bench_table(const Json& results) {
-  Table table({"op", "variant", "isa", "shape", "dtype", ">threads", "cache", ">µs", ">GB/s", ">of copy",
-               ">of limit", "limit", "", "peers (their time / ours)"});
+  Table table({"op", "variant", "isa", "shape", "dtype", "layout", ">threads", "cache", ">µs", ">GB/s",
+               ">of copy", ">of limit", "limit", "", "peers (their time / ours)"});
   std::string isa;
   bool one_isa = true;
   for (const Json& r : results) {
@@ -125,9 +125,11 @@ std::string bench_table(const Json& results) {
       }
     const std::string direction = text(r, "direction");
     const double of_limit = number(r, "of_limit");
+    const std::string layout = text(r, "layout");
     table.add({text(r, "op") + (direction == "backward" ? " backward" : ""), text(r, "variant"),
                one_isa ? "" : text(r, "isa"), to_text(shape), text(r, "dtype"),
-               fmt::format("{:.0f}", number(r, "threads", 1)), text(r, "cache"), microseconds(us),
+               layout == "contiguous" ? "" : layout, fmt::format("{:.0f}", number(r, "threads", 1)),
+               text(r, "cache"), microseconds(us),
                us > 0 ? fmt::format("{:.1f}", number(r, "bytes") / us / 1e3) : "",
                ratio(number(r, "copy_us"), us), of_limit > 0 ? fmt::format("{:.2f}", of_limit) : "",
                text(r, "limit"), r.value("throttled", Json()) == true ? "throttled" : "", peers});

@@ -177,10 +177,11 @@ Json merge_records(const std::vector<std::string>& paths) {
     Json& machine = merged["machine"];
     const Json other = record.value("machine", Json());
     if (other.is_object()) {
-      if (machine.is_object() && other.value("cpu", Json()) != machine.value("cpu", Json()))
-        merged["notes"].push_back(
-            fmt::format("{} was recorded on another machine than {}: {}", path, first,
-                        other.value("cpu", Json()).dump(-1, ' ', false, Json::error_handler_t::replace)));
+      for (const char* part : {"cpu", "device"})
+        if (machine.is_object() && other.value(part, Json()) != machine.value(part, Json()))
+          merged["notes"].push_back(
+              fmt::format("{} was recorded on another machine than {}: {}", path, first,
+                          other.value(part, Json()).dump(-1, ' ', false, Json::error_handler_t::replace)));
       if (!machine.is_object()) machine = other;
       // A check's record describes the machine, a benchmark's has measured it.
       for (const char* part : {"levels", "peaks"})

@@ -107,6 +107,25 @@ holds 'median_us' bench.csv
 [ "$(wc -l <bench.csv)" -ge 2 ] || complain "bench.csv holds no line: $(cat bench.csv)"
 
 # Records of both kinds are one report's.
+# A bench that was short of time goes on where it ended; two parts make a whole. Needs the emulated device.
+if [ -e "$(dirname "$rooftile")/../lib/rooftile-emulated.so" ]; then
+  few=(bench copy add --device emulated --dtype "f32,bf16" --json)
+  ok "${few[@]}" gpu.json --seconds 0.000001
+  [ "$(grep -c '"median_us"' gpu.json)" -lt 6 ] || complain "--seconds ended nothing: $(cat gpu.json)"
+  holds 'time was short: 3 of 4 rows' gpu.json
+  ok "${few[@]}" gpu.json --resume
+  holds '^copy .* bf16 '
+  ok "${few[@]}" first.json --part 1/2
+  ok "${few[@]}" second.json --part 2/2
+  ok bench --merge first.json second.json --json merged.json
+  holds '^4 results of 2 parts'
+  ok report --from merged.json --out gpu.html
+fi
+for words in "--resume" "--part 1/2" "--device emulated --part 3/2" "--device emulated --resume"; do
+  # shellcheck disable=SC2086
+  "$rooftile" bench copy $words >out.txt 2>&1
+  [ "$?" -eq 2 ] || complain "bench copy $words is not refused: $(cat out.txt)"
+done
 ok report --from check.json bench.json --out both.html
 holds "^report: +$work/both.html$"
 holds '64×128' both.html

@@ -70,7 +70,9 @@ bool is_figure(const std::string& column) {
 
 std::string cell(const json& record, const std::string& column) {
   const double us = number(record, "median_us");
-  if (column == "us") return us > 0 ? three_digits(us) : "–";
+  if (column == "us")
+    return us > 0 ? three_digits(us) + (record.value("throttled", json()) == true ? " (throttled)" : "")
+                  : "–";
   if (column == "gbs") return us > 0 ? three_digits(number(record, "bytes") / us / 1e3) : "–";
   if (column == "of_copy") return share(us > 0 ? number(record, "copy_us") / us : 0);
   if (column == "of_limit") {

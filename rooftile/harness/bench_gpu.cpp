@@ -136,6 +136,13 @@ std::string difference(const json& a, const json& b) {
 
 std::string utc_now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
 
+/// "NVIDIA H200" of "device 0, NVIDIA H200: 132 multiprocessors, 139 GiB".
+std::string gpu_of(const Queue& queue) {
+  const std::string device = queue.isa_reason();
+  const std::size_t comma = device.find(", "), colon = device.rfind(": ");
+  return comma < colon && colon != device.npos ? device.substr(comma + 2, colon - comma - 2) : device;
+}
+
 /// Who runs when: rows of a session, results, and what is said of it.
 class GpuRun {
  public:
@@ -144,7 +151,7 @@ class GpuRun {
                {"rooftile", ROOFTILE_VERSION},
                {"date", utc_now()},
                {"command", options.command},
-               {"machine", {{"device", queue.isa_reason()}, {"isa", queue.isa()}}},
+               {"machine", {{"device", queue.isa_reason()}, {"gpu", gpu_of(queue)}, {"isa", queue.isa()}}},
                {"build", build_of(queue)},
                {"runs", json::array()},
                {"overheads", json::array()},
@@ -204,7 +211,8 @@ class GpuRun {
     std::string why;
     auto peers =
         GpuPeers::start(options_.peers_folder, options_.peer_names, queue_.device() == Device::emulated, why);
-    if (!why.empty()) note("peers: " + why);
+    if (!peers && why.empty()) why = "python3 has no PyTorch that sees a GPU; ROOFTILE_PYTHON names another";
+    if (!peers) note("peers: " + why);
     if (!peers) return nullptr;
     std::vector<GpuPeerCase> cases;
     for (const GpuRow& row : rows)

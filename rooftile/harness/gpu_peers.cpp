@@ -99,7 +99,7 @@ void GpuPeers::prepare(const GpuPeerCase& it, const BenchData& data,
                        const std::vector<std::vector<double>>& ours, std::size_t copy_bytes) {
   calls_.clear();
   copy_.clear();
-  sensed_ = json();
+  sensed_ = json::object();
   json request = case_json(it, &data);
   request["command"] = "prepare";
   request["only"] = only_;
@@ -169,7 +169,7 @@ json GpuPeers::results() {
                 {"p95_us", call.us.p95()},
                 {"copy_us", copy_.median()},
                 {"of_copy", copy_.median() / call.us.median()}};
-    if (sensed_.is_object()) one.update(sensed_);
+    one.update(sensed_);
     list.push_back(std::move(one));
   }
   if (!calls_.empty()) (void)ask({{"command", "release"}}, kTimeSeconds);

@@ -40,7 +40,8 @@ class GpuPeers {
   /// "copy_us", "of_copy", …}]. Gives the memory back.
   nlohmann::json results();
 
-  std::vector<std::string> take_notes();  ///< sentences since they were last taken
+  void note(const std::string& sentence);  ///< once, however often it is said
+  std::vector<std::string> take_notes();   ///< sentences since they were last taken
 
  private:
   struct Call {
@@ -49,7 +50,6 @@ class GpuPeers {
   };
   GpuPeers() = default;
   nlohmann::json ask(nlohmann::json request, int seconds);
-  void note(const std::string& sentence);
 
   std::vector<std::string> words_, only_, notes_, said_;
   std::unique_ptr<PythonPeers> python_;

@@ -189,12 +189,21 @@ json GpuSession::measure(const GpuRow& row, GpuPeers* peers) {
   const std::uint64_t before = operands_->fetch();
   if (const std::string sentence = operands_->host.not_finite(); !sentence.empty())
     throw std::runtime_error(sentence);
-  if (peers) {
+  // An answer of another form than expected costs the peers' figures, not ours.
+  const auto ask = [&](const auto& what) {
+    if (!peers) return;
+    try {
+      what();
+    } catch (const json::exception& e) {
+      peers->note(fmt::format("peers of {}: {}", describe(row), e.what()));
+    }
+  };
+  ask([&] {
     std::vector<std::vector<double>> ours;
     for (std::size_t i = 0; i < operands_->host.operands().size(); ++i)
       if (operands_->host.operands()[i].written()) ours.push_back(operands_->host.sample(i));
     peers->prepare({&spec, c, row.named}, operands_->host, ours, 2 * half);
-  }
+  });
 
   const Timed timed[] = {{CopyCall::run, &copy}, {OpCall::run, &call}};
   DeviceSensors sensors;
@@ -218,9 +227,10 @@ json GpuSession::measure(const GpuRow& row, GpuPeers* peers) {
   const int warm_up = tiny_ || rounds < kRounds ? 0 : kWarmUp;
   for (int b = 0; b < blocks; ++b) {
     block(rounds, warm_up);
-    if (peers) peers->time(tiny_ ? rounds : kRounds, tiny_ ? 0 : kWarmUp);
+    ask([&] { peers->time(tiny_ ? rounds : kRounds, tiny_ ? 0 : kWarmUp); });
   }
-  json peer_list = peers ? peers->results() : json::array();
+  json peer_list = json::array();
+  ask([&] { peer_list = peers->results(); });
   for (json& peer : peer_list)
     for (const char* figure : {"median_us", "p5_us", "p95_us", "copy_us", "of_copy"})
       peer[figure] = rounded(peer[figure].get<double>());

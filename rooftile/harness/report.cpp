@@ -59,8 +59,9 @@ std::string nonce(std::string_view text) {
 
 std::string about(const report::Record& record) {
   std::vector<std::string> parts;
-  if (const std::string cpu = report::text(record.machine, "cpu"); !cpu.empty())
-    parts.push_back(report::escape(cpu));
+  for (const char* part : {"device", "cpu"})
+    if (const std::string name = report::text(record.machine, part); !name.empty())
+      parts.push_back(report::escape(name));
   if (!record.date.empty()) parts.push_back(report::escape(report::date(record.date)));
   if (!record.version.empty()) parts.push_back("rooftile " + report::escape(record.version));
   if (!record.command.empty()) parts.push_back("<code>" + report::escape(record.command) + "</code>");

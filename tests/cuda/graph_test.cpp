@@ -36,10 +36,12 @@ const bool kManaged = [] {
     ASSERT_EQ(error_, cudaSuccess) << cudaGetErrorString(error_); \
   } while (false)
 
-/// Why there is nothing to run on; empty where there is.
+/// Why there is nothing to run on, by the runtime's word: a queue that fails must not pass for an absent GPU.
 std::string no_gpu() {
-  const Queue queue = Queue::cuda();
-  return queue.status() ? "" : queue.status().message();
+  int devices = 0;
+  const cudaError_t error = cudaGetDeviceCount(&devices);
+  if (error != cudaSuccess) return cudaGetErrorString(error);
+  return devices > 0 ? "" : "there is no GPU";
 }
 
 #define SKIP_WITHOUT_GPU() \
@@ -77,7 +79,7 @@ void expect_as_on_cpu(const Work& work, int seed) {
     const float* ours = work.results()[v]->data();
     const float* theirs = cpu.results()[v]->data();
     for (std::int64_t i = 0; i < cpu.results()[v]->count(); ++i)
-      ASSERT_NEAR(ours[i], theirs[i], 2e-3f * (1 + std::fabs(theirs[i])))
+      ASSERT_NEAR(ours[i], theirs[i], 2e-5f * (1 + std::fabs(theirs[i])))
           << "result " << v << ", element " << i;
   }
 }

@@ -52,7 +52,7 @@ inline Number ratio(Number a, Number b) { return a && b && *b > 0 ? finite(*a / 
 
 struct Peer {
   std::string name, version;
-  Number median_us;
+  Number median_us, of_copy;  // of_copy: of a copy in the peer's own process, where it has one
 };
 
 struct Result {
@@ -67,6 +67,7 @@ struct Result {
   std::string name() const { return direction.empty() || direction == "forward" ? op : op + " " + direction; }
   std::string problem() const { return name() + " " + dtype + " " + shape; }
   std::string where() const {
+    if (backend == "cuda" || backend == "emulated") return isa + (cache.empty() ? "" : ", " + cache);
     return (threads ? plural(*threads, "thread", "threads") : "") + (cache.empty() ? "" : ", " + cache);
   }
   Number rate_gbs() const { return median_us && bytes ? finite(*bytes / *median_us / 1e3) : Number(); }
@@ -120,7 +121,8 @@ inline Result parse_result(const Json& json) {
   }
   for (const Json& peer : list(json, "peers"))
     if (const std::string name = text(peer, "name"); !name.empty())
-      r.peers.push_back({name, text(peer, "version"), positive(peer, "median_us")});
+      r.peers.push_back(
+          {name, text(peer, "version"), positive(peer, "median_us"), positive(peer, "of_copy")});
   return r;
 }
 

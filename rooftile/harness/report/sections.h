@@ -177,6 +177,7 @@ inline std::string machine(const Record& record) {
       facts += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", name, value);
   };
   const std::string isa = text(m, "isa"), reason = text(m, "isa_reason"), vendor = text(m, "vendor");
+  fact("GPU", escape(text(m, "device")));
   fact("Processor", escape(text(m, "cpu") + (vendor.empty() ? "" : " (" + vendor + ")")));
   fact("Instructions", escape(isa + (reason.empty() ? "" : " – " + reason)));
   const Number cores = number(m, "cores"), threads = number(m, "threads");

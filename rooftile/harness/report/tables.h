@@ -5,6 +5,11 @@
 /// The sections that are tables alone – peers, errors, all results – and the gallery. Part of report.cpp.
 namespace rooftile::harness::report {
 
+/// A GPU that ran slower than it can, by power or heat: such a time says less.
+inline std::string throttled_tag(const Result& r) {
+  return r.throttled.value_or(false) ? " <span class=\"tag\">throttled</span>" : "";
+}
+
 inline std::string peers(const Record& record) {
   std::vector<std::string> names;
   std::map<std::string, std::string> versions;
@@ -29,20 +34,26 @@ inline std::string peers(const Record& record) {
   Table table("Time beside the peers’; ratio: how many times the peer’s speed rooftile reaches", columns);
   for (const Result& r : record.results) {
     if (r.peers.empty()) continue;
-    std::vector<std::string> cells = {escape(r.problem()), escape(r.where()), strong(time_us(r.median_us))};
+    std::vector<std::string> cells = {escape(r.problem()), escape(r.where()),
+                                      strong(time_us(r.median_us)) + throttled_tag(r)};
     for (const std::string& name : names) {
       const auto peer =
           std::find_if(r.peers.begin(), r.peers.end(), [&](const Peer& p) { return p.name == name; });
       const Number gain = peer == r.peers.end() ? Number() : ratio(peer->median_us, r.median_us);
-      cells.push_back(peer == r.peers.end() ? kUnknown : time_us(peer->median_us));
+      const Number of_copy = peer == r.peers.end() ? Number() : peer->of_copy;
+      cells.push_back(peer == r.peers.end()
+                          ? kUnknown
+                          : time_us(peer->median_us) + (of_copy ? " (" + percent(of_copy) + ")" : ""));
       cells.push_back(times(gain) + (gain && *gain < 1 ? " <span class=\"tag\">slower</span>" : ""));
     }
     table.row(cells);
   }
-  return paragraph("how",
-                   "What one would use instead, on the same data, in the same run. 2× means that rooftile "
-                   "takes half "
-                   "the time; rows where it takes longer say <span class=\"tag\">slower</span>.") +
+  return paragraph(
+             "how",
+             "What one would use instead, on the same data, in the same run. 2× means that rooftile "
+             "takes half "
+             "the time; rows where it takes longer say <span class=\"tag\">slower</span>. A share behind a "
+             "peer’s time is that of a copy, which took turns with it on the GPU.") +
          table.html();
 }
 
@@ -189,7 +200,7 @@ inline std::string all_results(const Record& record) {
                escape(r.shape),
                count(r.threads),
                escape(r.cache),
-               time_us(r.median_us),
+               time_us(r.median_us) + throttled_tag(r),
                range,
                percent(r.of_limit),
                digits(r.rate_gbs()),
