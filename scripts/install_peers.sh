@@ -3,6 +3,8 @@
 # rooftile needs it; it takes about 6 GB of disk with --torch (PyTorch's wheel for Linux brings CUDA's libraries along).
 #   scripts/install_peers.sh            oneDNN and OpenCV, 0.4 GB
 #   scripts/install_peers.sh --torch    PyTorch as well
+#   scripts/install_peers.sh --gpu      for a machine with a GPU whose python3 has PyTorch and Triton: Liger, 5 MB, into
+#                                       build/gpu-peers, where scripts/bench_gpu.sh looks
 # Then configure again, so that the oneDNN peer is built, and tell the bench which Python to use:
 #   cmake --preset release && cmake --build --preset release
 #   ROOFTILE_PYTHON=build/peers-venv/bin/python build/release/bin/rooftile bench
@@ -14,9 +16,17 @@ packages=(onednn-cpu-gomp==2023.2.0 onednn-devel-cpu-gomp==2023.2.0
   numpy==2.4.6 opencv-python-headless==5.0.0.93)
 case "${1:-}" in
   --torch) packages+=(torch==2.15.0) ;;
+  --gpu)
+    # Pure Python. QuACK is left out: it needs nvidia-cutlass-dsl, over 90 MB of it for each version of Python. Where
+    # python3 has both, the bench finds it.
+    python3 -m pip install --disable-pip-version-check --no-deps --no-compile --upgrade --target build/gpu-peers \
+      liger-kernel==0.8.5 packaging==26.3
+    echo "Liger is in build/gpu-peers; for a bench by hand: PYTHONPATH=$PWD/build/gpu-peers"
+    exit 0
+    ;;
   "") ;;
   *)
-    echo "install_peers.sh: unknown option $1; it takes --torch" >&2
+    echo "install_peers.sh: unknown option $1; it takes --torch or --gpu" >&2
     exit 2
     ;;
 esac

@@ -567,6 +567,16 @@ def release(_):
     return {}
 
 
+def end_if_lost(name, request):
+    """After an illegal access nothing works any more in this process; the bench starts another."""
+    try:
+        if device == "cuda":
+            torch.cuda.synchronize()
+    except Exception as error:
+        sys.stderr.write(f"{name} in {request['function']} broke CUDA: {reason_of(error)}\n")
+        os._exit(1)
+
+
 def prepare(request):
     global clock, sensors, copy, kept_case
     release(None)
@@ -596,6 +606,7 @@ def prepare(request):
             results = [sampled(result, request["sampled"]) for result in way()]
         except Exception as error:
             answer["errors"].append(f"{name} is left out of {request['function']}: {reason_of(error)}")
+            end_if_lost(name, request)
             continue
         calls[name] = (run, us)
         answer["calls"].append({"name": name, "version": version, "way": kind, "results": results})

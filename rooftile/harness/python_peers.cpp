@@ -21,7 +21,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kStartSeconds = 90;  // importing PyTorch from a cold disk took 40
+constexpr int kStartSeconds = 180;  // importing PyTorch from a cold disk took 40
 constexpr int kCallSeconds = 120;
 
 std::string base64(const std::vector<char>& bytes) {
