@@ -110,7 +110,7 @@ TEST(DeviceQueue, TwoThreadsOnTwoQueuesAgreeBitwiseWithOne) {
   std::vector<char> one[2], got[2];
   const auto work_of = [](int seed) {
     const Queue queue = Queue::emulated({.threads = 2});
-    const mixed::Work work(7, 600);
+    const mixed::Work work(20, 2500);
     work.fill(seed);
     const Status s = work.run(queue);
     EXPECT_TRUE(s) << s.message();
@@ -121,7 +121,7 @@ TEST(DeviceQueue, TwoThreadsOnTwoQueuesAgreeBitwiseWithOne) {
   std::thread threads[2];
   for (int t = 0; t < 2; ++t)
     threads[t] = std::thread([&, t] {
-      for (int i = 0; i < 3; ++i) {
+      for (int i = 0; i < 6; ++i) {
         got[t] = work_of(t);
         EXPECT_TRUE(got[t] == one[t]) << "thread " << t << ", run " << i;
       }
