@@ -65,7 +65,10 @@ struct Result {
 
   /// "softmax backward"; the direction is said only where it is not the forward one.
   std::string name() const { return direction.empty() || direction == "forward" ? op : op + " " + direction; }
-  std::string problem() const { return name() + " " + dtype + " " + shape; }
+  std::string problem() const {
+    const bool plain = layout.empty() || layout == "contiguous";
+    return name() + " " + dtype + " " + shape + (plain ? "" : ", " + layout);
+  }
   std::string where() const {
     if (backend == "cuda" || backend == "emulated") return isa + (cache.empty() ? "" : ", " + cache);
     return (threads ? plural(*threads, "thread", "threads") : "") + (cache.empty() ? "" : ", " + cache);
@@ -222,8 +225,20 @@ struct Cache {
   bool data = true;
 };
 
+/// On a GPU: a device copy, and what calls cost the host.
+struct DeviceCopy {
+  std::string run;
+  Number bytes, median_us;
+};
+struct HostCost {
+  std::string name;
+  Number whole_ns, bare_ns;
+};
+
 struct Record {
   Json machine;
+  std::vector<DeviceCopy> copies;
+  std::vector<HostCost> host_costs;
   std::string date, command, version;
   std::vector<Cache> caches;
   std::vector<Level> levels;
@@ -256,6 +271,12 @@ inline Record parse_record(const Json& json) {
   for (const Json& peak : list(record.machine, "peaks"))
     record.peaks.push_back({text(peak, "name"), text(peak, "dtype"), text(peak, "isa"),
                             positive(peak, "threads"), positive(peak, "gflops")});
+  for (const Json& run : list(json, "runs"))
+    for (const Json& copy : list(run, "copies"))
+      record.copies.push_back({text(run, "id"), positive(copy, "bytes"), positive(copy, "median_us")});
+  for (const Json& line : list(json, "overheads"))
+    if (const Number bare = positive(line, "bare_ns"))
+      record.host_costs.push_back({text(line, "name"), positive(line, "whole_ns"), bare});
   for (const Json& result : list(json, "results")) record.results.push_back(parse_result(result));
   for (const Json& check : list(json, "checks")) record.checks.push_back(parse_check(check));
   for (const Json& trace : list(json, "traces")) record.traces.push_back(parse_trace(trace));

@@ -169,6 +169,31 @@ inline std::string headline(const Record& record) {
   return out + "</ul>\n";
 }
 
+/// What only a GPU's record has: its copies of several sizes, and what calls cost the host. Empty without.
+inline std::string device_tables(const Record& record) {
+  std::string out;
+  Table copies(
+      "Copies on the GPU, at the start of each run",
+      {{"Run", false}, {"Bytes moved", true, "Read and written together"}, {"Time", true}, {"GB/s", true}});
+  for (const DeviceCopy& c : record.copies) {
+    const Number rate = c.bytes && c.median_us ? finite(*c.bytes / *c.median_us / 1e3) : Number();
+    copies.row({escape(c.run), bytes(c.bytes), time_us(c.median_us), digits(rate)});
+  }
+  if (copies.rows()) out += copies.html();
+  Table calls("Host time of a call that has next to nothing to do",
+              {{"Call", false},
+               {"Time", true},
+               {"Bare launch", true, "Of a kernel that does nothing, in the same run"},
+               {"Over it", true}});
+  const auto us = [](Number ns) { return ns ? Number(*ns / 1000) : Number(); };
+  for (const HostCost& c : record.host_costs) {
+    const Number over = c.whole_ns && c.bare_ns ? Number(*c.whole_ns - *c.bare_ns) : Number();
+    calls.row({escape(c.name), time_us(us(c.whole_ns)), time_us(us(c.bare_ns)), time_us(us(over))});
+  }
+  if (calls.rows()) out += calls.html();
+  return out;
+}
+
 inline std::string machine(const Record& record) {
   const Json& m = record.machine;
   std::string facts;
@@ -191,6 +216,14 @@ inline std::string machine(const Record& record) {
                                         "The record does not say which machine it is from; <code>rooftile "
                                         "report</code> writes that into each record.")
                                   : "<dl class=\"facts\">\n" + facts + "</dl>\n";
+  const std::string device = device_tables(record);
+  if (!device.empty() && record.levels.empty())
+    return out +
+           paragraph("how",
+                     "A kernel that moves data cannot be faster than a copy of as many bytes, which takes "
+                     "turns with it.") +
+           device;
+  out += device;
   out += paragraph(
       "how",
       "Two things bound every kernel: how fast data comes from the cache or memory where it lies, and how "
