@@ -66,8 +66,9 @@ if here:
     ours = load("rooftile_triton") or load("triton_kernels")
     if device == "cpu" and os.environ.get("TRITON_INTERPRET") != "1":
         ours = None
-    liger_softmax, liger_norm = (load(f"liger_kernel.ops.{m}") if device == "cuda" else None for m in ("softmax", "layer_norm"))
-    quack_softmax, quack_norm = (load(f"quack.{m}") if device == "cuda" else None for m in ("softmax", "rmsnorm"))
+    on_gpu = load if device == "cuda" else lambda module: None
+    liger_softmax, liger_norm = on_gpu("liger_kernel.ops.softmax"), on_gpu("liger_kernel.ops.layer_norm")
+    quack_softmax, quack_norm = on_gpu("quack.softmax"), on_gpu("quack.rmsnorm")
 
 
 def version_of(package):
