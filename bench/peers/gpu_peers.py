@@ -439,6 +439,14 @@ class Clock:
         return [[begin.elapsed_time(end) * 1000 for begin, end in pairs] for pairs in marks]
 
 
+class Field(ctypes.Structure):
+    """nvmlFieldValue_t, whose value is 8 bytes."""
+
+    _fields_ = [("id", ctypes.c_uint), ("scope", ctypes.c_uint), ("time", ctypes.c_longlong),
+                ("latency", ctypes.c_longlong), ("type", ctypes.c_uint), ("error", ctypes.c_uint),
+                ("number", ctypes.c_uint), ("rest", ctypes.c_uint)]  # fmt: skip
+
+
 class Sensors:
     """Clock, power and throttling while calls run, by the driver's own library; nothing where it cannot be read."""
 
@@ -455,17 +463,24 @@ class Sensors:
             pass
         self.clocks, self.powers, self.throttled = [], [], False
 
+    def milliwatts(self):
+        """This moment's where the driver tells it: the older call means the last second, most of it spent idle."""
+        now = Field(id=186)  # NVML_FI_DEV_POWER_INSTANT
+        if self.nvml.nvmlDeviceGetFieldValues(self.handle, 1, ctypes.byref(now)) == 0 and now.error == 0:
+            return now.number
+        mean = ctypes.c_uint()
+        return None if self.nvml.nvmlDeviceGetPowerUsage(self.handle, ctypes.byref(mean)) else mean.value
+
     def read_until(self, end):
         while self.nvml and not end.query():
-            mhz, milliwatts, why = ctypes.c_uint(), ctypes.c_uint(), ctypes.c_ulonglong()
-            if self.nvml.nvmlDeviceGetClockInfo(self.handle, 1, ctypes.byref(mhz)):
-                return
-            if self.nvml.nvmlDeviceGetPowerUsage(self.handle, ctypes.byref(milliwatts)):
+            mhz, why = ctypes.c_uint(), ctypes.c_ulonglong()
+            power = self.milliwatts()
+            if power is None or self.nvml.nvmlDeviceGetClockInfo(self.handle, 1, ctypes.byref(mhz)):
                 return
             if self.nvml.nvmlDeviceGetCurrentClocksThrottleReasons(self.handle, ctypes.byref(why)):
                 return
             self.clocks.append(mhz.value)
-            self.powers.append(milliwatts.value / 1000)
+            self.powers.append(power / 1000)
             self.throttled = self.throttled or bool(why.value & self.POWER_OR_HEAT)
             time.sleep(0.001)
 

@@ -152,16 +152,38 @@ class Sensors {
   bool read(DeviceSensors& sensors) const {
     constexpr int kOfMultiprocessors = 1;
     constexpr unsigned long long kPowerOrHeat = 0x4 | 0x8 | 0x20 | 0x40 | 0x80;  // nvmlClocksThrottleReason…
-    unsigned mhz = 0, milliwatts = 0;
+    unsigned mhz = 0;
     unsigned long long why = 0;
-    if (clock_(handle_, kOfMultiprocessors, &mhz) != 0 || power_(handle_, &milliwatts) != 0 ||
-        reasons_(handle_, &why) != 0)
+    double watts = 0;
+    if (clock_(handle_, kOfMultiprocessors, &mhz) != 0 || !power(watts) || reasons_(handle_, &why) != 0)
       return false;
-    sensors = {static_cast<int>(mhz), milliwatts / 1000.0, (why & kPowerOrHeat) != 0, 1};
+    sensors = {static_cast<int>(mhz), watts, (why & kPowerOrHeat) != 0, 1};
     return true;
   }
 
  private:
+  /// nvmlFieldValue_t
+  struct Field {
+    unsigned id, scope;
+    long long time, latency;
+    unsigned type, error;
+    union {
+      unsigned number;
+      double wide;
+    } value;
+  };
+  /// This moment's where the driver tells it: the older call means the last second, most of it spent idle.
+  bool power(double& watts) const {
+    Field field{};
+    field.id = 186;  // NVML_FI_DEV_POWER_INSTANT
+    unsigned milliwatts = 0;
+    if (fields_ && fields_(handle_, 1, &field) == 0 && field.error == 0)
+      milliwatts = field.value.number;
+    else if (power_(handle_, &milliwatts) != 0)
+      return false;
+    watts = milliwatts / 1000.0;
+    return true;
+  }
   bool open(int device) {
     void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) return false;
@@ -178,6 +200,7 @@ class Sensors {
         !find(reasons_, "nvmlDeviceGetCurrentClocksThrottleReasons") || init() != 0 ||
         cudaDeviceGetPCIBusId(bus, sizeof bus, device) != cudaSuccess || by_bus(bus, &handle) != 0)
       return false;
+    (void)find(fields_, "nvmlDeviceGetFieldValues");
     handle_ = handle;
     return true;
   }
@@ -186,6 +209,7 @@ class Sensors {
   int (*clock_)(void*, int, unsigned*) = nullptr;
   int (*power_)(void*, unsigned*) = nullptr;
   int (*reasons_)(void*, unsigned long long*) = nullptr;
+  int (*fields_)(void*, int, Field*) = nullptr;
 };
 
 Status sense(const CudaLaunch& launch, DeviceSensors& sensors) {
