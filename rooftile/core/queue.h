@@ -55,8 +55,8 @@ class Queue {
   static Queue cpu(const CpuOptions& options = {});
   /// An NVIDIA GPU of compute capability 8.0 or later. Calls return when they are launched on the stream, may
   /// be captured in a CUDA graph, and take pointers to that device's memory. Nothing is allocated and nothing
-  /// waited for but by a kernel's first launch, which loads it. Calls on one queue share 64 KiB of scratch, so
-  /// graphs captured from it replay one after another, not beside each other.
+  /// waited for but by a kernel's first launch, which loads it. Calls on one queue share 64 KiB of scratch,
+  /// so graphs captured from it replay one after another, not beside each other.
   static Queue cuda(const CudaOptions& options = {});
   /// Calls return when they are done and take pointers to the host's memory.
   static Queue emulated(const EmulatedOptions& options = {});

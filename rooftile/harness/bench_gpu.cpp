@@ -58,12 +58,15 @@ std::vector<Case> cases_of(const Spec& spec, const BenchOptions& options, bool t
 
 bool is_named(const Case& c) { return wanted(kNamedGpuRows, c.shape) || c.shape == Shape{8192, 8192}; }
 
+/// Of whichever machine's ladder: has_variant() knows which of them run here.
+bool is_rung(Role role) { return role != Role::standard && role != Role::named && role != Role::oracle; }
+
 /// The rungs, plainest first, and on top what the library does.
 void add_ladder(const Queue& queue, const Spec& spec, const Op& op, const Case& c, std::size_t unit,
                 std::vector<GpuRow>& rows) {
   int rung = 0;
   for (std::size_t v = op.variants.size(); v-- > 0;)
-    if (op.variants[v].role == Role::rung && has_variant(queue, op, v))
+    if (is_rung(op.variants[v].role) && has_variant(queue, op, v))
       rows.push_back({&spec, c, op.variants[v].name, "ladder", ++rung, false, unit});
   if (rung > 0) rows.push_back({&spec, c, "", "ladder", ++rung, false, unit});
 }
@@ -84,7 +87,7 @@ std::vector<GpuRow> plan(const BenchOptions& options, const Queue& queue) {
             has_variant(queue, *op, v))
           rows.push_back({&spec, c, op->variants[v].name, "full", 0, false, unit});
       // One ladder, of the dtype that rungs take.
-      if (!climbed && (c.dtype == DType::f32 || c.dtype == DType::u8)) {
+      if (!climbed && c.dtype == (wanted(spec.dtypes, DType::f32) ? DType::f32 : spec.dtypes.front())) {
         add_ladder(queue, spec, *op, c, unit, rows);
         climbed = true;
       }
@@ -100,8 +103,7 @@ std::vector<GpuRow> plan(const BenchOptions& options, const Queue& queue) {
 /// What tells a record's results apart. A row that the library chose the variant of is not that variant's.
 std::string key_of(const json& result) {
   const std::string group = result.value("group", "");
-  const bool named = group == "full" || (group == "ladder" && result.contains("title"));
-  json key = {group, named ? result.value("variant", "") : ""};
+  json key = {group, result.value("rung", 0), group == "full" ? result.value("variant", "") : ""};
   for (const char* field : {"op", "direction", "dtype", "shape", "layout", "parameters"})
     key.push_back(result.value(field, json()));
   return key.dump();
@@ -117,7 +119,7 @@ std::string key_of(const GpuRow& row) {
       {"layout", row.c.offset ? fmt::format("offset {}", row.c.offset) : std::string("contiguous")},
       {"group", row.group}};
   if (!row.c.parameters.empty()) result["parameters"] = row.c.parameters;
-  if (!row.variant.empty()) result["title"] = "";
+  if (row.rung > 0) result["rung"] = row.rung;
   return key_of(result);
 }
 
