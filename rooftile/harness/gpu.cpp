@@ -49,8 +49,8 @@ struct Copy {
 double copy_us(const Queue::State& state, Copy copy, void* flush) {
   const Timed timed{Copy::run, &copy};
   std::vector<float> us(kRounds + kWarmUp);
-  require(
-      state.backend->device->time(state.cuda, &timed, 1, kRounds + kWarmUp, flush, kFlushBytes, us.data(), nullptr));
+  require(state.backend->device->time(state.cuda, &timed, 1, kRounds + kWarmUp, flush, kFlushBytes, us.data(),
+                                      nullptr));
   Samples samples;
   for (std::size_t i = kWarmUp; i < us.size(); ++i) samples.add(us[i]);
   return samples.median();
