@@ -1,5 +1,6 @@
-// ncu's CSV, as its documentation describes it: tests/data/ncu_raw_by_hand.csv was written by hand, no GPU
-// was measured.
+// ncu's CSV: tests/data/ncu_raw_by_hand.csv was written by hand after ncu's documentation, no GPU was measured;
+// tests/data/ncu_raw_h200.csv is what ncu wrote on an H200 for `rooftile profile softmax --shape 8192x4096
+// --dtype bf16 --csv FILE`.
 #include "rooftile/harness/ncu.h"
 
 #include <gtest/gtest.h>
@@ -10,12 +11,13 @@
 namespace rooftile::harness {
 namespace {
 
-std::string by_hand() {
-  std::ifstream file(ROOFTILE_SOURCE_DIR "/tests/data/ncu_raw_by_hand.csv");
+std::string read(const char* name) {
+  std::ifstream file(std::string(ROOFTILE_SOURCE_DIR "/tests/data/") + name);
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();
 }
+std::string by_hand() { return read("ncu_raw_by_hand.csv"); }
 
 TEST(Ncu, ReadsALineForEachLaunch) {
   const std::vector<NcuKernel> kernels = parse_ncu(by_hand());
@@ -31,6 +33,19 @@ TEST(Ncu, ReadsALineForEachLaunch) {
   EXPECT_EQ(kernels[0].value("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"), 7936);
   EXPECT_EQ(kernels[1].value("launch__registers_per_thread"), 32);
   EXPECT_EQ(kernels[1].value("sm__inst_issued.avg.pct_of_peak_sustained_active"), 1.25);
+}
+TEST(Ncu, ReadsWhatItWroteOnAGpu) {
+  const std::vector<NcuKernel> kernels = parse_ncu(read("ncu_raw_h200.csv"));
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_EQ(kernels[0].grid, "(8192, 1, 1)");
+  EXPECT_EQ(kernels[0].block, "(128, 1, 1)");
+  EXPECT_EQ(kernels[0].value("gpu__time_duration.sum"), 36800);
+  EXPECT_EQ(kernels[0].ratio("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+                             "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"),
+            16);
+  EXPECT_EQ(kernels[0].value("launch__registers_per_thread"), 64);
+  EXPECT_EQ(ncu_limiter(kernels[0]), "registers");
+  EXPECT_EQ(ncu_stalls(kernels[0]).at(0).first, "long scoreboard");
 }
 TEST(Ncu, TellsWaitsAndWhatLimitsOccupancy) {
   const std::vector<NcuKernel> kernels = parse_ncu(by_hand());
