@@ -1,5 +1,6 @@
-// ncu's CSV: tests/data/ncu_raw_by_hand.csv was written by hand after ncu's documentation, no GPU was measured;
-// tests/data/ncu_raw_h200.csv is what ncu wrote on an H200 for `rooftile profile softmax --shape 8192x4096
+// ncu's CSV: tests/data/ncu_raw_by_hand.csv was written by hand after ncu's documentation, no GPU was
+// measured; tests/data/ncu_raw_h200.csv is what ncu wrote on an H200 for `rooftile profile softmax --shape
+// 8192x4096
 // --dtype bf16 --csv FILE`.
 #include "rooftile/harness/ncu.h"
 
