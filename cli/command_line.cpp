@@ -83,7 +83,7 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
       "  rooftile devices --json machine.json\n"
       "Of each GPU: what its driver tells, the variants that it gets, device copies by size, what an empty "
       "kernel\n"
-      "costs, and clock and power under load, in some 3 seconds and 2.3 GiB of its memory. Without one, the "
+      "costs, and clock and power under load, in some seconds and 2.3 GiB of its memory. Without one, the "
       "reason.");
   devices_app->final_callback([&] { command = [&all] { return devices(all.devices); }; });
 

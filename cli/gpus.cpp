@@ -61,7 +61,7 @@ std::string describe(const harness::Gpu& gpu) {
                               d.threads_block, d.clusters ? "; clusters of blocks" : ""));
   line("Memory", fmt::format("{}, {} free; {} bits at {} MHz, both edges: rated {:.0f} GB/s; ECC {}",
                              bytes(d.memory_bytes), bytes(d.free_bytes), d.bus_bits,
-                             d.memory_clock_khz / 1000, gpu.rated_gbs(), d.ecc ? "on" : "off"));
+                             d.memory_clock_khz / 1000, gpu.what.rated_gbs(), d.ecc ? "on" : "off"));
   line("L2 cache", bytes(d.l2_bytes));
   if (d.power_limit_w > 0)
     line("Now", fmt::format("{} MHz, memory {} MHz, {:.0f} °C; limited to {:.0f} W", d.clock_now_mhz,
@@ -74,8 +74,9 @@ std::string measured(const harness::Gpu& gpu) {
   if (!gpu.copies.empty()) {
     Table table({">moved", ">µs", ">GB/s", ">of rated"});
     for (const harness::GpuCopy& copy : gpu.copies)
-      table.add({bytes(copy.bytes), fmt::format("{:.1f}", copy.us), fmt::format("{:.0f}", copy.gbs()),
-                 gpu.rated_gbs() > 0 ? fmt::format("{:.0f}%", 100 * copy.gbs() / gpu.rated_gbs()) : ""});
+      table.add(
+          {bytes(copy.bytes), fmt::format("{:.1f}", copy.us), fmt::format("{:.0f}", copy.gbs()),
+           gpu.what.rated_gbs() > 0 ? fmt::format("{:.0f}%", 100 * copy.gbs() / gpu.what.rated_gbs()) : ""});
     out += "\nDevice copies by size, the caches overwritten before (what is read and written counts)\n" +
            table.text("  ");
   }

@@ -172,8 +172,8 @@ std::string without_linkage(const std::string& mangled) {
 }
 
 bool is_for_other_dtype(const std::string& mangled, const std::string& dtype) {
-  // A GPU team's first parameter is what it computes in, not what lies in memory.
-  static const std::regex team("CudaTeamI[fd]");
+  // A team's first parameter is what it computes in, not what lies in memory.
+  static const std::regex team("C(uda|pu)TeamI[fd]");
   static const std::pair<const char*, std::regex> kinds[] = {
       {"f32", std::regex("If[EL]|If$|IfN")},
       {"f64", std::regex("Id[EL]|IdN")},

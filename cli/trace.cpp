@@ -49,6 +49,7 @@ std::string total(const harness::Trace& trace) {
 
 int trace(const TraceArguments& arguments) {
   const OneCase one = one_case(arguments.what, false);
+  check_variants({one.op}, arguments.variants);
   check_destination(arguments.json);
   EmulatedOptions options;
   options.architecture = arguments.architecture;

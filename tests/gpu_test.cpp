@@ -16,7 +16,7 @@ Queue pretended() { return Queue::cuda({.plugin_folder = ROOFTILE_TEST_PRETENDED
 TEST(Gpu, IsDescribed) {
   const Gpu gpu = describe_gpu(pretended());
   EXPECT_STREQ(gpu.what.name, "Pretended 1000");
-  EXPECT_EQ(gpu.rated_gbs(), 2048);  // 1 GHz, both edges, 1024 bytes
+  EXPECT_EQ(gpu.what.rated_gbs(), 2048);  // 1 GHz, both edges, 1024 bytes
   EXPECT_TRUE(gpu.copies.empty());
 }
 TEST(Gpu, IsMeasuredBySize) {

@@ -108,7 +108,8 @@ TEST(Listing, KnowsElementTypes) {
   EXPECT_TRUE(is_for_other_dtype("_Z4loopI4bf16Evv", "f16"));
   EXPECT_FALSE(is_for_other_dtype("_Z4loopI4bf16Evv", "bf16"));
   EXPECT_FALSE(is_for_other_dtype("_Z6launchv", "bf16"));
-  // A GPU team computes in float whatever lies in memory.
+  // A team computes in float whatever lies in memory.
+  EXPECT_TRUE(is_for_other_dtype("_Z3addI7CpuTeamIfL6Access1EEN8rooftile4bf16EEvT_", "f32"));
   EXPECT_FALSE(
       is_for_other_dtype("_Z3runI8CudaTeamIfLi8ELi4ELb1EE7ForwardIN8rooftile4bf16ELb0EEEvT_", "bf16"));
   EXPECT_TRUE(is_for_other_dtype("_Z3runI8CudaTeamIfLi8ELi4ELb1EE7ForwardIN8rooftile4bf16ELb0EEEvT_", "f32"));

@@ -80,6 +80,9 @@ struct DeviceDescription {
   int ecc, copy_engines, clusters;  ///< clusters: whether blocks can be launched in some
   double power_limit_w, temperature_c;
   int clock_now_mhz, memory_clock_now_mhz, most_clock_mhz;
+
+  /// What the memory's clock and width come to, both edges of the clock; 0 where they are not told.
+  double rated_gbs() const { return 2. * memory_clock_khz * 1e3 * bus_bits / 8 / 1e9; }
 };
 
 /// What a GPU plug-in can do beside kernels: for Queue::cuda, and for the harness. Each Status names the call
@@ -101,7 +104,6 @@ struct DeviceFunctions {
   /// ahead. `sensors` (null: not wanted): what was read while they ran is added to it.
   Status (*time)(const CudaLaunch&, const Timed* timed, int count, int rounds, void* flush,
                  std::size_t flush_bytes, float* us, DeviceSensors* sensors);
-  Status (*sense)(const CudaLaunch&, DeviceSensors&);  ///< at this moment
   /// What the checked build found wrong since it was last asked: the first finding's sentence; else ok.
   Status (*findings)(const CudaLaunch&);
   Status (*describe)(const CudaLaunch&, DeviceDescription&);
@@ -117,8 +119,6 @@ struct DeviceFunctions {
   /// Launches `count` kernels that do nothing, one after another on the stream, by the runtime's own way, and
   /// returns without waiting: what a launch costs the least.
   Status (*launch_empty)(const CudaLaunch&, int count);
-  /// GB/s that the device's memory moves by its clock and width; 0 where that is not known.
-  double (*rated_gbs)(const CudaLaunch&);
 };
 
 struct Plugin {

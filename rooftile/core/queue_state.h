@@ -36,7 +36,7 @@ struct Queue::State {
   CpuLaunch launch{};
   CudaLaunch cuda{};
   const void* kernel_launch = &launch;  // what kernels get: one of the two
-  // Of a device's queue: a call's launches follow each other, since they share the scratch. 20 ns a call.
+  // Of a device's queue: a call's launches follow each other, since they share the scratch.
   mutable std::mutex calls;
   Executor executor;
   std::unique_ptr<cpu::Pool> pool;  // with an executor: of one thread, for its lock

@@ -58,15 +58,12 @@ std::vector<Case> cases_of(const Spec& spec, const BenchOptions& options, bool t
 
 bool is_named(const Case& c) { return wanted(kNamedGpuRows, c.shape) || c.shape == Shape{8192, 8192}; }
 
-/// Of whichever machine's ladder: has_variant() knows which of them run here.
-bool is_rung(Role role) { return role != Role::standard && role != Role::named && role != Role::oracle; }
-
 /// The rungs, plainest first, and on top what the library does.
 void add_ladder(const Queue& queue, const Spec& spec, const Op& op, const Case& c, std::size_t unit,
                 std::vector<GpuRow>& rows) {
   int rung = 0;
   for (std::size_t v = op.variants.size(); v-- > 0;)
-    if (is_rung(op.variants[v].role) && has_variant(queue, op, v))
+    if (op.variants[v].role == Role::gpu_rung && has_variant(queue, op, v))
       rows.push_back({&spec, c, op.variants[v].name, "ladder", ++rung, false, unit});
   if (rung > 0) rows.push_back({&spec, c, "", "ladder", ++rung, false, unit});
 }

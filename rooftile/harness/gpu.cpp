@@ -1,13 +1,9 @@
 #include "rooftile/harness/gpu.h"
 
-#include <algorithm>
-#include <chrono>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
-#include <thread>
 
 #include "rooftile/core/queue_state.h"
-#include "rooftile/harness/timing.h"
+#include "rooftile/harness/device_calls.h"
 
 namespace rooftile::harness {
 namespace {
@@ -15,85 +11,31 @@ namespace {
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr std::size_t kFlushBytes = 256 * kMiB;  // as the bench overwrites the second-level cache
 constexpr int kRounds = 20, kWarmUp = 3;
-
-void require(const Status& status) {
-  if (!status) throw std::runtime_error(status.message());
-}
-
-class DeviceBlock {
- public:
-  DeviceBlock(const Queue::State& state, std::size_t bytes) : state_(state) {
-    require(state.backend->device->allocate(state.cuda, bytes, &data_));
-  }
-  ~DeviceBlock() { (void)state_.backend->device->release(state_.cuda, data_).ok(); }
-  DeviceBlock(const DeviceBlock&) = delete;
-  DeviceBlock& operator=(const DeviceBlock&) = delete;
-  std::byte* data() const { return static_cast<std::byte*>(data_); }
-
- private:
-  const Queue::State& state_;
-  void* data_ = nullptr;
-};
-
-struct Copy {
-  const Queue::State* state;
-  void *to, *from;
-  std::size_t bytes;
-  static Status run(void* context) {
-    const Copy& it = *static_cast<Copy*>(context);
-    return it.state->backend->device->copy_on_device(it.state->cuda, it.to, it.from, it.bytes);
-  }
-};
-
-/// The medians of one copy, each after a flush.
-double copy_us(const Queue::State& state, Copy copy, void* flush) {
-  const Timed timed{Copy::run, &copy};
-  std::vector<float> us(kRounds + kWarmUp);
-  require(state.backend->device->time(state.cuda, &timed, 1, kRounds + kWarmUp, flush, kFlushBytes, us.data(),
-                                      nullptr));
-  Samples samples;
-  for (std::size_t i = kWarmUp; i < us.size(); ++i) samples.add(us[i]);
-  return samples.median();
-}
-
-/// The sensors are means over a second at most: copies run for 1.5, and are asked for before they end.
-void sense_under_load(const Queue::State& state, Copy copy, double us, Gpu& gpu) {
-  const DeviceFunctions& device = *state.backend->device;
-  constexpr double kLoadUs = 1.5e6;
-  const auto begin = std::chrono::steady_clock::now();
-  const auto count = static_cast<int>(std::clamp(kLoadUs / us, 1., 900.));  // a stream's queue holds 1024
-  for (int i = 0; i < count; ++i) require(Copy::run(&copy));
-  std::this_thread::sleep_until(
-      begin + std::chrono::microseconds(static_cast<std::int64_t>(0.9 * std::min(kLoadUs, count * us))));
-  const Status sensed = device.sense(state.cuda, gpu.loaded);
-  require(device.synchronize(state.cuda));
-  if (!sensed) gpu.notes.push_back(sensed.message());
-}
+constexpr int kLoadRounds = 200;  // of the largest copy: 0.1 s, and no more than a stream's queue holds
 
 }  // namespace
 
 Gpu describe_gpu(const Queue& queue) {
   require(queue.status());
   Gpu gpu;
-  require(queue.state().backend->device->describe(queue.state().cuda, gpu.what));
+  require(functions_of(queue).describe(queue.state().cuda, gpu.what));
   return gpu;
 }
 
 void measure_gpu(const Queue& queue, Gpu& gpu) {
-  const Queue::State& state = queue.state();
-  const DeviceFunctions& device = *state.backend->device;
-  if (const Status s = device.launch_cost(state.cuda, gpu.launch_host_us, gpu.launch_us, gpu.round_trip_us);
+  if (const Status s = functions_of(queue).launch_cost(queue.state().cuda, gpu.launch_host_us, gpu.launch_us,
+                                                       gpu.round_trip_us);
       !s)
     gpu.notes.push_back(s.message());
   try {
-    const DeviceBlock flush(state, kFlushBytes);
+    const DeviceBuffer flush(queue, kFlushBytes);
     for (const std::size_t mib : {16, 64, 256, 2048}) {
-      const std::size_t half = mib * kMiB / 2;
-      const DeviceBlock block(state, 2 * half);
-      const Copy copy{&state, block.data() + half, block.data(), half};
-      const double us = copy_us(state, copy, flush.data());
-      gpu.copies.push_back({2 * half, us});
-      if (mib == 2048) sense_under_load(state, copy, us, gpu);
+      const std::size_t bytes = mib * kMiB;
+      const DeviceBuffer room(queue, bytes);
+      const bool load = mib == 2048;
+      const Samples us = time_copy(queue, room.data(), bytes, flush, load ? kLoadRounds : kRounds, kWarmUp,
+                                   load ? &gpu.loaded : nullptr);
+      gpu.copies.push_back({bytes, us.median()});
     }
   } catch (const std::exception& e) {
     gpu.notes.push_back(e.what());
@@ -116,7 +58,7 @@ nlohmann::json to_json(const Gpu& gpu) {
                          {"clock_khz", d.clock_khz},
                          {"memory_clock_khz", d.memory_clock_khz},
                          {"bus_bits", d.bus_bits},
-                         {"rated_gbs", gpu.rated_gbs()},
+                         {"rated_gbs", d.rated_gbs()},
                          {"memory_bytes", d.memory_bytes},
                          {"free_bytes", d.free_bytes},
                          {"l2_bytes", d.l2_bytes},

@@ -19,16 +19,13 @@ struct Gpu {
   DeviceDescription what{};
   std::vector<GpuCopy> copies;  ///< medians, second-level cache overwritten before
   double launch_host_us = 0, launch_us = 0, round_trip_us = 0;  ///< of an empty kernel; 0: not measured
-  DeviceSensors loaded;                                         ///< while copies ran for a second
+  DeviceSensors loaded;                                         ///< while the largest copies ran
   std::vector<std::string> notes;                               ///< what could not be measured, and why
-
-  /// What the memory's clock and width come to, both edges of the clock; 0 where they are not told.
-  double rated_gbs() const { return 2. * what.memory_clock_khz * 1e3 * what.bus_bits / 8 / 1e9; }
 };
 
 /// Throws std::runtime_error with a sentence where the device does not answer.
 Gpu describe_gpu(const Queue& queue);
-/// Some 3 seconds, and up to 2.3 GiB of the GPU's memory.
+/// A second, and up to 2.3 GiB of the GPU's memory.
 void measure_gpu(const Queue& queue, Gpu& gpu);
 
 nlohmann::json to_json(const Gpu& gpu);

@@ -6,6 +6,7 @@
 
 #include "rooftile/core/queue_state.h"
 #include "rooftile/harness/bench_gpu.h"
+#include "rooftile/harness/device_calls.h"
 #include "rooftile/harness/gpu_row.h"
 #include "rooftile/harness/peers.h"
 #include "rooftile/harness/timing.h"

@@ -7,7 +7,6 @@
 #include <stdexcept>
 
 #include "rooftile/core/queue_state.h"
-#include "rooftile/harness/tensor.h"
 
 namespace rooftile::harness {
 namespace {
@@ -19,17 +18,6 @@ constexpr std::size_t kFlushBytes = std::size_t{256} << 20;  // five times an H2
 constexpr int kBlocks = 4, kRounds = 10, kWarmUp = 2;
 constexpr double kBlockUs = 100'000;  // so long a block may take; slower calls get fewer rounds
 
-const DeviceFunctions& functions(const Queue& queue) { return *queue.state().backend->device; }
-
-struct CopyCall {
-  const Queue& queue;
-  void *to, *from;
-  std::size_t bytes;
-  static Status run(void* self) {
-    const CopyCall& it = *static_cast<CopyCall*>(self);
-    return functions(it.queue).copy_on_device(it.queue.state().cuda, it.to, it.from, it.bytes);
-  }
-};
 struct OpCall {
   const Queue& queue;
   const GpuRow& row;
@@ -45,17 +33,13 @@ struct EmptyCall {
   const Queue& queue;
   static Status run(void* self) {
     const Queue& queue = static_cast<EmptyCall*>(self)->queue;
-    return functions(queue).launch_empty(queue.state().cuda, 1);
+    return functions_of(queue).launch_empty(queue.state().cuda, 1);
   }
 };
 
 std::size_t up_to_boundary(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 }  // namespace
-
-void require(const Status& status) {
-  if (!status) throw std::runtime_error(status.message());
-}
 
 double rounded(double v) { return std::strtod(fmt::format("{:.5g}", v).c_str(), nullptr); }
 
@@ -65,58 +49,17 @@ std::string describe(const GpuRow& row) {
                      row.c.offset ? fmt::format(", offset {}", row.c.offset) : "");
 }
 
-DeviceBuffer::DeviceBuffer(const Queue& queue, std::size_t bytes) : queue_(queue), bytes_(bytes) {
-  require(functions(queue_).allocate(queue_.state().cuda, bytes, &memory_));
-}
-DeviceBuffer::~DeviceBuffer() { (void)functions(queue_).release(queue_.state().cuda, memory_).ok(); }
-
-/// A case's operands on the device; those that keep its layout `Case::offset` elements behind a boundary.
-struct GpuSession::Operands {
-  BenchData host;
-  const Queue& queue;
-  std::vector<std::unique_ptr<DeviceBuffer>> buffers;
-  Arguments arguments;
-  std::unique_ptr<DeviceBuffer> space;
-
-  Operands(const Queue& on, const GpuRow& row) : host(*row.spec, row.c), queue(on) {
-    for (const Placed& p : host.operands()) {
-      const std::int64_t offset = p.operand.keeps_layout ? row.c.offset : 0;
-      const std::size_t behind = static_cast<std::size_t>(offset) * width_of(p.operand.dtype);
-      buffers.push_back(std::make_unique<DeviceBuffer>(queue, std::max<std::size_t>(p.bytes + behind, 1)));
-      View view = p.view;
-      view.data = buffers.back()->data() + behind;
-      arguments.add(p.operand.name, view);
-    }
-    upload();
-    std::size_t bytes = 0;
-    if (row.spec->workspace) require(row.spec->workspace(queue, row.c, arguments, bytes));
-    if (bytes) space = std::make_unique<DeviceBuffer>(queue, bytes);
-  }
-  void upload() {
-    for (const Placed& p : host.operands())
-      require(functions(queue).copy(queue.state().cuda, arguments.out(p.operand.name).mutable_data(),
-                                    p.view.data, p.bytes));
-  }
-  /// What the call wrote, in the host's memory.
-  std::uint64_t fetch() {
-    for (const Placed& p : host.operands())
-      if (p.written())
-        require(functions(queue).copy(queue.state().cuda, p.view.mutable_data(),
-                                      arguments.out(p.operand.name).data, p.bytes));
-    return host.hash();
-  }
-  Workspace workspace() const { return space ? Workspace{space->data(), space->bytes()} : Workspace{}; }
-};
-
 GpuSession::GpuSession(const Queue& queue)
     : queue_(queue), tiny_(queue.device() == Device::emulated), flush_(queue, tiny_ ? 256 : kFlushBytes) {
   EmptyCall empty{queue_};
   const Timed timed{EmptyCall::run, &empty};
   const int rounds = tiny_ ? 3 : kBlocks * kRounds;
   std::vector<float> us(static_cast<std::size_t>(rounds));
-  require(functions(queue_).time(queue_.state().cuda, &timed, 1, rounds, flush_.data(), flush_.bytes(),
-                                 us.data(), nullptr));
+  require(functions_of(queue_).time(queue_.state().cuda, &timed, 1, rounds, flush_.data(), flush_.bytes(),
+                                    us.data(), nullptr));
   floor_us_ = Samples({us.begin(), us.end()}).median();
+  DeviceDescription description;
+  if (functions_of(queue_).describe(queue_.state().cuda, description)) rated_gbs_ = description.rated_gbs();
 }
 GpuSession::~GpuSession() = default;
 
@@ -124,15 +67,15 @@ void GpuSession::load(const GpuRow& row) {
   std::string what = describe({row.spec, row.c, "", "", 0, false, 0});
   for (const auto& [name, value] : row.c.parameters) what += fmt::format(" {}={}", name, value);
   if (what == loaded_) {
-    if (operands_->host.changes_inputs()) {
-      operands_->host.refill();
+    if (operands_->host().changes_inputs()) {
+      operands_->host().refill();
       operands_->upload();
     }
     return;
   }
   loaded_.clear();
   operands_.reset();  // first, so that both never exist together
-  operands_ = std::make_unique<Operands>(queue_, row);
+  operands_ = std::make_unique<DeviceOperands>(queue_, *row.spec, row.c);
   loaded_ = what;
 }
 
@@ -148,16 +91,10 @@ json GpuSession::copies() {
   json list = json::array();
   for (const std::size_t mib :
        tiny_ ? std::vector<std::size_t>{1} : std::vector<std::size_t>{16, 64, 256, 2048}) {
-    const std::size_t half = (mib << 20) / 2;
-    std::byte* const room = copy_room(2 * half);
-    CopyCall copy{queue_, room + half, room, half};
-    const Timed timed{CopyCall::run, &copy};
-    const int rounds = tiny_ ? 3 : kRounds + kWarmUp, skipped = tiny_ ? 0 : kWarmUp;
-    std::vector<float> us(static_cast<std::size_t>(rounds));
-    require(functions(queue_).time(queue_.state().cuda, &timed, 1, rounds, flush_.data(), flush_.bytes(),
-                                   us.data(), nullptr));
-    const Samples samples({us.begin() + skipped, us.end()});
-    list.push_back({{"bytes", 2 * half},
+    const std::size_t bytes = mib << 20;
+    const Samples samples =
+        time_copy(queue_, copy_room(bytes), bytes, flush_, tiny_ ? 3 : kRounds, tiny_ ? 0 : kWarmUp);
+    list.push_back({{"bytes", bytes},
                     {"n", samples.size()},
                     {"median_us", rounded(samples.median())},
                     {"p5_us", rounded(samples.p5())},
@@ -171,23 +108,17 @@ json GpuSession::measure(const GpuRow& row, GpuPeers* peers) {
   const Case& c = row.c;
   load(row);
   const Queue::State& state = queue_.state();
-  const DeviceFunctions& device = functions(queue_);
+  const DeviceFunctions& device = functions_of(queue_);
   const double bytes = spec.bytes(c);
   const auto half = std::max<std::size_t>(static_cast<std::size_t>(bytes / 2), 1);
   std::byte* const room = copy_room(up_to_boundary(half) + half);
-  CopyCall copy{queue_, room + up_to_boundary(half), room, half};
-  OpCall call{queue_, row, operands_->arguments, operands_->workspace()};
+  DeviceCopy copy{queue_, room + up_to_boundary(half), room, half};
+  OpCall call{queue_, row, operands_->arguments(), operands_->workspace()};
 
-  Queue queue = queue_;
-  std::string chosen;
-  queue.set_observer({&chosen, [](void* context, const char*, const char* name, const char*) {
-                        *static_cast<std::string*>(context) = name;
-                      }});
-  const Status first = OpCall::run(&call);
-  queue.set_observer({});
-  require(first);
+  const std::string chosen =
+      call_once(queue_, spec, c, row.variant, operands_->arguments(), operands_->workspace());
   const std::uint64_t before = operands_->fetch();
-  if (const std::string sentence = operands_->host.not_finite(); !sentence.empty())
+  if (const std::string sentence = operands_->host().not_finite(); !sentence.empty())
     throw std::runtime_error(sentence);
   // An answer of another form than expected costs the peers' figures, not ours.
   const auto ask = [&](const auto& what) {
@@ -200,12 +131,12 @@ json GpuSession::measure(const GpuRow& row, GpuPeers* peers) {
   };
   ask([&] {
     std::vector<std::vector<double>> ours;
-    for (std::size_t i = 0; i < operands_->host.operands().size(); ++i)
-      if (operands_->host.operands()[i].written()) ours.push_back(operands_->host.sample(i));
-    peers->prepare({&spec, c, row.named}, operands_->host, ours, 2 * half);
+    for (std::size_t i = 0; i < operands_->host().operands().size(); ++i)
+      if (operands_->host().operands()[i].written()) ours.push_back(operands_->host().sample(i));
+    peers->prepare({&spec, c, row.named}, operands_->host(), ours, 2 * half);
   });
 
-  const Timed timed[] = {{CopyCall::run, &copy}, {OpCall::run, &call}};
+  const Timed timed[] = {{DeviceCopy::run, &copy}, {OpCall::run, &call}};
   DeviceSensors sensors;
   Samples copies, calls;
   const auto block = [&](int rounds, int warm_up) {
@@ -235,13 +166,13 @@ json GpuSession::measure(const GpuRow& row, GpuPeers* peers) {
     for (const char* figure : {"median_us", "p5_us", "p95_us", "copy_us", "of_copy"})
       peer[figure] = rounded(peer[figure].get<double>());
 
-  if (!operands_->host.changes_inputs() && operands_->fetch() != before)
+  if (!operands_->host().changes_inputs() && operands_->fetch() != before)
     throw std::runtime_error("its outputs changed while it was timed");
-  if (const double most = device.rated_gbs(state.cuda); most > 0 && bytes / calls.p5() * 1e-3 > most)
+  if (rated_gbs_ > 0 && bytes / calls.p5() * 1e-3 > rated_gbs_)
     throw std::runtime_error(
         fmt::format("{:.4g} us is impossible: {:.4g} bytes would have moved at {:.4g} GB/s, the memory is "
                     "rated for {:.4g}",
-                    calls.p5(), bytes, bytes / calls.p5() * 1e-3, most));
+                    calls.p5(), bytes, bytes / calls.p5() * 1e-3, rated_gbs_));
 
   const Op* op = find_op(spec.function);
   json result = {{"op", op->name},
@@ -263,7 +194,7 @@ json GpuSession::measure(const GpuRow& row, GpuPeers* peers) {
                  {"bytes", bytes},
                  {"flops", spec.flops(c)},
                  {"workspace_bytes", operands_->workspace().bytes},
-                 {"peak_bytes", operands_->host.bytes() + operands_->workspace().bytes},
+                 {"peak_bytes", operands_->host().bytes() + operands_->workspace().bytes},
                  {"copy_us", rounded(copies.median())},
                  {"limit_us", rounded(copies.median())},
                  {"limit", "copy"},

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "rooftile/harness/bench_data.h"
+#include "rooftile/harness/device_calls.h"
 #include "rooftile/harness/gpu_peers.h"
 
 namespace rooftile::harness {
@@ -25,23 +25,6 @@ struct GpuRow {
   bool wants_peers() const { return group == "best"; }
 };
 
-/// Memory on a queue's device.
-class DeviceBuffer {
- public:
-  DeviceBuffer(const Queue& queue, std::size_t bytes);
-  ~DeviceBuffer();
-  DeviceBuffer(const DeviceBuffer&) = delete;
-  DeviceBuffer& operator=(const DeviceBuffer&) = delete;
-
-  std::byte* data() const { return static_cast<std::byte*>(memory_); }
-  std::size_t bytes() const { return bytes_; }
-
- private:
-  const Queue queue_;
-  void* memory_ = nullptr;
-  std::size_t bytes_;
-};
-
 /// Keeps what rows share: the memory that flushes the cache, the copy's, the last case's operands.
 class GpuSession {
  public:
@@ -56,7 +39,6 @@ class GpuSession {
   nlohmann::json copies();
 
  private:
-  struct Operands;
   void load(const GpuRow& row);
   std::byte* copy_room(std::size_t bytes);
 
@@ -64,16 +46,14 @@ class GpuSession {
   const bool tiny_;  // the emulated device: few rounds, no cache to flush
   DeviceBuffer flush_;
   double floor_us_ = 0;
+  double rated_gbs_ = 0;  // of the memory; 0: not known
   std::unique_ptr<DeviceBuffer> copied_;
-  std::unique_ptr<Operands> operands_;
+  std::unique_ptr<DeviceOperands> operands_;
   std::string loaded_;
 };
 
 /// A hash of the library's and the plug-in's files, as 16 digits.
 std::string build_of(const Queue& queue);
-
-/// A status's sentence as an exception.
-void require(const Status& status);
 
 /// Five digits: more is noise, and records are read by people, too.
 double rounded(double v);

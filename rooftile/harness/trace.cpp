@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "rooftile/core/queue_state.h"
+#include "rooftile/harness/device_calls.h"
 #include "rooftile/harness/runner.h"
 #include "rooftile/harness/sources.h"
 
@@ -13,10 +14,6 @@ namespace {
 
 using emulated::TraceKind;
 using emulated::TraceLine;
-
-void require(const Status& status) {
-  if (!status) throw std::runtime_error(status.message());
-}
 
 }  // namespace
 

@@ -40,10 +40,6 @@ Status time(const CudaLaunch&, const Timed* timed, int count, int rounds, void*,
   }
   return {};
 }
-Status sense(const CudaLaunch&, DeviceSensors& sensors) {
-  sensors = {1234, 567.8, true};
-  return {};
-}
 Status findings(const CudaLaunch&) { return {}; }
 Status describe(const CudaLaunch& launch, DeviceDescription& d) {
   d = {};
@@ -71,7 +67,6 @@ Status trace_end(const CudaLaunch&, void*, void (*)(void*, const emulated::Trace
 }
 
 Status launch_empty(const CudaLaunch&, int) { return {}; }
-double rated_gbs(const CudaLaunch&) { return 0; }
 
 constexpr DeviceFunctions device{
     .open = open,
@@ -82,14 +77,12 @@ constexpr DeviceFunctions device{
     .synchronize = synchronize,
     .copy_on_device = copy_on_device,
     .time = time,
-    .sense = sense,
     .findings = findings,
     .describe = describe,
     .launch_cost = launch_cost,
     .trace_begin = trace_begin,
     .trace_end = trace_end,
     .launch_empty = launch_empty,
-    .rated_gbs = rated_gbs,
 };
 Status nothing(const void*, const void*) { return {}; }
 constexpr PluginEntry entries[] = {{"softmax", "tile", nothing, 0}, {"copy", "tile", nothing, 90}};

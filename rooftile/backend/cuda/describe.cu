@@ -1,14 +1,13 @@
 // What the driver, the runtime and the management library tell of a GPU, and what an empty kernel costs.
 #include "rooftile/backend/cuda/describe.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <type_traits>
 
+#include "rooftile/backend/cuda/empty.h"
 #include "rooftile/backend/cuda/launch.h"
+#include "rooftile/backend/cuda/management.h"
 
 namespace rooftile::cuda {
 namespace {
@@ -17,20 +16,13 @@ constexpr const char* kFunction = "rooftile devices";
 
 /// The management library's part; what it does not tell stays 0.
 void ask_management(DeviceDescription& d) {
-  void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!library) return;
-  const auto call = [&](const char* name, auto signature, auto... arguments) {
-    const auto function = reinterpret_cast<decltype(signature)>(dlsym(library, name));
-    return function && function(arguments...) == 0;
+  void* const handle = management_handle(d.device);
+  if (!handle) return;
+  const auto call = [](const char* name, auto signature, auto... arguments) {
+    return find_management(signature, name) && signature(arguments...) == 0;
   };
-  using Handle = void*;
-  Handle handle = nullptr;
-  const auto by_bus = static_cast<int (*)(const char*, Handle*)>(nullptr);
-  const auto of_device = static_cast<int (*)(Handle, unsigned*)>(nullptr);
-  const auto of_kind = static_cast<int (*)(Handle, int, unsigned*)>(nullptr);
-  if (!call("nvmlInit_v2", static_cast<int (*)()>(nullptr)) ||
-      !call("nvmlDeviceGetHandleByPciBusId_v2", by_bus, static_cast<const char*>(d.bus), &handle))
-    return;
+  const auto of_device = static_cast<int (*)(void*, unsigned*)>(nullptr);
+  const auto of_kind = static_cast<int (*)(void*, int, unsigned*)>(nullptr);
   (void)call("nvmlSystemGetDriverVersion", static_cast<int (*)(char*, unsigned)>(nullptr), d.driver_name,
              static_cast<unsigned>(sizeof d.driver_name));
   constexpr int kMultiprocessorClock = 1, kMemoryClock = 2, kTemperatureOfChip = 0;  // of nvml.h
@@ -44,8 +36,6 @@ void ask_management(DeviceDescription& d) {
   if (call("nvmlDeviceGetMaxClockInfo", of_kind, handle, kMultiprocessorClock, &value))
     d.most_clock_mhz = static_cast<int>(value);
 }
-
-__global__ void empty() {}
 
 /// Keeps the stream busy, so that what follows is queued before it runs.
 __global__ void wait_for(long long cycles) {
@@ -145,7 +135,7 @@ Status launch_cost(const CudaLaunch& launch, double& host_us, double& device_us,
     wait_for<<<1, 1, 0, stream>>>(kBusyCycles);
     cudaEventRecord(events.begin, stream);
     const auto begin = Clock::now();
-    for (int i = 0; i < kLaunches; ++i) empty<<<1, 32, 0, stream>>>();
+    for (int i = 0; i < kLaunches; ++i) launch_empty_kernel(stream);
     host[at] = microseconds(Clock::now() - begin) / kLaunches;
     cudaEventRecord(events.end, stream);
     if (Status s = status_of(cudaGetLastError(), kFunction, "a launch"); !s) return s;
@@ -157,7 +147,7 @@ Status launch_cost(const CudaLaunch& launch, double& host_us, double& device_us,
       return s;
     device[at] = ms * 1000 / kLaunches;
     const auto launched = Clock::now();
-    empty<<<1, 32, 0, stream>>>();
+    launch_empty_kernel(stream);
     if (Status s = finish(); !s) return s;
     whole[at] = microseconds(Clock::now() - launched);
   }

@@ -1,11 +1,7 @@
 // The device's own functions: what Queue::cuda needs to open one, and the harness to feed it.
 #include <cuda_runtime.h>
 
-#include <dlfcn.h>
-
-#include <atomic>
 #include <chrono>
-#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <mutex>
@@ -15,28 +11,11 @@
 #include "rooftile/backend/cuda/describe.h"
 #include "rooftile/backend/cuda/empty.h"
 #include "rooftile/backend/cuda/launch.h"
+#include "rooftile/backend/cuda/management.h"
 
 namespace rooftile::cuda {
 
 cudaError_t allow_shared_memory(const void* kernel, int device) {
-  // Asking the runtime each time would take a lock and half a microsecond. An entry is written once, first
-  // its kernel, then its devices; where the table is full, one asks each time.
-  struct Entry {
-    std::atomic<const void*> kernel{nullptr};
-    std::atomic<std::uint64_t> devices{0};  // a bit each, of the first 64
-  };
-  constexpr std::size_t kEntries = 1024;
-  static Entry table[kEntries];
-  const std::uint64_t bit = device >= 0 && device < 64 ? std::uint64_t{1} << device : 0;
-  Entry* entry = nullptr;
-  for (std::size_t probe = 0; probe < 16 && !entry; ++probe) {
-    Entry& it = table[(reinterpret_cast<std::uintptr_t>(kernel) / 16 + probe) % kEntries];
-    const void* holder = it.kernel.load(std::memory_order_acquire);
-    if (!holder && it.kernel.compare_exchange_strong(holder, kernel, std::memory_order_acq_rel))
-      holder = kernel;
-    if (holder == kernel) entry = &it;
-  }
-  if (entry && (entry->devices.load(std::memory_order_acquire) & bit)) return cudaSuccess;
   int most = 0;
   cudaFuncAttributes its{};
   if (const cudaError_t error =
@@ -44,11 +23,17 @@ cudaError_t allow_shared_memory(const void* kernel, int device) {
     return error;
   if (const cudaError_t error = cudaFuncGetAttributes(&its, kernel)) return error;
   const int dynamic = most - static_cast<int>(its.sharedSizeBytes);
-  if (const cudaError_t error =
-          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, dynamic))
-    return error;
-  if (entry) entry->devices.fetch_or(bit, std::memory_order_acq_rel);
-  return cudaSuccess;
+  return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, dynamic);
+}
+
+void* management_handle(int device) {
+  int (*by_bus)(const char*, void**) = nullptr;
+  char bus[32];
+  void* handle = nullptr;
+  const bool found = find_management(by_bus, "nvmlDeviceGetHandleByPciBusId_v2") &&
+                     cudaDeviceGetPCIBusId(bus, sizeof bus, device) == cudaSuccess &&
+                     by_bus(bus, &handle) == 0;
+  return found ? handle : nullptr;
 }
 
 namespace {
@@ -130,8 +115,7 @@ struct Event {
   Event& operator=(const Event&) = delete;
 };
 
-/// The driver's own library for sensors, if it is there: a few functions of it. Loaded once, never given
-/// back.
+/// What the management library tells while kernels run.
 class Sensors {
  public:
   /// A device's, made ready at its first use; the sentence where they cannot be read.
@@ -185,22 +169,12 @@ class Sensors {
     return true;
   }
   bool open(int device) {
-    void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!library) return false;
-    const auto find = [&](auto& function, const char* name) {
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-      return function != nullptr;
-    };
-    int (*init)() = nullptr;
-    int (*by_bus)(const char*, void**) = nullptr;
-    char bus[32];
-    void* handle = nullptr;
-    if (!find(init, "nvmlInit_v2") || !find(by_bus, "nvmlDeviceGetHandleByPciBusId_v2") ||
-        !find(clock_, "nvmlDeviceGetClockInfo") || !find(power_, "nvmlDeviceGetPowerUsage") ||
-        !find(reasons_, "nvmlDeviceGetCurrentClocksThrottleReasons") || init() != 0 ||
-        cudaDeviceGetPCIBusId(bus, sizeof bus, device) != cudaSuccess || by_bus(bus, &handle) != 0)
+    void* const handle = management_handle(device);
+    if (!handle || !find_management(clock_, "nvmlDeviceGetClockInfo") ||
+        !find_management(power_, "nvmlDeviceGetPowerUsage") ||
+        !find_management(reasons_, "nvmlDeviceGetCurrentClocksThrottleReasons"))
       return false;
-    (void)find(fields_, "nvmlDeviceGetFieldValues");
+    (void)find_management(fields_, "nvmlDeviceGetFieldValues");
     handle_ = handle;
     return true;
   }
@@ -211,13 +185,6 @@ class Sensors {
   int (*reasons_)(void*, unsigned long long*) = nullptr;
   int (*fields_)(void*, int, Field*) = nullptr;
 };
-
-Status sense(const CudaLaunch& launch, DeviceSensors& sensors) {
-  const Sensors* of_device = nullptr;
-  if (Status s = Sensors::of(launch.device, of_device); !s) return s;
-  if (!of_device->read(sensors)) return Status::error("rooftile: the GPU's sensors could not be read");
-  return {};
-}
 
 /// Reads while the device works up to `last`, each millisecond: none where it is done already.
 void read_until(cudaEvent_t last, const Sensors& of_device, DeviceSensors& sum) {
@@ -282,15 +249,6 @@ Status trace_end(const CudaLaunch& launch, void*, void (*)(void*, const emulated
   return trace_begin(launch);
 }
 
-double rated_gbs(const CudaLaunch& launch) {
-  int khz = 0, bits = 0;
-  if (cudaDeviceGetAttribute(&khz, cudaDevAttrMemoryClockRate, launch.device) != cudaSuccess ||
-      cudaDeviceGetAttribute(&bits, cudaDevAttrGlobalMemoryBusWidth, launch.device) != cudaSuccess)
-    return 0;
-  constexpr double kTransfersAClock = 2;
-  return kTransfersAClock * khz * 1e3 * bits / 8 * 1e-9;
-}
-
 }  // namespace
 
 extern const DeviceFunctions device_functions{
@@ -302,14 +260,12 @@ extern const DeviceFunctions device_functions{
     .synchronize = synchronize,
     .copy_on_device = copy_on_device,
     .time = time,
-    .sense = sense,
     .findings = findings,
     .describe = describe,
     .launch_cost = launch_cost,
     .trace_begin = trace_begin,
     .trace_end = trace_end,
     .launch_empty = launch_empty,
-    .rated_gbs = rated_gbs,
 };
 
 }  // namespace rooftile::cuda

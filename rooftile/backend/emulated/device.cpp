@@ -50,10 +50,6 @@ Status time(const CudaLaunch&, const Timed* timed, int count, int rounds, void*,
   }
   return {};
 }
-Status sense(const CudaLaunch&, DeviceSensors&) {
-  return Status::error("rooftile: an emulated device has no sensors");
-}
-
 Status findings(const CudaLaunch&) {
   emulated::Finding first, more;
   if (emulated::controls().take_findings(&first, 1) == 0) return {};
@@ -97,7 +93,6 @@ Status launch_empty(const CudaLaunch& launch, int count) {
       return s;
   return {};
 }
-double rated_gbs(const CudaLaunch&) { return 0; }
 
 }  // namespace
 
@@ -110,14 +105,12 @@ extern const DeviceFunctions device_functions{
     .synchronize = synchronize,
     .copy_on_device = copy,
     .time = time,
-    .sense = sense,
     .findings = findings,
     .describe = describe,
     .launch_cost = launch_cost,
     .trace_begin = trace_begin,
     .trace_end = trace_end,
     .launch_empty = launch_empty,
-    .rated_gbs = rated_gbs,
 };
 
 }  // namespace rooftile::cuda

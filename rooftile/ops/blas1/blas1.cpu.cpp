@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "rooftile/core/convert.h"
+#include "rooftile/core/width.h"
 #include "rooftile/ops/blas1/blas1.problem.h"
 #include "rooftile/ops/blas1/blas1.tile.h"
 #include "rooftile/ops/blas1/ladder/ladder.h"
@@ -41,16 +42,7 @@ void launch_copy(const CpuLaunch& launch, const CopyProblem& p) {
         std::memcpy(part.data[0], part.data[1], static_cast<std::size_t>(part.size) * sizeof(T));
       });
     };
-    switch (bits(p.dtype)) {
-      case 8:
-        return elements.operator()<std::uint8_t>();
-      case 16:
-        return elements.operator()<std::uint16_t>();
-      case 32:
-        return elements.operator()<std::uint32_t>();
-      default:
-        return elements.operator()<std::uint64_t>();
-    }
+    return with_width(bits(p.dtype) / 8, elements);
   }
   Rows<2> rows = p.rows;
   if (p.dtype == DType::u4) {

@@ -1,3 +1,4 @@
+#include "rooftile/core/width.h"
 #include "rooftile/ops/blas1/blas1.problem.h"
 #include "rooftile/ops/blas1/blas1.tile.h"
 #include "rooftile/ops/blas1/ladder/ladder.h"
@@ -54,16 +55,7 @@ Status launch_copy(const CudaLaunch& launch, const CopyProblem& p) {
                                   static_cast<const std::uint8_t*>(p.x) + p.rows.columns / 2,
                                   static_cast<std::uint8_t*>(p.y) + p.rows.columns / 2);
   }
-  switch (bits(p.dtype)) {
-    case 8:
-      return copy_elements<std::uint8_t>(launch, p);
-    case 16:
-      return copy_elements<std::uint16_t>(launch, p);
-    case 32:
-      return copy_elements<std::uint32_t>(launch, p);
-    default:
-      return copy_elements<std::uint64_t>(launch, p);
-  }
+  return with_width(bits(p.dtype) / 8, [&]<class T>() { return copy_elements<T>(launch, p); });
 }
 
 // ---- add, axpby

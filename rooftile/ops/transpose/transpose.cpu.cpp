@@ -1,3 +1,4 @@
+#include "rooftile/core/width.h"
 #include "rooftile/ops/transpose/ladder/ladder.h"
 #include "rooftile/ops/transpose/panel.h"
 #include "rooftile/ops/transpose/transpose.problem.h"
@@ -82,16 +83,7 @@ void launch_elements(const CpuLaunch& launch, const TransposeProblem& p) {
 void launch_tile(const CpuLaunch& launch, const TransposeProblem& p) {
   if (p.size() == 0) return;
   if (!p.turned() && p.down.x_stride == 1 && p.down.y_stride == 1) return copy_rows(launch, p);
-  switch (p.width()) {
-    case 1:
-      return launch_elements<std::uint8_t>(launch, p);
-    case 2:
-      return launch_elements<std::uint16_t>(launch, p);
-    case 4:
-      return launch_elements<std::uint32_t>(launch, p);
-    default:
-      return launch_elements<std::uint64_t>(launch, p);
-  }
+  return with_width(p.width(), [&]<class T>() { return launch_elements<T>(launch, p); });
 }
 
 }  // namespace

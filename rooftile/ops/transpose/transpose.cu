@@ -2,6 +2,7 @@
 // squares that threads turn in their registers; any other matrix element by element, rows on both sides;
 // matrices of a few elements each, one thread an element. What is but a copy is copied.
 #include "rooftile/backend/cuda/shared.h"
+#include "rooftile/core/width.h"
 #include "rooftile/ops/transpose/ladder/ladder.h"
 #include "rooftile/ops/transpose/transpose.problem.h"
 #include "rooftile/tile/cuda/elements.h"
@@ -260,16 +261,7 @@ Status launch_elements(const CudaLaunch& launch, const TransposeProblem& p) {
 Status launch_tile(const CudaLaunch& launch, const TransposeProblem& p) {
   if (p.size() == 0) return {};
   if (!p.turned() && p.down.x_stride == 1 && p.down.y_stride == 1) return copy_rows(launch, p);
-  switch (p.width()) {
-    case 1:
-      return launch_elements<std::uint8_t>(launch, p);
-    case 2:
-      return launch_elements<std::uint16_t>(launch, p);
-    case 4:
-      return launch_elements<std::uint32_t>(launch, p);
-    default:
-      return launch_elements<std::uint64_t>(launch, p);
-  }
+  return with_width(p.width(), [&]<class T>() { return launch_elements<T>(launch, p); });
 }
 
 }  // namespace

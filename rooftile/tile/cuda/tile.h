@@ -10,18 +10,14 @@
 #include <type_traits>
 
 #include "rooftile/backend/cuda/ptx.h"
+#include "rooftile/backend/cuda/unroll.h"
 #include "rooftile/core/dtype.h"
 
-#define ROOFTILE_INLINE         // lambdas of a device function are inlined anyway
-#if defined(ROOFTILE_EMULATED)  // compiled in seconds, steps in a debugger
+#define ROOFTILE_INLINE  // lambdas of a device function are inlined anyway
+#if defined(ROOFTILE_EMULATED)
 #define ROOFTILE_TILE inline
-#define ROOFTILE_UNROLL
-#define ROOFTILE_UNROLL_BY(n)
 #else
 #define ROOFTILE_TILE __device__ __forceinline__
-#define ROOFTILE_UNROLL _Pragma("unroll")
-#define ROOFTILE_UNROLL_BY(n) _Pragma(ROOFTILE_TEXT(unroll n))
-#define ROOFTILE_TEXT(text) #text
 #endif
 
 namespace rooftile::tile {

@@ -2,14 +2,8 @@
 // What the GPU's rungs share: a row's operands; from 04 on also sums over a block of any number of warps, as
 // 03_shuffles takes them, and rows of up to 16 elements a thread.
 #include "rooftile/backend/cuda/shared.h"
+#include "rooftile/backend/cuda/unroll.h"
 #include "rooftile/ops/layer_norm/ladder/ladder.h"
-
-// An array lies in registers where each index is known: its loops must be unrolled.
-#if defined(ROOFTILE_EMULATED)
-#define ROOFTILE_UNROLL
-#else
-#define ROOFTILE_UNROLL _Pragma("unroll")
-#endif
 
 namespace rooftile::ladder::layer_norm_gpu {
 

