@@ -52,6 +52,8 @@ void merge_outer(Rows<kOperands>& r) {
     for (int o = 0; o < kOperands; ++o) r.stride[o][to] = r.stride[o][d];
   }
   r.rank = kept;
+  if (kept == 0)  // one row; GPUs multiply its number, 0, by this
+    for (int o = 0; o < kOperands; ++o) r.stride[o][0] = 0;
 }
 }  // namespace detail
 

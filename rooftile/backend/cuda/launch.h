@@ -86,6 +86,11 @@ Status launch(const CudaLaunch& where, const char* name, const Grid& grid, void 
   if (grid.cluster <= 1)  // the shorter way
     return status_of(cudaLaunchKernel(entry, grid.blocks, grid.threads, pointers, grid.shared_bytes, stream),
                      name, "cudaLaunchKernel");
+  constexpr unsigned kPlainCluster = 8;  // on every GPU that has clusters
+  if (grid.cluster > kPlainCluster)
+    if (const cudaError_t error =
+            cudaFuncSetAttribute(entry, cudaFuncAttributeNonPortableClusterSizeAllowed, 1))
+      return status_of(error, name, "cudaFuncSetAttribute");
   cudaLaunchAttribute cluster{};
   cluster.id = cudaLaunchAttributeClusterDimension;
   cluster.val.clusterDim = {grid.cluster, 1, 1};

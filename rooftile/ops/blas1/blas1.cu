@@ -137,12 +137,12 @@ constexpr int kMostDotChunks = 4096;
 
 /// Block b adds chunk b: one sum over the block for each, at whose barriers nothing is on its way. Of 2^28
 /// elements, chunks of kDotChunk took 0.89 of a copy on an H200; a ladder's rung with longer ones 1.03.
-template <class T, bool kAligned>
+template <class T, Access kAccess>
 __global__ void __launch_bounds__(kDotThreads)
     dot_chunks(const __grid_constant__ DotProblem p, bool flat, std::int64_t chunk, double* sums) {
   using Real = RealOf<T>;
   int turn = 0;
-  const CudaTeam<Real, 16 / int(sizeof(T)), 0, kAligned> team(kDotThreads, turn);
+  const CudaTeam<Real, 16 / int(sizeof(T)), 0, kAccess> team(kDotThreads, turn);
   const auto* x = static_cast<const T*>(p.x);
   const auto* y = static_cast<const T*>(p.y);
   const std::int64_t first = blockIdx.x * chunk, rest = p.rows.rows * p.rows.columns - first;
@@ -186,8 +186,9 @@ Status launch_dot(const CudaLaunch& launch, const DotProblem& p) {
       return rooftile::cuda::launch(launch, "dot", {chunks, kDotThreads}, kernel, p, flat, chunk, sums);
     };
     const auto whole = [](const void* q) { return reinterpret_cast<std::uintptr_t>(q) % 16 == 0; };
-    if (flat && whole(p.x) && whole(p.y) && p.size() * sizeof(T) % 16 == 0) return run(dot_chunks<T, true>);
-    return run(dot_chunks<T, false>);
+    if (flat && whole(p.x) && whole(p.y) && p.size() * sizeof(T) % 16 == 0)
+      return run(dot_chunks<T, Access::aligned>);
+    return run(dot_chunks<T, Access::any>);
   });
   if (!status) return status;
   return with_type<double, float, f16, bf16>(p.result_dtype, [&]<class R>() {

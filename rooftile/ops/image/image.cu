@@ -12,9 +12,9 @@ struct Gray {
   template <class Team>
   ROOFTILE_TILE void operator()(const Team& team, const PartOfRow& part) const {
     const std::uint8_t* rgb = p.rgb + offset_of(p.rows, 1, part.row) + part.first * p.rows.column_stride[1];
-    kernels::rgb_to_gray(
-        team, Pixels{part.there ? rgb : nullptr, part.size, p.rows.column_stride[1], p.channel},
-        part_of<std::uint8_t>(p.rows, 0, p.gray, part), p.weight[0], p.weight[1], p.weight[2]);
+    kernels::rgb_to_gray(team, Pixels{rgb, part.size, p.rows.column_stride[1], p.channel},
+                         part_of<std::uint8_t>(p.rows, 0, p.gray, part), p.weight[0], p.weight[1],
+                         p.weight[2]);
   }
 };
 

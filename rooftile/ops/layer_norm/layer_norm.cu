@@ -7,113 +7,149 @@ namespace rooftile {
 namespace {
 using namespace tile;
 
-/// A weight or a bias; without data, `absent` throughout.
-template <class W>
+/// A weight or a bias; without data, `absent` throughout. kAhead: it may be read before its turn.
+template <class W, bool kAhead>
 struct Weight {
   Row<const W> row;
   float absent;
-  template <class Team, class C>
-  ROOFTILE_TILE typename Team::Tile load(const Team& team, const C& chunk) const {
-    return team.load(row, chunk, absent);
+  template <class Team>
+  ROOFTILE_TILE Pack<W, Team::kLanes> pack(const tile::Chunk& chunk) const {
+    if (row.data)
+      return load_pack<Team::kReads, Team::kLanes, kAhead>(row, chunk.first, chunk.live, narrow<W>(absent));
+    Pack<W, Team::kLanes> pack;
+    ROOFTILE_UNROLL for (int i = 0; i < Team::kLanes; ++i) pack.set(i, narrow<W>(absent));
+    return pack;
+  }
+  template <class Team>
+  ROOFTILE_TILE typename Team::Tile load(const Team&, const tile::Chunk& chunk) const {
+    return widened<float>(pack<Team>(chunk));
+  }
+  /// All of it in registers.
+  template <class Team>
+  ROOFTILE_TILE typename Team::template Held<W> hold(const Team& team) const {
+    typename Team::template Held<W> held{};
+    team.each(row.size, [&](const tile::Chunk& chunk) { held.packs[chunk.index] = pack<Team>(chunk); });
+    return held;
   }
 };
-template <class W>
-ROOFTILE_TILE Weight<W> weight_of(const LayerNormColumns& c, std::int64_t columns, float absent) {
-  return {{static_cast<const W*>(c.data), columns, c.stride}, absent};
+/// The columns that this block has of it.
+template <class W, bool kAhead>
+ROOFTILE_TILE Weight<W, kAhead> weight_of(const LayerNormColumns& c, const PartOfRow& part, float absent) {
+  const auto* data = static_cast<const W*>(c.data);
+  return {{data ? data + part.first * c.stride : nullptr, part.size, c.stride}, absent};
 }
-/// An absent operand has no row.
 template <class T, class Problem>
-ROOFTILE_TILE Row<const T> input_or_none(const Problem& p, int operand, std::int64_t row, bool there) {
-  if (!p.data[operand]) return {nullptr, p.rows.columns};
+ROOFTILE_TILE Row<const T> input_of(const Problem& p, int operand, const PartOfRow& part,
+                                    const Offsets<Problem::kOperands>& offsets) {
   bool alone = false;
   for (int o = 0; o < Problem::kOperands; ++o)
     alone = alone || (o != operand && p.data[o] == p.data[operand]);
-  return input_row<T>(p.rows, operand, p.data[operand], row, there, alone);
+  return part_of<const T>(p.rows, operand, p.data[operand], offsets.at[operand], part, alone);
 }
 template <class T, class Problem>
-ROOFTILE_TILE Row<T> output_or_none(const Problem& p, int operand, std::int64_t row, bool there) {
-  return output_row<T>(p.rows, operand, p.data[operand], row, there && p.data[operand]);
+ROOFTILE_TILE Row<T> output_of(const Problem& p, int operand, const PartOfRow& part,
+                               const Offsets<Problem::kOperands>& offsets) {
+  return part_of<T>(p.rows, operand, p.data[operand], offsets.at[operand], part);
 }
+/// Where the row's value of an operand that has one for each row lies; null: nowhere.
 template <class Problem>
-ROOFTILE_TILE float* value_or_none(const Problem& p, int operand, std::int64_t row) {
+ROOFTILE_TILE float* value_of(const Problem& p, int operand, const Offsets<Problem::kOperands>& offsets) {
   if (!p.data[operand]) return nullptr;
-  return static_cast<float*>(const_cast<void*>(p.data[operand])) + offset_of(p.rows, operand, row);
+  return static_cast<float*>(const_cast<void*>(p.data[operand])) + offsets.at[operand];
 }
 
-template <class T, bool kAdds>
+constexpr int kShortThreads = 256, kElements = 32;
+
+/// W: the weights' type. kLong: of rows that more than kShortThreads hold. Their threads have 64 registers,
+/// and no room for weights that come before they are needed. Short ones have 80 where elements have 16 bits
+/// (bf16 65536x1024, H200: 77 µs; with 64 88), and else 128 (f32: 136 µs; with 64 183).
+template <class T, bool kAdds, class W, bool kLong>
 struct Forward {
-  static constexpr int kLeastBlocks = 2;
+  static constexpr int kHeldThreads = kLong ? 1024 : kShortThreads;
+  static constexpr int kLeastBlocks = kLong ? 1 : sizeof(T) == 2 ? 3 : 2;
+  static constexpr bool kRereads = kLong, kRare = !std::is_same_v<T, W>, kAhead = !kLong || sizeof(W) == 2;
   LayerNormProblem p;
+  constexpr std::int64_t columns() const { return p.rows.columns; }
 
   template <class Team>
-  ROOFTILE_TILE void operator()(const Team& team, std::int64_t row, bool there) const {
+  ROOFTILE_TILE void operator()(const Team& team, const PartOfRow& part) const {
     using P = LayerNormProblem;
-    const std::int64_t columns = p.rows.columns;
-    const kernels::LayerNormRow<T> operands{input_or_none<T>(p, P::kX, row, there),
-                                            input_or_none<T>(p, P::kResidual, row, there),
-                                            output_or_none<T>(p, P::kY, row, there),
-                                            output_or_none<T>(p, P::kSum, row, there),
-                                            there ? value_or_none(p, P::kMean, row) : nullptr,
-                                            there ? value_or_none(p, P::kRstd, row) : nullptr};
-    const auto run = [&](const auto& weight, const auto& bias) {
-      kernels::layer_norm<T, kAdds, Team::kHoldsRows>(
-          team, row, row + 1, [&](std::int64_t) { return operands; }, weight, bias, p.eps);
-    };
-    if (sizeof(T) == sizeof(float) || p.weight_dtype == DType::f32)
-      run(weight_of<float>(p.weight, columns, 1), weight_of<float>(p.bias, columns, 0));
-    else
-      run(weight_of<T>(p.weight, columns, 1), weight_of<T>(p.bias, columns, 0));
+    const auto at = offsets_of(p.rows, part.row);
+    const kernels::LayerNormRow<T> operands{
+        input_of<T>(p, P::kX, part, at),  input_of<T>(p, P::kResidual, part, at),
+        output_of<T>(p, P::kY, part, at), output_of<T>(p, P::kSum, part, at),
+        value_of(p, P::kMean, at),        value_of(p, P::kRstd, at)};
+    kernels::layer_norm<T, kAdds, Team::kHoldsRows>(
+        team, 0, 1, [&](std::int64_t) { return operands; }, weight_of<W, kAhead>(p.weight, part, 1),
+        weight_of<W, kAhead>(p.bias, part, 0), p.eps);
   }
 };
 
-bool aligned_columns(const LayerNormColumns& c, std::int64_t columns) {
-  return !c.data || (reinterpret_cast<std::uintptr_t>(c.data) % 16 == 0 && (c.stride == 1 || columns <= 1));
+/// Calls f with the weights' type.
+template <class T, class F>
+Status with_weights(DType weights, F&& f) {
+  if constexpr (sizeof(T) != sizeof(float))
+    if (weights != DType::f32) return f.template operator()<T>();
+  return f.template operator()<float>();
+}
+
+Layout layout_of(const LayerNormColumns& c, std::int64_t columns) {
+  if (c.data && c.stride != 1 && columns > 1) return Layout::apart;
+  return reinterpret_cast<std::uintptr_t>(c.data) % 16 == 0 ? Layout::words : Layout::neighbours;
 }
 
 Status launch_forward(const CudaLaunch& launch, const LayerNormProblem& p) {
   using P = LayerNormProblem;
   return with_type<float, f16, bf16>(p.dtype, [&]<class T>() {
-    constexpr int kLanes = 16 / int(sizeof(T)), kChunks = 32 / kLanes;
-    bool aligned = aligned_columns(p.weight, p.rows.columns) && aligned_columns(p.bias, p.rows.columns);
+    constexpr int kLanes = 16 / int(sizeof(T)), kChunks = kElements / kLanes;
+    Layout layout = std::max(layout_of(p.weight, p.rows.columns), layout_of(p.bias, p.rows.columns));
     for (int o : {P::kX, P::kResidual, P::kY, P::kSum})
-      aligned = aligned && (!p.data[o] || aligned_rows(p.rows, o, p.data[o], sizeof(T)));
+      if (p.data[o]) layout = std::max(layout, tile::layout_of(p.rows, o, p.data[o], sizeof(T)));
     const auto run = [&](const auto& program) {
-      return for_rows<kLanes, kChunks, true>(launch, "layer_norm", p.rows.rows, p.rows.columns, aligned,
-                                             program);
+      return for_rows<kLanes, kChunks>(launch, "layer_norm", p.rows.rows, layout, program);
     };
-    return p.data[P::kResidual] ? run(Forward<T, true>{p}) : run(Forward<T, false>{p});
+    const auto with = [&]<class W, bool kLong>() {
+      return p.data[P::kResidual] ? run(Forward<T, true, W, kLong>{p}) : run(Forward<T, false, W, kLong>{p});
+    };
+    return with_weights<T>(p.weight_dtype, [&]<class W>() {
+      return p.rows.columns > kShortThreads * kElements ? with.template operator()<W, true>()
+                                                        : with.template operator()<W, false>();
+    });
   });
 }
 
 /// A block of rows is a team's: its weight gradients stay in registers all the while.
-template <class T>
+template <class T, class W>
 struct Backward {
+  static constexpr int kHeldThreads = sizeof(T) == 4 ? 256 : 512;  // f32 needs 200 registers
   static constexpr int kLeastBlocks = 1;
+  static constexpr bool kRereads = true, kRare = !std::is_same_v<T, W>;
   LayerNormBackwardProblem p;
   std::int64_t programs;  // blocks with sums of their own, or rows
+  constexpr std::int64_t columns() const { return p.rows.columns; }
 
+  /// `part`: of the block of rows with its number.
   template <class Team>
-  ROOFTILE_TILE void operator()(const Team& team, std::int64_t program, bool there) const {
+  ROOFTILE_TILE void operator()(const Team& team, const PartOfRow& part) const {
     using P = LayerNormBackwardProblem;
-    if (!there) return;  // a whole warp's or a whole block's
-    const std::int64_t columns = p.rows.columns, rows = p.rows.rows;
-    const std::int64_t begin = layer_norm_block_begin(rows, programs, program);
-    const std::int64_t end = layer_norm_block_begin(rows, programs, program + 1);
+    const std::int64_t begin = layer_norm_block_begin(p.rows.rows, programs, part.row);
+    const std::int64_t end = layer_norm_block_begin(p.rows.rows, programs, part.row + 1);
     const auto row_at = [&](std::int64_t row) {
+      const PartOfRow here{row, part.first, part.size};
+      const auto at = offsets_of(p.rows, row);
       return kernels::LayerNormBackwardRow<T>{
-          input_or_none<T>(p, P::kX, row, true), input_or_none<T>(p, P::kDy, row, true),
-          output_or_none<T>(p, P::kDx, row, true), *value_or_none(p, P::kMean, row),
-          *value_or_none(p, P::kRstd, row)};
+          input_of<T>(p, P::kX, here, at), input_of<T>(p, P::kDy, here, at),
+          output_of<T>(p, P::kDx, here, at), *value_of(p, P::kMean, at), *value_of(p, P::kRstd, at)};
     };
-    const auto run = [&](const auto& weight) {
-      kernels::layer_norm_backward<T, Team::kHoldsRows>(team, begin, end, row_at, weight,
-                                                        Row<float>{p.block_sums(program, false), columns},
-                                                        Row<float>{p.block_sums(program, true), columns});
+    const auto sums = [&](bool bias) {
+      float* all = p.block_sums(part.row, bias);
+      return Row<float>{all ? all + part.first : nullptr, part.size};
     };
-    if (sizeof(T) == sizeof(float) || p.weight_dtype == DType::f32)
-      run(weight_of<float>(p.weight, columns, 1));
+    const auto weight = weight_of<W, true>(p.weight, part, 1);
+    if constexpr (Team::kHoldsRows)
+      kernels::layer_norm_backward_held<T>(team, begin, end, row_at, weight, sums(false), sums(true));
     else
-      run(weight_of<T>(p.weight, columns, 1));
+      kernels::layer_norm_backward<T, false>(team, begin, end, row_at, weight, sums(false), sums(true));
   }
 };
 
@@ -162,10 +198,13 @@ Status launch_backward(const CudaLaunch& launch, const LayerNormBackwardProblem&
   if (columns == 0) return {};
   const Status status = with_type<float, f16, bf16>(p.dtype, [&]<class T>() {
     constexpr int kLanes = 16 / int(sizeof(T)), kChunks = 16 / kLanes;
-    bool aligned = aligned_columns(p.weight, columns);
-    for (int o : {P::kX, P::kDy, P::kDx}) aligned = aligned && aligned_rows(p.rows, o, p.data[o], sizeof(T));
-    return for_rows<kLanes, kChunks, true, float, 32>(launch, "layer_norm_backward", programs, columns,
-                                                      aligned, Backward<T>{p, programs});
+    Layout layout = layout_of(p.weight, columns);
+    for (int o : {P::kX, P::kDy, P::kDx})
+      if (p.data[o]) layout = std::max(layout, tile::layout_of(p.rows, o, p.data[o], sizeof(T)));
+    return with_weights<T>(p.weight_dtype, [&]<class W>() {
+      return for_rows<kLanes, kChunks, Backward<T, W>, 32>(launch, "layer_norm_backward", programs, layout,
+                                                           Backward<T, W>{p, programs});
+    });
   });
   if (!status) return status;
   if (p.dweight.data) {

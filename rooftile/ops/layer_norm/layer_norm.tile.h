@@ -83,15 +83,18 @@ struct LayerNormMoments {
   float shift;
   Tile sums, squares;
 
-  /// `input(chunk, use)` calls use(h).
+  /// `input(chunk, use)` calls use(h); `length`: of the whole row, of which a team may see a part.
   template <class Input>
-  ROOFTILE_TILE void begin(const Team& team, std::int64_t row_size, Input input) {
+  ROOFTILE_TILE void begin(const Team& team, std::int64_t row_size, std::int64_t length, Input input) {
     const std::int64_t size = team.sample(row_size);
     sums = team.fill(0);
     team.each(size, [&](auto chunk) ROOFTILE_INLINE {
       input(chunk, [&](const Tile& h) ROOFTILE_INLINE { sums += h; });  // empty lanes are 0
     });
-    shift = team.sum(sums) / static_cast<float>(size);
+    if constexpr (Team::kHoldsRows)
+      shift = team.sum(sums) * (1 / static_cast<float>(length));
+    else
+      shift = team.sum(sums) / static_cast<float>(size);
     // Any shift is right, but inf - inf would make a NaN of an infinite mean.
     if (!Team::kHoldsRows && !(shift - shift == 0)) shift = 0;
     sums = squares = team.fill(0);
@@ -114,7 +117,7 @@ struct LayerNormMoments {
       variance = both.second * each_one - delta * delta;
     }
     if (variance < 0) variance = 0;
-    const float rstd = 1 / sqrt(variance + eps);
+    const float rstd = rsqrt(variance + eps);
     if (row.mean) team.store_scalar(row.mean, shift + delta);
     if (row.rstd) team.store_scalar(row.rstd, rstd);
     // h - shift is exact where shift + delta had to be rounded.
@@ -126,7 +129,9 @@ template <class Team, class T, class Weight, class C>
 ROOFTILE_TILE void layer_norm_write(const Team& team, const LayerNormRow<T>& row, const LayerNormScale& scale,
                                     const Weight& weight, const Weight& bias, C chunk,
                                     const typename Team::Tile& h) {
-  if (row.sum.data) team.store(row.sum, chunk, h);
+  if constexpr (!Team::kHoldsRows) {  // which wrote it at once
+    if (row.sum.data) team.store(row.sum, chunk, h);
+  }
   const typename Team::Tile y = fma(h - scale.shift, scale.rstd, scale.offset);
   team.store(row.y, chunk, fma(y, weight.load(team, chunk), bias.load(team, chunk)));
 }
@@ -141,11 +146,19 @@ ROOFTILE_TILE void layer_norm(Team team, std::int64_t begin, std::int64_t end, R
                               Weight bias, float eps) {
   using Tile = typename Team::Tile;
   LayerNormRow<T> coming = row_at(begin), row = coming;
-  const std::int64_t size = coming.x.size;
-  const float each_one = 1 / static_cast<float>(size);
+  const std::int64_t size = coming.x.size, length = team.length(coming.x);
+  const float each_one = 1 / static_cast<float>(length);
   LayerNormMoments<Team> moments;
   LayerNormScale scale{};
-  const auto held = team.scratch(kHeld ? size : 0);  // row i - 1, chunk by chunk replaced by row i
+  // Row i - 1, chunk by chunk replaced by row i; as memory has it where a team holds rows anyway.
+  const auto scratch = team.scratch(kHeld && !Team::kHoldsRows ? size : 0);
+  typename Team::template Held<T> h{};
+  const auto held = [&](auto chunk) ROOFTILE_INLINE -> Tile {
+    if constexpr (Team::kHoldsRows)
+      return h[chunk];
+    else
+      return scratch[chunk];
+  };
 
   team.rows(begin, end, [&](std::int64_t i, auto reads, auto writes) ROOFTILE_INLINE {
     if (writes) {
@@ -155,21 +168,23 @@ ROOFTILE_TILE void layer_norm(Team team, std::int64_t begin, std::int64_t end, R
     Team reader = team;
     const auto input = [&](auto chunk, auto use)
                            ROOFTILE_INLINE { layer_norm_input<kAdds>(team, coming, chunk, use); };
-    const auto hold = [&](auto chunk) ROOFTILE_INLINE {
-      input(chunk, [&](const Tile& h) ROOFTILE_INLINE { held[chunk] = h; });
-    };
     if (reads) {
       coming = row_at(i);
       if constexpr (Team::kHoldsRows) {
         static_assert(kHeld, "rooftile::kernels::layer_norm: a team that holds rows holds h, too");
-        team.each(size, hold);
-        moments.begin(team, size, [&](auto chunk, auto use) ROOFTILE_INLINE { use(held[chunk]); });
+        h = team.hold(coming.x, 0);
+        if constexpr (kAdds) {
+          const auto residual = team.hold(coming.residual, 0);
+          team.each(size, [&](auto chunk) { h.set(chunk, h[chunk] + residual[chunk]); });
+        }
+        if (coming.sum.data) team.each(size, [&](auto chunk) { team.store(coming.sum, chunk, h[chunk]); });
+        moments.begin(team, size, length, [&](auto chunk, auto use) ROOFTILE_INLINE { use(h[chunk]); });
       } else {
         if (writes) {
           reader.hold(coming.x, 0);
           if (coming.residual.data) reader.hold(coming.residual, 0);
         }
-        moments.begin(reader, size, input);
+        moments.begin(reader, size, length, input);
       }
     }
     reader.each(size, [&](auto chunk) ROOFTILE_INLINE {
@@ -177,10 +192,11 @@ ROOFTILE_TILE void layer_norm(Team team, std::int64_t begin, std::int64_t end, R
                              ROOFTILE_INLINE { layer_norm_write(team, row, scale, weight, bias, chunk, h); };
       const auto gather = [&](const Tile& h) ROOFTILE_INLINE { moments.add(reader, chunk, h); };
       if constexpr (kHeld) {
-        if (writes) write(held[chunk]);
+        if (writes) write(held(chunk));
         if (!reads) return;
-        if constexpr (!Team::kHoldsRows) hold(chunk);
-        gather(held[chunk]);
+        if constexpr (!Team::kHoldsRows)
+          input(chunk, [&](const Tile& t) ROOFTILE_INLINE { scratch[chunk] = t; });
+        gather(held(chunk));
       } else {
         if (writes) layer_norm_input<kAdds>(team, row, chunk, write);
         if (reads) layer_norm_input<kAdds>(team, coming, chunk, gather);
@@ -274,7 +290,7 @@ ROOFTILE_TILE void layer_norm_by_blocks(Team team, std::int64_t begin, std::int6
       Team reader = team;
       if (s.reading) {
         if (s.read_block == 0)
-          moments.begin(team, groups.size, [&](auto chunk, auto use) ROOFTILE_INLINE {
+          moments.begin(team, groups.size, groups.size, [&](auto chunk, auto use) ROOFTILE_INLINE {
             layer_norm_input<kAdds>(team, coming[s.read_row], chunk, use);
           });
         const std::int64_t row = first + s.read_row;

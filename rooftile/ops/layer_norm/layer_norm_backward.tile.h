@@ -10,9 +10,9 @@ struct LayerNormBackwardRow {
   float mean, rstd;
 
   /// x̂ = (x - mean) · rstd.
-  template <class Team, class C>
-  ROOFTILE_TILE typename Team::Tile normalized(const Team& team, C chunk) const {
-    return (team.load(x, chunk) - mean) * rstd;
+  template <class Tile>
+  ROOFTILE_TILE Tile normalized(const Tile& x) const {
+    return (x - mean) * rstd;
   }
 };
 
@@ -34,6 +34,10 @@ struct LayerNormProducts {
 };
 struct LayerNormMeans {
   float g, product;  // Σ g / N, Σ g·x̂ / N
+  template <class Tile>
+  ROOFTILE_TILE Tile dx(const Tile& x, const Tile& dy, const Tile& weight, float rstd) const {
+    return fma(x, -product, fma(dy, weight, -g)) * rstd;
+  }
 };
 
 /// Rows `begin` to `end`, a block of rows where weight gradients are asked for: each column's sums of dy·x̂
@@ -46,26 +50,11 @@ ROOFTILE_TILE void layer_norm_backward(Team team, std::int64_t begin, std::int64
   using Tile = typename Team::Tile;
   LayerNormBackwardRow<T> coming = row_at(begin), row = coming;
   const std::int64_t size = coming.x.size;
-  const float each_one = 1 / static_cast<float>(size);
+  const float each_one = 1 / static_cast<float>(team.length(coming.x));
   LayerNormProducts<Team> gathered;
   LayerNormMeans means{};
   const auto held_x = team.scratch(kHeld ? size : 0), held_dy = team.scratch(kHeld ? size : 0);
   auto dweights = team.columns(dweight), dbiases = team.columns(dbias);
-  // A team that holds rows has the next one on its way while it works on this one, and keeps the weights.
-  LayerNormBackwardRow<T> next = coming;
-  typename Team::template Held<T> next_x{}, next_dy{};
-  const auto weights = team.scratch(Team::kHoldsRows ? size : 0);
-  if constexpr (Team::kHoldsRows) {
-    next_x = team.hold(next.x, 0);
-    next_dy = team.hold(next.dy, 0);
-    team.each(size, [&](auto chunk) ROOFTILE_INLINE { weights[chunk] = weight.load(team, chunk); });
-  }
-  const auto weight_at = [&](auto chunk) ROOFTILE_INLINE -> Tile {
-    if constexpr (Team::kHoldsRows)
-      return weights[chunk];
-    else
-      return weight.load(team, chunk);
-  };
 
   team.rows(begin, end, [&](std::int64_t i, auto reads, auto writes) ROOFTILE_INLINE {
     if (writes) {
@@ -75,20 +64,7 @@ ROOFTILE_TILE void layer_norm_backward(Team team, std::int64_t begin, std::int64
     }
     Team reader = team;
     if (reads) {
-      if constexpr (Team::kHoldsRows) {
-        coming = next;
-        team.each(size, [&](auto chunk) ROOFTILE_INLINE {
-          held_x[chunk] = (next_x[chunk] - coming.mean) * coming.rstd;
-          held_dy[chunk] = next_dy[chunk];
-        });
-        if (i + 1 < end) {
-          next = row_at(i + 1);
-          next_x = team.hold(next.x, 0);
-          next_dy = team.hold(next.dy, 0);
-        }
-      } else {
-        coming = row_at(i);
-      }
+      coming = row_at(i);
       if (writes) {
         reader.walk_once();
         reader.hold(coming.x, 0);
@@ -98,26 +74,64 @@ ROOFTILE_TILE void layer_norm_backward(Team team, std::int64_t begin, std::int64
     }
     const bool first = i - 1 == begin;
     reader.each(size, [&](auto chunk) ROOFTILE_INLINE {
-      const Tile w = weight_at(chunk);
+      const Tile w = weight.load(team, chunk);
       const auto write = [&](const Tile& x, const Tile& dy) ROOFTILE_INLINE {
         if (dweight.data) dweights.add_product(chunk, dy, x, first);
         if (dbias.data) dbiases.add(chunk, dy, first);
-        team.store(row.dx, chunk, fma(x, -means.product, fma(dy, w, -means.g)) * row.rstd);
+        team.store(row.dx, chunk, means.dx(x, dy, w, row.rstd));
       };
       if constexpr (kHeld) {
         if (writes) write(held_x[chunk], held_dy[chunk]);
         if (!reads) return;
-        if constexpr (!Team::kHoldsRows) {
-          held_x[chunk] = coming.normalized(team, chunk);
-          held_dy[chunk] = team.load(coming.dy, chunk);
-        }
+        held_x[chunk] = coming.normalized(team.load(coming.x, chunk));
+        held_dy[chunk] = team.load(coming.dy, chunk);
         gathered.add(team, chunk, held_x[chunk], held_dy[chunk], w);
       } else {
-        if (writes) write(row.normalized(team, chunk), team.load(row.dy, chunk));
-        if (reads) gathered.add(team, chunk, coming.normalized(team, chunk), team.load(coming.dy, chunk), w);
+        if (writes) write(row.normalized(team.load(row.x, chunk)), team.load(row.dy, chunk));
+        if (reads)
+          gathered.add(team, chunk, coming.normalized(team.load(coming.x, chunk)),
+                       team.load(coming.dy, chunk), w);
       }
     });
   });
+  dweights.write();
+  dbiases.write();
+}
+
+/// The same for a team that holds rows, in registers as memory has them, and the weights. The next row is on
+/// its way while the sums of this one are taken.
+template <class T, class Team, class RowAt, class Weight>
+ROOFTILE_TILE void layer_norm_backward_held(Team team, std::int64_t begin, std::int64_t end, RowAt row_at,
+                                            Weight weight, Row<float> dweight, Row<float> dbias) {
+  LayerNormBackwardRow<T> next = row_at(begin);
+  const std::int64_t size = next.x.size;
+  const float each_one = 1 / static_cast<float>(team.length(next.x));
+  auto next_x = team.hold(next.x, 0), next_dy = team.hold(next.dy, 0);
+  const auto weights = weight.hold(team);
+  auto dweights = team.columns(dweight), dbiases = team.columns(dbias);
+
+  for (std::int64_t i = begin; i < end; ++i) {
+    const LayerNormBackwardRow<T> row = next;
+    const auto x = next_x, dy = next_dy;
+    if (i + 1 < end) {
+      next = row_at(i + 1);
+      next_x = team.hold(next.x, 0);
+      next_dy = team.hold(next.dy, 0);
+    }
+    LayerNormProducts<Team> gathered;
+    gathered.begin(team);
+    team.each(size, [&](auto chunk) ROOFTILE_INLINE {
+      gathered.add(team, chunk, row.normalized(x[chunk]), dy[chunk], weights[chunk]);
+    });
+    const auto both = team.sums(gathered.sums, gathered.products);
+    const LayerNormMeans means{both.first * each_one, both.second * each_one};
+    team.each(size, [&](auto chunk) ROOFTILE_INLINE {
+      const auto normalized = row.normalized(x[chunk]), gradient = dy[chunk];
+      if (dweight.data) dweights.add_product(chunk, gradient, normalized, i == begin);
+      if (dbias.data) dbiases.add(chunk, gradient, i == begin);
+      team.store(row.dx, chunk, means.dx(normalized, gradient, weights[chunk], row.rstd));
+    });
+  }
   dweights.write();
   dbiases.write();
 }

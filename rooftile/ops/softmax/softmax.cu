@@ -9,16 +9,19 @@ using namespace tile;
 
 template <class T, bool kLog>
 struct Forward {
-  static constexpr int kLeastBlocks = 0;
   SoftmaxProblem p;
+  static constexpr int kHeldThreads = 1024, kLeastBlocks = 0;
+  static constexpr bool kRereads = true, kRare = false;
+  constexpr std::int64_t columns() const { return p.rows.columns; }
 
   template <class Team>
-  ROOFTILE_TILE void operator()(const Team& team, std::int64_t row, bool there) const {
-    const auto x = input_row<T>(p.rows, 0, p.x, row, there, p.x == p.y);
-    const auto y = output_row<T>(p.rows, 1, p.y, row, there);
+  ROOFTILE_TILE void operator()(const Team& team, const PartOfRow& part) const {
+    const auto offsets = offsets_of(p.rows, part.row);
+    const auto x = part_of<const T>(p.rows, 0, p.x, offsets.at[0], part, p.x == p.y);
+    const auto y = part_of<T>(p.rows, 1, p.y, offsets.at[1], part);
     if constexpr (Team::kHoldsRows)
       kernels::softmax<T, kLog>(
-          team, row, row + 1,
+          team, 0, 1,
           [&](std::int64_t) {
             return kernels::SoftmaxRow<T>{x, y};
           },
@@ -30,29 +33,33 @@ struct Forward {
 
 template <class T>
 struct Backward {
-  static constexpr int kLeastBlocks = 0;
   SoftmaxBackwardProblem p;
+  static constexpr int kHeldThreads = 1024, kLeastBlocks = 0;
+  static constexpr bool kRereads = true, kRare = false;
+  constexpr std::int64_t columns() const { return p.rows.columns; }
 
   template <class Team>
-  ROOFTILE_TILE void operator()(const Team& team, std::int64_t row, bool there) const {
-    const kernels::SoftmaxBackwardRow<T> operands{input_row<T>(p.rows, 0, p.y, row, there, p.y == p.dx),
-                                                  input_row<T>(p.rows, 1, p.dy, row, there, p.dy == p.dx),
-                                                  output_row<T>(p.rows, 2, p.dx, row, there)};
+  ROOFTILE_TILE void operator()(const Team& team, const PartOfRow& part) const {
+    const auto offsets = offsets_of(p.rows, part.row);
+    const kernels::SoftmaxBackwardRow<T> operands{
+        part_of<const T>(p.rows, 0, p.y, offsets.at[0], part, p.y == p.dx),
+        part_of<const T>(p.rows, 1, p.dy, offsets.at[1], part, p.dy == p.dx),
+        part_of<T>(p.rows, 2, p.dx, offsets.at[2], part)};
     const auto row_at = [&](std::int64_t) { return operands; };
     if (p.log)
-      kernels::softmax_backward<T, true>(team, row, row + 1, row_at, p.scale);
+      kernels::softmax_backward<T, true>(team, 0, 1, row_at, p.scale);
     else
-      kernels::softmax_backward<T, false>(team, row, row + 1, row_at, p.scale);
+      kernels::softmax_backward<T, false>(team, 0, 1, row_at, p.scale);
   }
 };
 
 Status launch_forward(const CudaLaunch& launch, const SoftmaxProblem& p) {
   return with_type<float, f16, bf16>(p.dtype, [&]<class T>() {
     constexpr int kLanes = 16 / int(sizeof(T)), kChunks = 32 / kLanes;
-    const bool aligned = aligned_rows(p.rows, 0, p.x, sizeof(T)) && aligned_rows(p.rows, 1, p.y, sizeof(T));
+    const Layout layout =
+        std::max(layout_of(p.rows, 0, p.x, sizeof(T)), layout_of(p.rows, 1, p.y, sizeof(T)));
     const auto run = [&](const auto& program) {
-      return for_rows<kLanes, kChunks, true>(launch, "softmax", p.rows.rows, p.rows.columns, aligned,
-                                             program);
+      return for_rows<kLanes, kChunks>(launch, "softmax", p.rows.rows, layout, program);
     };
     return p.log ? run(Forward<T, true>{p}) : run(Forward<T, false>{p});
   });
@@ -61,10 +68,10 @@ Status launch_forward(const CudaLaunch& launch, const SoftmaxProblem& p) {
 Status launch_backward(const CudaLaunch& launch, const SoftmaxBackwardProblem& p) {
   return with_type<float, f16, bf16>(p.dtype, [&]<class T>() {
     constexpr int kLanes = 16 / int(sizeof(T)), kChunks = 16 / kLanes;  // two operands
-    const bool aligned = aligned_rows(p.rows, 0, p.y, sizeof(T)) &&
-                         aligned_rows(p.rows, 1, p.dy, sizeof(T)) && aligned_rows(p.rows, 2, p.dx, sizeof(T));
-    return for_rows<kLanes, kChunks, true>(launch, "softmax_backward", p.rows.rows, p.rows.columns, aligned,
-                                           Backward<T>{p});
+    const Layout layout =
+        std::max({layout_of(p.rows, 0, p.y, sizeof(T)), layout_of(p.rows, 1, p.dy, sizeof(T)),
+                  layout_of(p.rows, 2, p.dx, sizeof(T))});
+    return for_rows<kLanes, kChunks>(launch, "softmax_backward", p.rows.rows, layout, Backward<T>{p});
   });
 }
 

@@ -20,22 +20,19 @@ ROOFTILE_TILE void softmax(Team team, std::int64_t begin, std::int64_t end, RowA
   SoftmaxRow<T> coming = row_at(begin), row = coming;
   const std::int64_t size = coming.x.size;
   const auto exps = team.scratch(kLog ? 0 : size);  // row i - 1's, chunk by chunk replaced by row i's
-  float peak = 0, sum = 1;
+  typename Team::Peak peak{};
+  float sum = 1;
 
   typename Team::template Held<T> x{}, written{};
   team.rows(begin, end, [&](std::int64_t i, auto reads, auto writes) ROOFTILE_INLINE {
-    [[maybe_unused]] const float shift = peak, inverse = 1 / sum, log_sum = kLog ? log(sum) : 0;
+    [[maybe_unused]] const float shift = peak.value, inverse = 1 / sum, log_sum = kLog ? log(sum) : 0;
     Team reader = team;
     row = coming;
     written = x;
     if (reads) {
       coming = row_at(i);
-      x = reader.hold(coming.x, -kInfinity);  // read from memory once
-      Tile peaks = team.fill(-kInfinity);
-      reader.each(size, [&](auto chunk) ROOFTILE_INLINE {
-        peaks = max(peaks, team.only(chunk, x[chunk] * scale, -kInfinity));
-      });
-      peak = team.max(peaks);
+      x = reader.hold(coming.x, team.below_all(scale));  // read from memory once
+      peak = reader.peak(x, size, scale);
     }
     Tile sums = team.fill(0);
     reader.each(size, [&](auto chunk) ROOFTILE_INLINE {
@@ -50,7 +47,7 @@ ROOFTILE_TILE void softmax(Team team, std::int64_t begin, std::int64_t end, RowA
         }
       }
       if (!reads) return;
-      const Tile e = team.only(chunk, exp_below(below(x, peak)), 0);
+      const Tile e = team.only(chunk, exp_below(below(x, peak.value), peak.deep), 0);
       if constexpr (!kLog) exps[chunk] = e;
       sums += e;
     });

@@ -174,6 +174,25 @@ class CpuTeam {
     return {row, other, half_};
   }
 
+  /// Of the whole row; a team of a GPU may see a part of it.
+  template <class T>
+  ROOFTILE_TILE std::int64_t length(const Row<T>& row) const {
+    return row.size;
+  }
+  /// The largest of scale · x over a held row, whose empty lanes are `below_all(scale)`; `deep` is a GPU's.
+  struct Peak {
+    Real value;
+    bool deep;
+  };
+  template <class T>
+  ROOFTILE_TILE Peak peak(const Held<T>& x, std::int64_t size, Real scale) const {
+    Tile peaks = fill(-kInfinity);
+    each(size, [&](auto chunk)
+                   ROOFTILE_INLINE { peaks = tile::max(peaks, only(chunk, x[chunk] * scale, -kInfinity)); });
+    return {max(peaks), false};
+  }
+  static constexpr Real below_all(Real) { return -kInfinity; }
+
   /// A row of pixels that is read once, in order. Its lines are asked for ahead in the cache, too: that costs
   /// nothing there (3.9 ns for 64 pixels), and a picture that is small and cold gains a fifth (7.6 ns, 6.2).
   struct HeldPixels {

@@ -277,7 +277,7 @@ ROOFTILE_TILE Tile<float> exp(const A& a) {
 }
 /// The same for x ≤ 89, which a maximum subtracted before gives: one operation in fourteen less.
 template <Lanes A>
-ROOFTILE_TILE Tile<float> exp_below(const A& a) {
+ROOFTILE_TILE Tile<float> exp_below(const A& a, bool = true) {
   return exp_in_range(max(-104, a));
 }
 
@@ -285,6 +285,7 @@ ROOFTILE_TILE Tile<float> exp_below(const A& a) {
 ROOFTILE_TILE float log(float x) { return __builtin_logf(x); }
 ROOFTILE_TILE float exp(float x) { return __builtin_expf(x); }
 ROOFTILE_TILE float sqrt(float x) { return __builtin_sqrtf(x); }
+ROOFTILE_TILE float rsqrt(float x) { return 1 / sqrt(x); }
 ROOFTILE_TILE double sqrt(double x) { return __builtin_sqrt(x); }
 
 /// 0, 1, 2, …: the index of each lane of vector 0.

@@ -6,21 +6,22 @@
 namespace rooftile::tile {
 inline namespace cuda {
 
-/// Where a program's part of a row lies.
-struct PartOfRow {
-  std::int64_t row, first, size;
-  bool there;  // else nothing is to be read or written
-};
+/// How many threads a part of a row gets: as long as all hold it.
+inline constexpr int kPartThreads = kFewThreads;
 
-/// A program of for_parts as one of for_rows.
-template <class Program>
-struct PartProgram {
-  static constexpr int kLeastBlocks = 0;
-  Program program;
-  std::int64_t columns, length, parts;  // of a row
-
-  template <class Team>
-  ROOFTILE_TILE void operator()(const Team& team, std::int64_t index, bool there) const {
+/// Each team takes one part after the other.
+template <class Team, class Program>
+__global__ void __launch_bounds__(kPartThreads)
+    run_parts(const __grid_constant__ Program program, std::int64_t count, std::int64_t columns,
+              std::int64_t length, std::int64_t parts, int threads) {
+  const int bits = 31 - __clz(threads);  // of a team's threads, where a block has several teams
+  const bool alone = threads == static_cast<int>(blockDim.x);
+  const int teams = alone ? 1 : static_cast<int>(blockDim.x) >> bits;
+  const int mine = alone ? 0 : static_cast<int>(threadIdx.x) >> bits;
+  int turn = 0;
+  const Team team(threads, turn);
+  for (std::int64_t index = std::int64_t{blockIdx.x} * teams + mine; index < count;
+       index += std::int64_t{gridDim.x} * teams) {
     // Of 32 bits where that is enough: a fifth of the other division's instructions.
     const std::int64_t row = parts == 1 ? index
                              : index >> 32 != 0
@@ -28,29 +29,36 @@ struct PartProgram {
                                  : static_cast<std::uint32_t>(index) / static_cast<std::uint32_t>(parts);
     const std::int64_t first = (index - row * parts) * length;
     const std::int64_t rest = columns - first;
-    program(team, PartOfRow{row, first, rest < length ? rest : length, there});
+    program(team, PartOfRow{row, first, rest < length ? rest : length});
   }
-};
+}
 
 /// Runs program(team, part) over `rows` rows of `columns` elements, `kLanes` to a thread and chunk. A part is
-/// what kFewThreads threads hold.
+/// what kPartThreads threads hold.
 template <int kLanes, int kChunks, class Real, class Program>
 Status for_parts(const CudaLaunch& launch, const char* name, std::int64_t rows, std::int64_t columns,
                  bool aligned, const Program& program) {
-  constexpr std::int64_t kLength = std::int64_t{kFewThreads} * kLanes * kChunks;
-  const std::int64_t length = columns < kLength ? columns : kLength;
+  constexpr std::int64_t kLength = std::int64_t{kPartThreads} * kLanes * kChunks;
   if (rows <= 0 || columns <= 0) return {};
-  const std::int64_t parts = (columns + length - 1) / length;
-  return for_rows<kLanes, kChunks, false, Real>(launch, name, rows * parts, length, aligned,
-                                                PartProgram<Program>{program, columns, length, parts});
+  const std::int64_t length = columns < kLength ? columns : kLength;
+  const std::int64_t parts = (columns + length - 1) / length, count = rows * parts;
+  const RowShape shape = row_shape(length, kLanes, kChunks, 1, kPartThreads, false);
+  const std::int64_t blocks = std::min((count + shape.teams - 1) / shape.teams, kMostBlocks);
+  const rooftile::cuda::Grid grid{static_cast<unsigned>(blocks),
+                                  static_cast<unsigned>(shape.threads * shape.teams)};
+  const auto run = [&]<Access kAccess>() {
+    return rooftile::cuda::launch(launch, name, grid,
+                                  run_parts<CudaTeam<Real, kLanes, kChunks, kAccess>, Program>, program,
+                                  count, columns, length, parts, shape.threads);
+  };
+  return aligned ? run.template operator()<Access::aligned>() : run.template operator()<Access::any>();
 }
 
-/// Part of an operand; without data where this team has none. `written`: an input that is the
-/// output, too; a thread then reads no byte beside its own elements, since others write theirs meanwhile.
+/// Part of an operand. `written`: an input that is the output, too; a thread then reads no byte beside its
+/// own elements, since others write theirs meanwhile.
 template <class T, int kOperands>
 ROOFTILE_TILE Row<T> part_of(const Rows<kOperands>& rows, int operand, const void* data,
                              const PartOfRow& part, bool written = false) {
-  if (!part.there) return {nullptr, part.size};
   const std::int64_t stride = rows.column_stride[operand];
   Row<T> r{
       static_cast<T*>(const_cast<void*>(data)) + offset_of(rows, operand, part.row) + part.first * stride,

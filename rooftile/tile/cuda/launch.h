@@ -11,27 +11,56 @@
 namespace rooftile::tile {
 inline namespace cuda {
 
-/// How many threads a row gets and how many rows a block. It follows from the row's length alone: bits depend
-/// on it.
+/// Whether blocks can work on a row together. This build then has code for compute capability 9.0; other GPUs
+/// from 8.0 on run that for 8.0.
+#if defined(ROOFTILE_EMULATED)
+inline constexpr bool kBuiltForSm90 = true;
+#elif defined(__CUDA_ARCH_LIST__)
+inline constexpr bool kBuiltForSm90 = [] {
+  for (int architecture : {__CUDA_ARCH_LIST__})
+    if (architecture == 900) return true;
+  return false;
+}();
+#else
+inline constexpr bool kBuiltForSm90 = false;
+#endif
+inline bool has_clusters(const CudaLaunch& launch) { return kBuiltForSm90 && launch.architecture == 90; }
+
+/// How many threads a row gets. It follows from the row's length and the architecture alone: bits depend on
+/// it.
 struct RowShape {
-  int threads, teams;
-  bool held;  ///< in registers; longer rows are read again
+  int threads;        ///< of a team, in one block
+  int teams;          ///< of a block
+  int cluster;        ///< blocks of a team; 0: the row is too long to hold, and read again
+  std::int64_t part;  ///< elements of a row in a block
 };
 
-/// The longest block is 1024 threads, and then a thread has 64 registers: 32 elements and what their use
-/// takes.
-inline constexpr int kMostThreads = 1024, kFewThreads = 256;
+/// Of a block that reads rows again; its threads have 64 registers.
+inline constexpr int kMostThreads = 1024;
+/// Of a block with short rows, or of parts of rows.
+inline constexpr int kFewThreads = 256;
+inline constexpr int kMostCluster = 16;
 
-/// `columns` elements, `lanes` to a thread and chunk, `chunks` chunks: as few threads as hold the row (16 to
-/// 32 elements a thread move the most bytes), a power of two within a warp and whole warps beyond.
-constexpr RowShape row_shape(std::int64_t columns, int lanes, int chunks, int least_threads = 1) {
+/// `columns` elements, `lanes` to a thread and chunk, at most `chunks` chunks: as few threads as hold the row
+/// (16 to 32 elements a thread move the most bytes), a power of two within a warp and whole warps up to
+/// `held`; then blocks of a cluster, each with a part of the row. No cluster before it must be: its barriers
+/// wait for all memory (softmax, f32 4096x16384, H200: a block 136 µs, two 146, four 161).
+constexpr RowShape row_shape(std::int64_t columns, int lanes, int chunks, int least_threads, int held,
+                             bool clusters) {
   const std::int64_t words = (columns + lanes - 1) / lanes, wanted = (words + chunks - 1) / chunks;
-  if (wanted > kMostThreads) return {kMostThreads, 1, false};
-  if (wanted > 32) return {static_cast<int>((wanted + 31) / 32 * 32), 1, true};
-  // Eight neighbours read whole 128-byte lines together.
-  int threads = least_threads;
-  while (threads < wanted || (threads < 8 && threads < words)) threads *= 2;
-  return {threads, kFewThreads / 2 / threads, true};
+  const auto whole_warps = [](std::int64_t threads) { return static_cast<int>((threads + 31) / 32 * 32); };
+  if (wanted <= 32) {
+    // Eight neighbours read whole 128-byte lines together.
+    int threads = least_threads;
+    while (threads < wanted || (threads < 8 && threads < words)) threads *= 2;
+    return {threads, kFewThreads / 2 / threads, 1, columns};
+  }
+  if (wanted <= held) return {whole_warps(wanted), 1, 1, columns};
+  if (!clusters || wanted > std::int64_t{held} * kMostCluster) return {kMostThreads, 1, 0, columns};
+  int cluster = 2;
+  while (std::int64_t{cluster} * held < wanted) cluster *= 2;
+  const std::int64_t part = (words + cluster - 1) / cluster;
+  return {whole_warps((part + chunks - 1) / chunks), 1, cluster, part * lanes};
 }
 
 /// Calls f with the C++ type of `dtype`, one of `T...`; validation refused all others.
@@ -53,6 +82,14 @@ bool aligned_rows(const Rows<kOperands>& rows, int operand, const void* data, in
   return true;
 }
 
+/// How rows lie: in whole 16-byte words, side by side, or apart. Of several operands the last one counts.
+enum class Layout : std::uint8_t { words, neighbours, apart };
+template <int kOperands>
+Layout layout_of(const Rows<kOperands>& rows, int operand, const void* data, int element_bytes) {
+  if (aligned_rows(rows, operand, data, element_bytes)) return Layout::words;
+  return rows.columns <= 1 || rows.column_stride[operand] == 1 ? Layout::neighbours : Layout::apart;
+}
+
 /// Elements from an operand's start to a row's. Outer dimensions that one stride cannot walk are rare, and
 /// their divisions long: kept apart, they cost the others nothing.
 template <int kOperands>
@@ -61,80 +98,110 @@ __device__ __noinline__ std::int64_t far_offset(const Rows<kOperands>& rows, int
 }
 template <int kOperands>
 ROOFTILE_TILE std::int64_t offset_of(const Rows<kOperands>& rows, int operand, std::int64_t row) {
-  if (rows.rank <= 1) return rows.rank == 0 ? 0 : row * rows.stride[operand][0];
-  return far_offset(rows, operand, row);
+  return rows.rank <= 1 ? row * rows.stride[operand][0] : far_offset(rows, operand, row);
+}
+/// Those of all operands, behind one branch.
+template <int kOperands>
+struct Offsets {
+  std::int64_t at[kOperands];
+};
+template <int kOperands>
+ROOFTILE_TILE Offsets<kOperands> offsets_of(const Rows<kOperands>& rows, std::int64_t row) {
+  Offsets<kOperands> r;
+  if (rows.rank <= 1) {
+    ROOFTILE_UNROLL for (int o = 0; o < kOperands; ++o) r.at[o] = row * rows.stride[o][0];
+  } else {
+    ROOFTILE_UNROLL for (int o = 0; o < kOperands; ++o) r.at[o] = far_offset(rows, o, row);
+  }
+  return r;
 }
 
-/// Row `row` of an input, as programs see it; without data where this team has none. `alone`: its neighbours'
-/// memory may be written meanwhile (the output is the input); else what surrounds a row of a dense tensor may
-/// be read with it.
+/// Where a program's part of a row lies.
+struct PartOfRow {
+  std::int64_t row, first, size;
+};
+/// Part of an operand, whose row begins `offset` elements from its start; without data where it is absent.
+/// `alone`: its neighbours' memory may be written meanwhile (the output is the input); else what surrounds a
+/// row of a dense tensor may be read with it.
 template <class T, int kOperands>
-ROOFTILE_TILE Row<const T> input_row(const Rows<kOperands>& rows, int operand, const void* data,
-                                     std::int64_t row, bool there, bool alone) {
-  if (!there) return {nullptr, rows.columns};
-  const auto* first = static_cast<const T*>(data);
-  Row<const T> r{first + offset_of(rows, operand, row), rows.columns, rows.column_stride[operand]};
-  if (!alone && r.stride == 1 && rows.rank <= 1 &&
+ROOFTILE_TILE Row<T> part_of(const Rows<kOperands>& rows, int operand, const void* data, std::int64_t offset,
+                             const PartOfRow& part, bool alone = false) {
+  if (!data) return {nullptr, part.size};
+  const std::int64_t stride = rows.column_stride[operand];
+  auto* first = static_cast<T*>(const_cast<void*>(data));
+  Row<T> r{first + offset + part.first * stride, part.size, stride};
+  r.elsewhere = rows.columns - part.size;
+  if (!alone && stride == 1 && rows.rank <= 1 &&
       (rows.rank == 0 || rows.stride[operand][0] == rows.columns)) {
     r.begin = first;
     r.end = first + rows.rows * rows.columns;
   }
   return r;
 }
-/// Row `row` of an output; without data where this team has none.
-template <class T, int kOperands>
-ROOFTILE_TILE Row<T> output_row(const Rows<kOperands>& rows, int operand, const void* data, std::int64_t row,
-                                bool there) {
-  if (!there) return {nullptr, rows.columns};
-  return {static_cast<T*>(const_cast<void*>(data)) + offset_of(rows, operand, row), rows.columns,
-          rows.column_stride[operand]};
-}
-
-/// Program::kLeastBlocks: of kFewThreads threads, that a multiprocessor must be able to hold; 0: as
-/// the compiler likes, which 2 made 6% slower (softmax's backward, bf16 8192x4096, H200: 55 µs, 61).
-///
-/// Each team of the grid takes one row after the other; all threads of a block take as many steps, since they
-/// meet at barriers. Past the last row a team's rows have no data (`there` is false).
-template <int kBlock, class Team, class Program>
-__global__ void __launch_bounds__(kBlock, kBlock == kFewThreads ? Program::kLeastBlocks : 0)
-    run_rows(const __grid_constant__ Program program, std::int64_t rows, int threads) {
-  const int teams = static_cast<int>(blockDim.x) / threads;
-  const std::int64_t step = std::int64_t{gridDim.x} * teams;
+/// Each team of the grid takes one row after the other. Those that meet at barriers are a block each, or a
+/// cluster, and shuffles do not wait for threads of other teams that have none left.
+template <int kBlock, int kLeastBlocks, class Team, class Program>
+__global__ void __launch_bounds__(kBlock, kLeastBlocks)
+    run_rows(const __grid_constant__ Program program, std::int64_t rows,
+             const __grid_constant__ RowShape shape) {
   int turn = 0;
-  const Team team(threads, turn);
-  for (std::int64_t first = std::int64_t{blockIdx.x} * teams; first < rows; first += step) {
-    const std::int64_t row = first + static_cast<int>(threadIdx.x) / threads;
-    const bool there = row < rows;
-    program(team, there ? row : first, there);
+  const Team team(shape.threads, turn, shape.cluster);
+  std::int64_t block = blockIdx.x, blocks = gridDim.x;
+  PartOfRow part{0, 0, program.columns()};
+#if defined(ROOFTILE_HAS_SM90)
+  if (shape.cluster > 1) {
+    block = blockIdx.x / static_cast<unsigned>(shape.cluster);
+    blocks = gridDim.x / static_cast<unsigned>(shape.cluster);
+    part.first = shape.part * (blockIdx.x % static_cast<unsigned>(shape.cluster));
+    part.size = part.size - part.first < shape.part ? part.size - part.first : shape.part;
+    rooftile::cuda::cluster_sync();  // all are there before anyone writes to another's shared memory
   }
+#endif
+  const int mine = shape.teams == 1 ? 0 : static_cast<int>(threadIdx.x) >> (31 - __clz(shape.threads));
+  for (part.row = block * shape.teams + mine; part.row < rows; part.row += blocks * shape.teams)
+    program(team, part);
 }
 
 inline constexpr std::int64_t kMostBlocks = (std::int64_t{1} << 31) - 1;
 
-/// Runs program(team, row, there) for each row, `lanes` elements to a thread and chunk.
-template <int kLanes, int kChunks, bool kRereads, class Real = float, int kLeastThreads = 1, class Program>
-Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, std::int64_t columns,
-                bool aligned, const Program& program) {
+/// Runs program(team, part) for each row, `kLanes` elements to a thread and chunk. A program says
+///   kHeldThreads  of the longest block that holds a row: with 1024 a thread has 64 registers, with 512 it
+///   has
+///                 128
+///   kLeastBlocks  such blocks that a multiprocessor must be able to have; 0: as the compiler likes
+///   kRereads      whether rows may be longer than a cluster holds
+///   kRare         whether few kernels are enough: not the fastest one for each way that rows lie
+template <int kLanes, int kChunks, class Program, int kLeastThreads = 1>
+Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, Layout layout,
+                const Program& program) {
   if (rows <= 0) return {};
-  const RowShape shape = row_shape(columns, kLanes, kChunks, kLeastThreads);
-  const std::int64_t blocks = (rows + shape.teams - 1) / shape.teams;
-  const rooftile::cuda::Grid grid{static_cast<unsigned>(blocks < kMostBlocks ? blocks : kMostBlocks),
-                                  static_cast<unsigned>(shape.threads * shape.teams)};
-  const auto run = [&]<int kBlock, class Team>() {
-    return rooftile::cuda::launch(launch, name, grid, run_rows<kBlock, Team, Program>, program, rows,
-                                  shape.threads);
+  const std::int64_t columns = program.columns();
+  const RowShape shape =
+      row_shape(columns, kLanes, kChunks, kLeastThreads, Program::kHeldThreads, has_clusters(launch));
+  const int cluster = std::max(1, shape.cluster);
+  const std::int64_t blocks = std::min((rows + shape.teams - 1) / shape.teams, kMostBlocks / cluster);
+  const rooftile::cuda::Grid grid{static_cast<unsigned>(blocks * cluster),
+                                  static_cast<unsigned>(shape.threads * shape.teams), 0,
+                                  static_cast<unsigned>(cluster)};
+  const auto run = [&]<int kBlock, int kLeastBlocks, class Team>() {
+    return rooftile::cuda::launch(launch, name, grid, run_rows<kBlock, kLeastBlocks, Team, Program>, program,
+                                  rows, shape);
   };
-  const auto held = [&]<int kBlock>() {
-    if (aligned) return run.template operator()<kBlock, CudaTeam<Real, kLanes, kChunks, true>>();
-    return run.template operator()<kBlock, CudaTeam<Real, kLanes, kChunks, false>>();
+  const auto held = [&]<Access kAccess>() {
+    return run.template
+    operator()<Program::kHeldThreads, Program::kLeastBlocks, CudaTeam<float, kLanes, kChunks, kAccess>>();
   };
-  if (shape.held && shape.threads <= kFewThreads) return held.template operator()<kFewThreads>();
-  if constexpr (kRereads) {
-    if (shape.held) return held.template operator()<kMostThreads>();
-    return run.template operator()<kMostThreads, CudaTeam<Real, kLanes, 0, false>>();
+  if constexpr (Program::kRereads)
+    if (shape.cluster == 0)
+      return run.template operator()<kMostThreads, 1, CudaTeam<float, kLanes, 0, Access::any>>();
+  if constexpr (!Program::kRare) {
+    if (layout == Layout::words && columns == std::int64_t{cluster} * shape.threads * kLanes * kChunks)
+      return held.template operator()<Access::full>();
+    if (layout == Layout::neighbours && shape.threads >= kWarp)
+      return held.template operator()<Access::strided>();
   }
-  return Status::error("%s: rows of %lld elements are too long for this kernel", name,
-                       static_cast<long long>(columns));
+  if (layout == Layout::words) return held.template operator()<Access::aligned>();
+  return held.template operator()<Access::any>();
 }
 
 }  // namespace cuda

@@ -9,6 +9,25 @@
 namespace rooftile::tile {
 inline namespace cuda {
 
+inline constexpr int kWarp = 32;
+
+/// How the lanes of a thread lie in memory. Which lane an element is, and so the order of a sum, may depend
+/// on its row's length alone: `strided` has other lanes than the rest, and reductions that come to the same
+/// bits.
+enum class Access : std::uint8_t {
+  full,     ///< 16-byte words, as many as a team can hold: no lane is empty
+  aligned,  ///< 16-byte words; some threads may have none
+  any,      ///< neighbours that begin anywhere, or lie apart
+  strided,  ///< begin anywhere, side by side: a warp reads 32 neighbours, then the next 32
+};
+/// Whether lane i of a thread is an element, where `live` follow from its first one on.
+template <Access kAccess>
+ROOFTILE_TILE bool lane_lives(int i, std::int64_t live) {
+  if (kAccess == Access::full) return true;
+  if (kAccess == Access::aligned) return live > 0;
+  return (kAccess == Access::strided ? i * kWarp : i) < live;
+}
+
 /// `size` elements from `data` on, `stride` elements apart. `begin` and `end`: memory around the row that may
 /// be read, too, since it belongs to the same tensor and nobody writes it; null: the row alone.
 template <class T>
@@ -16,14 +35,15 @@ struct Row {
   T* data;
   std::int64_t size;
   std::int64_t stride = 1;
-  std::int64_t ahead = 0;  // the CPU's
+  std::int64_t ahead = 0;      // the CPU's
+  std::int64_t elsewhere = 0;  // elements of the row that other blocks of a cluster have
   const void* begin = nullptr;
   const void* end = nullptr;
 
   /// Up to `count` elements from `first` on.
   ROOFTILE_TILE
   Row part(std::int64_t first, std::int64_t count) const {
-    return {data + first * stride, size - first < count ? size - first : count, stride, ahead, begin, end};
+    return {data + first * stride, size - first < count ? size - first : count, stride, ahead, 0, begin, end};
   }
 };
 
@@ -123,26 +143,60 @@ ROOFTILE_TILE void scatter_word(uint4 w, T* to, std::int64_t stride, std::int64_
   }
 }
 
-/// `live` of N elements from `data` on; the rest are `other`, all where the row has no data. Aligned memory:
-/// all are live, or none.
-template <bool kAligned, int N, class T>
+/// As instructions for global memory, which the compiler cannot tell from other memory behind a pointer in a
+/// struct. No policies of eviction: __ldcs and __stcs made softmax 6% slower (f32 65536x1024, H200: 133 µs,
+/// 142).
+template <class T>
+ROOFTILE_TILE T* global(T* pointer) {
+#if !defined(ROOFTILE_EMULATED)
+  __builtin_assume(__isGlobal(pointer));
+#endif
+  return pointer;
+}
+/// `kConstant`: nobody writes it while the kernel runs, so that it may be read before what was asked for
+/// first.
+template <bool kConstant, class T>
+ROOFTILE_TILE T read(const T* from) {
+  if constexpr (kConstant)
+    return __ldg(from);
+  else
+    return *global(from);
+}
+template <class T>
+ROOFTILE_TILE void write(T* to, T value) {
+  *global(to) = value;
+}
+/// The unsigned integer of an element's width.
+template <class T>
+using BitsOf = std::conditional_t<
+    sizeof(T) == 1, std::uint8_t,
+    std::conditional_t<sizeof(T) == 2, std::uint16_t,
+                       std::conditional_t<sizeof(T) == 4, std::uint32_t, unsigned long long>>>;
+
+/// `live` of N elements from `first` on; the rest are `other`.
+template <Access kAccess, int N, bool kConstant = false, class T>
 ROOFTILE_TILE Pack<T, N> load_pack(const Row<const T>& row, std::int64_t first, std::int64_t live, T other) {
   using P = Pack<T, N>;
   P pack;
-  if constexpr (kAligned) {
-    if (live > 0 && row.data) {
-      const auto* from = reinterpret_cast<const uint4*>(row.data + first);
-      ROOFTILE_UNROLL for (int w = 0; w < P::kWords; ++w) pack.set_word(w, from[w]);
+  const T* from = row.data + first * (kAccess == Access::any ? row.stride : 1);
+  if constexpr (kAccess == Access::full || kAccess == Access::aligned) {
+    const auto* words = reinterpret_cast<const uint4*>(from);
+    if (kAccess == Access::full || live > 0) {
+      ROOFTILE_UNROLL for (int w = 0; w < P::kWords; ++w) pack.set_word(w, read<kConstant>(words + w));
     } else {
       ROOFTILE_UNROLL for (int i = 0; i < N; ++i) pack.set(i, other);
     }
-    return pack;
-  } else {
-    if (!row.data) {
-      ROOFTILE_UNROLL for (int i = 0; i < N; ++i) pack.set(i, other);
-      return pack;
+  } else if constexpr (kAccess == Access::strided) {
+    const auto* elements = reinterpret_cast<const BitsOf<T>*>(from);
+    ROOFTILE_UNROLL for (int i = 0; i < N; ++i) {
+      T t = other;
+      if (i * kWarp < live) {
+        const BitsOf<T> bits = read<kConstant>(elements + i * kWarp);
+        memcpy(&t, &bits, sizeof t);
+      }
+      pack.set(i, t);
     }
-    const T* from = row.data + first * row.stride;
+  } else {
     const auto address = reinterpret_cast<std::uintptr_t>(from);
     const auto shift = static_cast<unsigned>(address % 16);
     const auto* words = reinterpret_cast<const uint4*>(address - shift);
@@ -160,8 +214,8 @@ ROOFTILE_TILE Pack<T, N> load_pack(const Row<const T>& row, std::int64_t first, 
       ROOFTILE_UNROLL for (int i = 0; i < P::kWords; ++i)
           pack.set_word(i, gather_word(from + i * kEach * row.stride, row.stride, live - i * kEach, other));
     }
-    return pack;
   }
+  return pack;
 }
 
 /// The first `bytes` of a word to memory that begins at a multiple of an element and ends at one of 16.
@@ -207,15 +261,23 @@ ROOFTILE_TILE void store_tail(std::byte* to, uint4 w, unsigned bytes) {
 /// Writes the first `live` of this thread's N elements; a row without data takes none. All threads of a warp
 /// call it together: `place` and `lanes` tell which of how many threads this one is among those of the warp
 /// that write one row.
-template <bool kAligned, int N, class T>
+template <Access kAccess, int N, class T>
 ROOFTILE_TILE void store_pack(const Row<T>& row, std::int64_t first, std::int64_t live,
                               const Pack<T, N>& pack, int place, int lanes) {
   using P = Pack<T, N>;
   if (!row.data) live = 0;
-  if constexpr (kAligned) {
+  if constexpr (kAccess == Access::full || kAccess == Access::aligned) {
     if (live > 0) {
       auto* to = reinterpret_cast<uint4*>(row.data + first);
-      ROOFTILE_UNROLL for (int w = 0; w < P::kWords; ++w) to[w] = pack.word(w);
+      ROOFTILE_UNROLL for (int w = 0; w < P::kWords; ++w) write(to + w, pack.word(w));
+    }
+  } else if constexpr (kAccess == Access::strided) {
+    auto* to = reinterpret_cast<BitsOf<T>*>(row.data + first);
+    ROOFTILE_UNROLL for (int i = 0; i < N; ++i) {
+      const T t = pack.get(i);
+      BitsOf<T> bits;
+      memcpy(&bits, &t, sizeof t);
+      if (i * kWarp < live) write(to + i * kWarp, bits);
     }
   } else {
     T* to = live > 0 ? row.data + first * row.stride : nullptr;

@@ -47,13 +47,12 @@ ROOFTILE_TILE Tile<std::int32_t, N> multiply_short(const Tile<std::int32_t, N>& 
 }
 
 /// Pixels that lie side by side are read as the bytes they are: 16 of them are three 16-byte words.
-template <bool kAligned, int N>
+template <Access kAccess, int N>
 ROOFTILE_TILE PixelTile<N> load_pixels(const Pixels& row, std::int64_t first, std::int64_t live) {
-  if (!row.data) live = 0;
   PixelTile<N> pixels;
   if (row.stride == 3 && row.channel == 1) {
     const Row<const std::uint8_t> bytes{row.data, 3 * row.size};
-    const auto pack = load_pack<kAligned, 3 * N, std::uint8_t>(bytes, 3 * first, 3 * live, 0);
+    const auto pack = load_pack<kAccess, 3 * N>(bytes, 3 * first, 3 * live, std::uint8_t{0});
     ROOFTILE_EACH_LANE(N) {
       ROOFTILE_UNROLL for (int c = 0; c < 3; ++c) pixels.channel[c][i] = pack.get(3 * i + c);
     }

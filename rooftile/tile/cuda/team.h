@@ -1,7 +1,9 @@
 #pragma once
-// NVIDIA GPUs' team: 1 to 1024 threads of a block, each with N neighbouring lanes of every chunk, so that
-// chunk c's element (c · threads + thread) · N + i is thread's lane i. Names and meanings are those of
-// rooftile/tile/cpu/team.h. What a kernel holds lies in registers, if the row is at most kChunks chunks long.
+// NVIDIA GPUs' team: 1 to 1024 threads of a block, or those of a cluster's blocks, each with N lanes of every
+// chunk: neighbours, so that chunk c's element (c · threads + thread) · N + i is thread's lane i; or, where
+// rows are strided (rooftile/tile/cuda/memory.h), the same N · 32 elements of a warp, lane by lane. Names and
+// meanings are those of rooftile/tile/cpu/team.h. What a kernel holds lies in registers, if the row is at
+// most kChunks chunks long.
 #include "rooftile/backend/cuda/shared.h"
 #include "rooftile/tile/cuda/memory.h"
 #include "rooftile/tile/cuda/pixels.h"
@@ -11,7 +13,8 @@ inline namespace cuda {
 
 inline constexpr float kInfinity = __builtin_huge_valf();
 
-/// One step of `each`: this thread's lanes are the elements `first`, `first` + 1, … as far as the row goes.
+/// One step of `each`: this thread's lanes are the elements `first`, `first` + 1, … (strided: `first` + 32,
+/// …) as far as the row goes.
 struct Chunk {
   int index;  // known to the compiler in an unrolled walk, and so a choice of registers
   std::int64_t first;
@@ -25,8 +28,7 @@ struct Sums {
 };
 
 /// N: lanes of a thread. kChunks: how many a row has at most; 0: any number, and what is held is read again.
-/// kAligned: rows are dense and begin at, and are long, whole 16-byte words.
-template <class Real_, int N, int kChunks, bool kAligned>
+template <class Real_, int N, int kChunks, Access kAccess>
 class CudaTeam {
  public:
   using Real = Real_;
@@ -34,12 +36,21 @@ class CudaTeam {
   using Tile = tile::Tile<Real, N>;
   using Integers = tile::Tile<Integer, N>;
   static constexpr bool kHoldsRows = kChunks > 0;
+  static constexpr int kLanes = N;
+  static constexpr Access kReads = kAccess;
 
-  /// `threads`: 1, 2, 4, 8, 16 or 32 neighbours of a warp, or all of a block, then a multiple of 32.
-  /// `turn`: 0 at first, kept by the program's caller; copies of a team share it.
+  /// `threads`: 1, 2, 4, 8, 16 or 32 neighbours of a warp, or all of a block, then a multiple of 32;
+  /// `cluster`: blocks whose threads are one team, each with a part of the row. `turn`: 0 at first, kept by
+  /// the program's caller; copies of a team share it.
   ROOFTILE_TILE
-  CudaTeam(int threads, int& turn)
-      : threads_(threads), thread_(static_cast<int>(threadIdx.x) % threads), turn_(turn) {}
+  CudaTeam(int threads, int& turn, int cluster = 1)
+      : threads_(threads),
+        thread_(static_cast<int>(threadIdx.x) & (threads <= kWarp ? threads - 1 : ~0)),
+        cluster_(cluster),
+        rank_(cluster > 1 ? rank_in_cluster() : 0),
+        turn_(turn) {
+    if (cluster > 1) rooms();  // there before another block writes to it
+  }
 
   ROOFTILE_TILE
   void walk_once() {}
@@ -53,12 +64,19 @@ class CudaTeam {
     return eighth < size ? eighth : size;
   }
 
+  /// Of the whole row, of which a cluster's block sees a part.
+  template <class T>
+  ROOFTILE_TILE std::int64_t length(const Row<T>& row) const {
+    return row.size + row.elsewhere;
+  }
+
   ROOFTILE_TILE
   Tile fill(Real value) const { return operand<Tile>(value); }
   ROOFTILE_TILE
   Integers iota(const Chunk& chunk) const {
     Integers r;
-    ROOFTILE_EACH_LANE(N) r.v[i] = static_cast<Integer>(chunk.first) + i;
+    ROOFTILE_EACH_LANE(N)
+    r.v[i] = static_cast<Integer>(chunk.first) + (kAccess == Access::strided ? i * kWarp : i);
     return r;
   }
 
@@ -68,10 +86,13 @@ class CudaTeam {
   template <class Body>
   ROOFTILE_TILE void each(std::int64_t size, Body&& body) const {
     if constexpr (kHoldsRows) {
-      const int length = static_cast<int>(size), mine = thread_ * N, step = threads_ * N;
+      const int length = static_cast<int>(size), step = threads_ * N;
+      // A strided warp has the same elements as one of neighbours, on other threads.
+      const int mine =
+          kAccess == Access::strided ? thread_ / kWarp * kWarp * N + thread_ % kWarp : thread_ * N;
       ROOFTILE_UNROLL for (int c = 0; c < kChunks; ++c) {
         const int first = c * step + mine;
-        if (kAligned || c * step < length) body(Chunk{c, first, length - first});
+        if (kAccess != Access::any || c * step < length) body(Chunk{c, first, length - first});
       }
     } else {
       const std::int64_t mine = thread_ * N, step = std::int64_t{threads_} * N;
@@ -93,22 +114,22 @@ class CudaTeam {
   ROOFTILE_TILE
   Tile only(const Chunk& chunk, const Tile& value, Real other) const {
     Tile r = value;
-    ROOFTILE_EACH_LANE(N) r.v[i] = (kAligned ? 0 : i) < chunk.live ? value.v[i] : other;
+    ROOFTILE_EACH_LANE(N) r.v[i] = lane_lives<kAccess>(i, chunk.live) ? value.v[i] : other;
     return r;
   }
 
   template <class T>
   ROOFTILE_TILE static Tile load(const Row<const T>& x, const Chunk& chunk, Real other = 0) {
-    return widened<Real>(load_pack<kAligned, N>(x, chunk.first, chunk.live, narrow<T>(other)));
+    return widened<Real>(load_pack<kAccess, N>(x, chunk.first, chunk.live, narrow<T>(other)));
   }
   template <class T>
   ROOFTILE_TILE Integers load_integers(const Row<const T>& x, const Chunk& chunk) const {
-    return widened<Integer>(load_pack<kAligned, N>(x, chunk.first, chunk.live, T{}));
+    return widened<Integer>(load_pack<kAccess, N>(x, chunk.first, chunk.live, T{}));
   }
   template <class T, class S>
   ROOFTILE_TILE void store(const Row<T>& y, const Chunk& chunk, const tile::Tile<S, N>& value) const {
-    store_pack<kAligned>(y, chunk.first, chunk.live, narrowed<T>(value), thread_ % 32,
-                         threads_ < 32 ? threads_ : 32);
+    store_pack<kAccess>(y, chunk.first, chunk.live, narrowed<T>(value), thread_ % 32,
+                        threads_ < 32 ? threads_ : 32);
   }
   /// y = x, bit by bit; all loads on their way at once.
   template <class T>
@@ -116,17 +137,17 @@ class CudaTeam {
     static_assert(kHoldsRows, "rooftile::tile::copy: for rows that are held");
     Pack<T, N> packs[kChunks];
     each(x.size, [&](const Chunk& chunk) {
-      packs[chunk.index] = load_pack<kAligned, N>(x, chunk.first, chunk.live, T{});
+      packs[chunk.index] = load_pack<kAccess, N>(x, chunk.first, chunk.live, T{});
     });
     each(x.size, [&](const Chunk& chunk) {
-      store_pack<kAligned>(y, chunk.first, chunk.live, packs[chunk.index], thread_ % 32,
-                           threads_ < 32 ? threads_ : 32);
+      store_pack<kAccess>(y, chunk.first, chunk.live, packs[chunk.index], thread_ % 32,
+                          threads_ < 32 ? threads_ : 32);
     });
   }
   /// A number that belongs to the row; all threads have it, one writes it.
   template <class T>
   ROOFTILE_TILE void store_scalar(T* to, Real value) const {
-    if (thread_ == 0) *to = narrow<T>(value);
+    if (thread_ == 0 && rank_ == 0) *to = narrow<T>(value);
   }
   template <int kPlanes>
   ROOFTILE_TILE void load_planes(const Row<const std::uint8_t>& x, const Chunk& chunk,
@@ -171,18 +192,68 @@ class CudaTeam {
       else
         return load(row, chunk, other);
     }
+    /// Other elements in its place, rounded as memory would.
+    ROOFTILE_TILE
+    void set(const Chunk& chunk, const Tile& value) {
+      static_assert(kHoldsRows, "rooftile::tile::set: what is read again is in memory");
+      packs[chunk.index] = narrowed<T>(value);
+    }
   };
   template <class T>
   ROOFTILE_TILE Held<T> hold(const Row<const T>& row, Real other) const {
     Held<T> held{row, other, {}};
     if constexpr (kHoldsRows)
       each(row.size, [&](const Chunk& chunk) {
-        held.packs[chunk.index] = load_pack<kAligned, N>(row, chunk.first, chunk.live, narrow<T>(other));
+        held.packs[chunk.index] = load_pack<kAccess, N>(row, chunk.first, chunk.live, narrow<T>(other));
       });
     return held;
   }
 
-  /// The same of an operand that reads itself: load_pack<kAligned, N>(chunk) is its method.
+  /// The largest of scale · x over a held row, and whether this thread has elements so far below it that
+  /// exponentials of the difference may be subnormal. Of 16-bit elements two are compared at once, and the
+  /// scale comes last: rounding keeps their order.
+  struct Peak {
+    Real value;
+    bool deep;
+  };
+  template <class T>
+  ROOFTILE_TILE Peak peak(const Held<T>& x, std::int64_t size, Real scale) const {
+    static_assert(kHoldsRows, "rooftile::tile::peak: for rows that are held");
+    Tile high, low;
+    if constexpr (sizeof(T) == 2) {
+      constexpr int kPieces = N / 2;
+      const unsigned signs = scale < 0 ? 0x80008000u : 0;
+      Pack<T, N> highest, lowest;
+      ROOFTILE_UNROLL for (int i = 0; i < kPieces; ++i) highest.piece[i] = lowest.piece[i] = lowest_pair<T>();
+      each(size, [&](const Chunk& chunk) {
+        ROOFTILE_UNROLL for (int i = 0; i < kPieces; ++i) {
+          const unsigned pair = x.packs[chunk.index].piece[i] ^ signs;
+          highest.piece[i] = larger_pair<T>(highest.piece[i], pair);
+          lowest.piece[i] = larger_pair<T>(lowest.piece[i], pair ^ 0x80008000u);
+        }
+      });
+      const Real factor = scale < 0 ? -scale : scale;
+      high = widened<Real>(highest) * factor;
+      low = widened<Real>(lowest) * -factor;
+    } else {
+      high = fill(-Real(kInfinity));
+      low = fill(Real(kInfinity));
+      each(size, [&](const Chunk& chunk) {
+        const Tile t = x[chunk] * scale;
+        high = tile::max(high, only(chunk, t, -Real(kInfinity)));
+        low = tile::min(low, only(chunk, t, Real(kInfinity)));
+      });
+    }
+    const Real value = max(high);
+    Real least = low.v[0];
+    ROOFTILE_UNROLL for (int i = 1; i < N; ++i) least = smaller(least, low.v[i]);
+    return {value, !(least - value > kDeep)};
+  }
+  /// What its empty lanes must hold.
+  ROOFTILE_TILE
+  static Real below_all(Real scale) { return scale < 0 ? Real(kInfinity) : -Real(kInfinity); }
+
+  /// The same of an operand that reads itself: load_pack<kAccess, N>(chunk) is its method.
   template <class Operand>
   requires requires { typename Operand::Element; }
   ROOFTILE_TILE auto hold(const Operand& operand, Real) const {
@@ -203,7 +274,7 @@ class CudaTeam {
     Pixels row;
     ROOFTILE_TILE
     PixelTile<N> operator[](const Chunk& chunk) const {
-      return load_pixels<kAligned, N>(row, chunk.first, chunk.live);
+      return load_pixels<kAccess, N>(row, chunk.first, chunk.live);
     }
   };
   ROOFTILE_TILE
@@ -260,50 +331,106 @@ class CudaTeam {
   Columns columns(const Row<Real>& sums) const { return {*this, sums, {}}; }
 
  private:
+  static constexpr int kMostPartials = 256;  // warps of the longest cluster; of a block at most 32
+  using Rooms = Real[2][2][kMostPartials];
+  ROOFTILE_TILE
+  static Rooms& rooms() {
+    ROOFTILE_SHARED(all, Rooms);
+    return all;
+  }
+  ROOFTILE_TILE
+  static int rank_in_cluster() {
+#if defined(ROOFTILE_HAS_SM90)
+    return static_cast<int>(rooftile::cuda::cluster_rank());
+#else
+    return 0;
+#endif
+  }
+
   /// The upper half of the lanes folded onto the lower, and so on; then across the warp, each thread with the
   /// one whose number differs in one bit, so that all have the same bits; then across the warps, the same
   /// way.
   template <int K, class Operation>
   ROOFTILE_TILE tile::Tile<Real, K> reduce(const Tile (&tiles)[K], Real neutral, Operation operation) const {
     tile::Tile<Real, K> r;
-    ROOFTILE_UNROLL for (int k = 0; k < K; ++k) {
-      Tile t = tiles[k];
-      ROOFTILE_UNROLL for (int half = N / 2; half > 0; half /= 2) {
-        ROOFTILE_EACH_LANE(half) t.v[i] = operation(t.v[i], t.v[i + half]);
-      }
-      r.v[k] = t.v[0];
-    }
-    const auto across = [&](int threads) {
-      for (int far = threads / 2; far > 0; far /= 2) {
-        ROOFTILE_UNROLL for (int k = 0; k < K; ++k) r.v[k] =
-            operation(r.v[k], __shfl_xor_sync(0xffffffffu, r.v[k], far));
-      }
+    ROOFTILE_UNROLL for (int k = 0; k < K; ++k) { r.v[k] = folded(tiles[k], operation); }
+    const auto step = [&](int far) {
+      ROOFTILE_UNROLL for (int k = 0; k < K; ++k) r.v[k] =
+          operation(r.v[k], __shfl_xor_sync(0xffffffffu, r.v[k], far));
     };
-    if (threads_ < 32) {
+    const auto across = [&](int threads) {
+      for (int far = threads / 2; far > 0; far /= 2) step(far);
+    };
+    if (threads_ < kWarp) {
       across(threads_);
       return r;
     }
-    across(32);
-    if (threads_ == 32) return r;
+    if constexpr (kAccess == Access::strided) {
+      // The order of the neighbours' threads: element e is theirs as thread e / N.
+      ROOFTILE_UNROLL for (int far = N / 2; far > 0; far /= 2) step(far);
+      ROOFTILE_UNROLL for (int far = kWarp / 2; far >= N; far /= 2) step(far);
+    } else {
+      across(kWarp);
+    }
+    if (threads_ == kWarp && cluster_ <= 1) return r;
     // Two rooms in turn: who writes one for the next but one reduction has met everyone at the next one's
     // barrier, and so after all read it.
-    ROOFTILE_SHARED(rooms, Real[2][2][32]);
-    auto& room = rooms[turn_ ^= 1];
-    if (thread_ % 32 == 0) {
-      ROOFTILE_UNROLL for (int k = 0; k < K; ++k) room[k][thread_ / 32] = r.v[k];
+    auto& room = rooms()[turn_ ^= 1];
+    const int lane = thread_ % kWarp, warps = threads_ / kWarp, warp = thread_ / kWarp;
+    int count = warps;
+#if defined(ROOFTILE_HAS_SM90)
+    if (cluster_ > 1) {
+      count = warps * cluster_;
+      if (lane < cluster_) {
+        ROOFTILE_UNROLL for (int k = 0; k < K; ++k) *
+            rooftile::cuda::map_shared_rank(&room[k][rank_ * warps + warp], static_cast<unsigned>(lane)) =
+            r.v[k];
+      }
+      rooftile::cuda::cluster_sync();
+    } else
+#endif
+    {
+      if (lane == 0) {
+        ROOFTILE_UNROLL for (int k = 0; k < K; ++k) room[k][warp] = r.v[k];
+      }
+      __syncthreads();
     }
-    __syncthreads();
-    ROOFTILE_UNROLL for (int k = 0; k < K; ++k) r.v[k] =
-        thread_ % 32 < threads_ / 32 ? room[k][thread_ % 32] : neutral;
-    across(32);
+    int all = 2;  // the power of two that holds all results; threads have them again and again
+    while (all < count && all < kWarp) all *= 2;
+    const int mine = lane & (all - 1);
+    ROOFTILE_UNROLL for (int k = 0; k < K; ++k) {
+      r.v[k] = mine < count ? room[k][mine] : neutral;
+      for (int i = mine + kWarp; i < count; i += kWarp) r.v[k] = operation(r.v[k], room[k][i]);
+    }
+    across(all);
     return r;
+  }
+  /// A tile's lanes made one; strided, the warp's next lower bits of the element's number are in the lanes of
+  /// the warp, and each step sends away the half of the tile that the thread does not go on with.
+  template <class Operation>
+  ROOFTILE_TILE static Real folded(const Tile& tile, Operation operation) {
+    Tile t = tile;
+    ROOFTILE_UNROLL for (int half = N / 2; half > 0; half /= 2) {
+      if constexpr (kAccess == Access::strided) {
+        const bool upper = threadIdx.x & static_cast<unsigned>(half);
+        ROOFTILE_EACH_LANE(half) {
+          const Real keep = upper ? t.v[i + half] : t.v[i], send = upper ? t.v[i] : t.v[i + half];
+          t.v[i] = operation(keep, __shfl_xor_sync(0xffffffffu, send, half));
+        }
+      } else {
+        ROOFTILE_EACH_LANE(half) t.v[i] = operation(t.v[i], t.v[i + half]);
+      }
+    }
+    return t.v[0];
   }
   struct AddUp {
     ROOFTILE_TILE
     Real operator()(Real a, Real b) const { return a + b; }
   };
 
-  int threads_, thread_;
+  // Four, without a gap before the reference: a copy of three came out of nvcc 13.0 with the second one's
+  // value in the third (softmax, sm_90a).
+  int threads_, thread_, cluster_, rank_;
   int& turn_;
 };
 

@@ -233,6 +233,8 @@ float exp(float x) { return ::expf(x); }
 ROOFTILE_TILE
 float sqrt(float x) { return __fsqrt_rn(x); }
 ROOFTILE_TILE
+float rsqrt(float x) { return ::rsqrtf(x); }
+ROOFTILE_TILE
 double sqrt(double x) { return __dsqrt_rn(x); }
 
 /// e^x, lane by lane.
@@ -243,12 +245,28 @@ ROOFTILE_TILE Tile<float, A::kLanes> exp(const A& a) {
   return r;
 }
 /// For arguments up to 89, by the special function unit: relative error below 3e-7 + |x| · 9e-8, which is
-/// what a difference from a maximum has anyway, in a third of expf's instructions.
+/// what a difference from a maximum has anyway, in a third of expf's instructions. `deep`: some may be below
+/// kDeep, and their results subnormal.
+inline constexpr float kDeep = -87;
 template <Lanes A>
-ROOFTILE_TILE Tile<float, A::kLanes> exp_below(const A& a) {
+ROOFTILE_TILE Tile<float, A::kLanes> exp_below(const A& a, bool deep = true) {
   Tile<float, A::kLanes> r = a;
-  ROOFTILE_EACH_LANE(A::kLanes) r.v[i] = rooftile::cuda::exp2_approx(r.v[i] * 0x1.715476p0f);
+  if (deep) {
+    ROOFTILE_EACH_LANE(A::kLanes) r.v[i] = rooftile::cuda::exp2_approx(r.v[i] * 0x1.715476p0f);
+  } else {
+    ROOFTILE_EACH_LANE(A::kLanes) r.v[i] = rooftile::cuda::exp2_approx_normal(r.v[i] * 0x1.715476p0f);
+  }
   return r;
+}
+
+/// Pairs of 16-bit elements: the larger ones, and a pair of -infinity.
+template <class T>
+ROOFTILE_TILE unsigned larger_pair(unsigned a, unsigned b) {
+  return std::is_same_v<T, bf16> ? rooftile::cuda::max_bf16x2(a, b) : rooftile::cuda::max_f16x2(a, b);
+}
+template <class T>
+constexpr unsigned lowest_pair() {
+  return std::is_same_v<T, bf16> ? 0xff80ff80u : 0xfc00fc00u;
 }
 
 /// An element of memory as a lane, and back, rounded to nearest.

@@ -13,7 +13,7 @@ static void layer_norm_row(const Team& team, const kernels::LayerNormRow<float>&
                            kernels::LayerNormFloats weight, kernels::LayerNormFloats bias, float eps) {
   const std::int64_t n = row.x.size;
   kernels::LayerNormMoments<Team> moments;
-  moments.begin(team, n, [&](auto chunk, auto use) { use(team.load(row.x, chunk)); });
+  moments.begin(team, n, n, [&](auto chunk, auto use) { use(team.load(row.x, chunk)); });
   team.each(n, [&](auto chunk) { moments.add(team, chunk, team.load(row.x, chunk)); });
 
   const kernels::LayerNormScale scale = moments.finish(team, row, 1 / static_cast<float>(n), eps);
