@@ -118,6 +118,24 @@ TEST(Report, TellsAGpusRungWhatItAsksFor) {
   EXPECT_GE(occurrences(render_report(record), words), 1u);
 }
 
+TEST(Report, DrawsAGpusLargestCopyAsItsRoof) {
+  Json record = load("report_sample.json");
+  record["machine"].erase("levels");
+  record["runs"] = Json::array(
+      {{{"id", "one"},
+        {"copies", {{{"bytes", 16e6}, {"median_us", 8.0}}, {{"bytes", 2e9}, {"median_us", 500.0}}}}}});
+  for (Json& result : record["results"]) result["backend"] = "cuda", result["isa"] = "sm_90";
+  record["notes"] = {"Liger is left out", "time was short", "Liger is left out"};
+  const std::string page = render_report(record);
+  const Json levels = Json::parse(data_block(page))["roofline"]["levels"];
+  ASSERT_EQ(levels.size(), 1u) << levels;
+  EXPECT_EQ(levels[0]["gbs"], 4000.0);
+  EXPECT_EQ(levels[0]["name"], "copy");
+  EXPECT_EQ(occurrences(page, "<li>Liger is left out</li>"), 1u) << "two records may say the same";
+  EXPECT_EQ(occurrences(markup(page), "sm_90, cold, sm_90"), 0u);
+  EXPECT_GE(occurrences(markup(page), "<td>sm_90, cold</td>"), 1u);
+}
+
 TEST(Report, StandsAlone) {
   const std::string page = render_report(load("report_sample.json"));
   for (const char* attribute : {"src=\"http", "href=\"http", "src=\"//", "url(http", "@import", "fetch("})

@@ -1,6 +1,7 @@
 #include "rooftile/harness/report.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -70,8 +71,10 @@ std::string about(const report::Record& record) {
 
 std::string notes(const Json& record) {
   std::string out;
+  std::set<std::string> said;  // by another record already
   for (const Json& note : report::list(record, "notes"))
-    if (note.is_string()) out += "<li>" + report::escape(note.get<std::string>()) + "</li>\n";
+    if (note.is_string() && said.insert(note.get<std::string>()).second)
+      out += "<li>" + report::escape(note.get<std::string>()) + "</li>\n";
   return out.empty() ? "" : "<ul class=\"notes\">\n" + out + "</ul>\n";
 }
 

@@ -33,6 +33,15 @@ inline Json roofline_data(const Record& record) {
                         {"label", l.name + " " + gbs(best)},
                         {"threads", threads_or_one(l.threads)},
                         {"gbs", *best}});
+  // A GPU's roof is its largest copy.
+  const DeviceCopy* largest = nullptr;
+  for (const DeviceCopy& c : record.copies)
+    if (c.bytes && c.median_us && (!largest || *c.bytes > *largest->bytes)) largest = &c;
+  if (const Number copied = largest ? ratio(largest->bytes, largest->median_us) : Number())
+    levels.push_back({{"name", "copy"},
+                      {"label", "copy " + gbs(*copied / 1e3)},
+                      {"threads", threads_or_one({})},
+                      {"gbs", *copied / 1e3}});
   // Other ISAs' and types' peaks are in the table: a dozen level lines would hide the marks.
   const std::string isa = text(record.machine, "isa");
   for (const Peak& p : record.peaks)

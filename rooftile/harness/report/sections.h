@@ -284,7 +284,8 @@ inline std::string roofline(const Record& record) {
                                                        {"Limit", false},
                                                        {"Of limit", true}});
   for (const Result& r : record.results) {
-    const std::string where = escape(r.where() + (r.isa.empty() ? "" : ", " + r.isa));
+    const bool said = r.isa.empty() || r.where().starts_with(r.isa);
+    const std::string where = escape(r.where() + (said ? "" : ", " + r.isa));
     if (r.has_flops())
       arithmetic.row({escape(r.problem()), escape(r.variant), where, digits(r.intensity()),
                       digits(r.gflops()), time_us(r.median_us), escape(r.limit), percent(r.of_limit)});
