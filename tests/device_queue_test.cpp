@@ -45,12 +45,15 @@ TEST(DeviceQueue, TellsWhatItIs) {
 
 TEST(DeviceQueue, ComputesAsTheCpuDoes) {
   if (!kEmulatedIsBuilt) GTEST_SKIP() << "this build has no emulated device";
-  for (std::int64_t columns : {1, 30, 256, 1000, 4096, 40000}) {
+  for (std::int64_t columns : {1, 30, 256, 1000, 4096, 9001, 40000}) {
     const std::vector<float> x = numbers(static_cast<std::size_t>(3 * columns));
     const std::vector<float> cpu = softmax_of(Queue::cpu({.threads = 1}), x, columns);
-    const std::vector<float> gpu = softmax_of(Queue::emulated(), x, columns);
-    for (std::size_t i = 0; i < x.size(); ++i)
-      ASSERT_NEAR(gpu[i], cpu[i], 1e-5f * cpu[i]) << columns << " columns, element " << i;
+    for (int architecture : {80, 90}) {  // the first one has no clusters
+      const std::vector<float> gpu = softmax_of(Queue::emulated({.architecture = architecture}), x, columns);
+      for (std::size_t i = 0; i < x.size(); ++i)
+        ASSERT_NEAR(gpu[i], cpu[i], 1e-5f * cpu[i])
+            << columns << " columns, element " << i << ", architecture " << architecture;
+    }
   }
 }
 

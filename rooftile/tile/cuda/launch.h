@@ -56,7 +56,8 @@ constexpr RowShape row_shape(std::int64_t columns, int lanes, int chunks, int le
     return {threads, kFewThreads / 2 / threads, 1, columns};
   }
   if (wanted <= held) return {whole_warps(wanted), 1, 1, columns};
-  if (!clusters || wanted > std::int64_t{held} * kMostCluster) return {kMostThreads, 1, 0, columns};
+  const std::int64_t most = std::min(kMostCluster, kMostPartials * kWarp / held);
+  if (!clusters || wanted > held * most) return {kMostThreads, 1, 0, columns};
   int cluster = 2;
   while (std::int64_t{cluster} * held < wanted) cluster *= 2;
   const std::int64_t part = (words + cluster - 1) / cluster;

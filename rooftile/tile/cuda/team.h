@@ -21,6 +21,9 @@ struct Chunk {
   std::int64_t live;  // elements from `first` to the row's end; 0 or less: none
 };
 
+/// Warps of the longest team, each with a partial result in every block's shared memory.
+inline constexpr int kMostPartials = 256;
+
 /// Two sums that were taken together.
 template <class Real>
 struct Sums {
@@ -331,7 +334,6 @@ class CudaTeam {
   Columns columns(const Row<Real>& sums) const { return {*this, sums, {}}; }
 
  private:
-  static constexpr int kMostPartials = 256;  // warps of the longest cluster; of a block at most 32
   using Rooms = Real[2][2][kMostPartials];
   ROOFTILE_TILE
   static Rooms& rooms() {
