@@ -9,10 +9,10 @@ struct LayerNormBackwardRow {
   Row<T> dx;
   float mean, rstd;
 
-  /// x̂ = (x - mean) · rstd.
+  /// x̂ = (x - mean) · rstd, of elements of x.
   template <class Tile>
-  ROOFTILE_TILE Tile normalized(const Tile& x) const {
-    return (x - mean) * rstd;
+  ROOFTILE_TILE Tile normalized(const Tile& elements) const {
+    return (elements - mean) * rstd;
   }
 };
 
