@@ -44,12 +44,12 @@ ROOFTILE_TILE Row<const T> input_of(const Problem& p, int operand, const PartOfR
   bool alone = false;
   for (int o = 0; o < Problem::kOperands; ++o)
     alone = alone || (o != operand && p.data[o] == p.data[operand]);
-  return part_of<const T>(p.rows, operand, p.data[operand], offsets.at[operand], part, alone);
+  return part_at<const T>(p.rows, operand, p.data[operand], offsets.at[operand], part, alone);
 }
 template <class T, class Problem>
 ROOFTILE_TILE Row<T> output_of(const Problem& p, int operand, const PartOfRow& part,
                                const Offsets<Problem::kOperands>& offsets) {
-  return part_of<T>(p.rows, operand, p.data[operand], offsets.at[operand], part);
+  return part_at<T>(p.rows, operand, p.data[operand], offsets.at[operand], part);
 }
 /// Where the row's value of an operand that has one for each row lies; null: nowhere.
 template <class Problem>

@@ -9,16 +9,16 @@ using namespace tile;
 
 template <class T, bool kLog>
 struct Forward {
-  SoftmaxProblem p;
   static constexpr int kHeldThreads = 1024, kLeastBlocks = 0;
   static constexpr bool kRereads = true, kRare = false;
+  SoftmaxProblem p;
   constexpr std::int64_t columns() const { return p.rows.columns; }
 
   template <class Team>
   ROOFTILE_TILE void operator()(const Team& team, const PartOfRow& part) const {
     const auto offsets = offsets_of(p.rows, part.row);
-    const auto x = part_of<const T>(p.rows, 0, p.x, offsets.at[0], part, p.x == p.y);
-    const auto y = part_of<T>(p.rows, 1, p.y, offsets.at[1], part);
+    const auto x = part_at<const T>(p.rows, 0, p.x, offsets.at[0], part, p.x == p.y);
+    const auto y = part_at<T>(p.rows, 1, p.y, offsets.at[1], part);
     if constexpr (Team::kHoldsRows)
       kernels::softmax<T, kLog>(
           team, 0, 1,
@@ -33,18 +33,18 @@ struct Forward {
 
 template <class T>
 struct Backward {
-  SoftmaxBackwardProblem p;
   static constexpr int kHeldThreads = 1024, kLeastBlocks = 0;
   static constexpr bool kRereads = true, kRare = false;
+  SoftmaxBackwardProblem p;
   constexpr std::int64_t columns() const { return p.rows.columns; }
 
   template <class Team>
   ROOFTILE_TILE void operator()(const Team& team, const PartOfRow& part) const {
     const auto offsets = offsets_of(p.rows, part.row);
     const kernels::SoftmaxBackwardRow<T> operands{
-        part_of<const T>(p.rows, 0, p.y, offsets.at[0], part, p.y == p.dx),
-        part_of<const T>(p.rows, 1, p.dy, offsets.at[1], part, p.dy == p.dx),
-        part_of<T>(p.rows, 2, p.dx, offsets.at[2], part)};
+        part_at<const T>(p.rows, 0, p.y, offsets.at[0], part, p.y == p.dx),
+        part_at<const T>(p.rows, 1, p.dy, offsets.at[1], part, p.dy == p.dx),
+        part_at<T>(p.rows, 2, p.dx, offsets.at[2], part)};
     const auto row_at = [&](std::int64_t) { return operands; };
     if (p.log)
       kernels::softmax_backward<T, true>(team, 0, 1, row_at, p.scale);

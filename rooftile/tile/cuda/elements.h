@@ -13,15 +13,11 @@ inline constexpr int kPartThreads = kFewThreads;
 template <class Team, class Program>
 __global__ void __launch_bounds__(kPartThreads)
     run_parts(const __grid_constant__ Program program, std::int64_t count, std::int64_t columns,
-              std::int64_t length, std::int64_t parts, int threads) {
-  const int bits = 31 - __clz(threads);  // of a team's threads, where a block has several teams
-  const bool alone = threads == static_cast<int>(blockDim.x);
-  const int teams = alone ? 1 : static_cast<int>(blockDim.x) >> bits;
-  const int mine = alone ? 0 : static_cast<int>(threadIdx.x) >> bits;
+              std::int64_t length, std::int64_t parts, const __grid_constant__ RowShape shape) {
   int turn = 0;
-  const Team team(threads, turn);
-  for (std::int64_t index = std::int64_t{blockIdx.x} * teams + mine; index < count;
-       index += std::int64_t{gridDim.x} * teams) {
+  const Team team(shape.threads, turn);
+  for (std::int64_t index = std::int64_t{blockIdx.x} * shape.teams + team_in_block(shape); index < count;
+       index += std::int64_t{gridDim.x} * shape.teams) {
     // Of 32 bits where that is enough: a fifth of the other division's instructions.
     const std::int64_t row = parts == 1 ? index
                              : index >> 32 != 0
@@ -49,7 +45,7 @@ Status for_parts(const CudaLaunch& launch, const char* name, std::int64_t rows, 
   const auto run = [&]<Access kAccess>() {
     return rooftile::cuda::launch(launch, name, grid,
                                   run_parts<CudaTeam<Real, kLanes, kChunks, kAccess>, Program>, program,
-                                  count, columns, length, parts, shape.threads);
+                                  count, columns, length, parts, shape);
   };
   return aligned ? run.template operator()<Access::aligned>() : run.template operator()<Access::any>();
 }

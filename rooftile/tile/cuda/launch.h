@@ -125,7 +125,7 @@ struct PartOfRow {
 /// `alone`: its neighbours' memory may be written meanwhile (the output is the input); else what surrounds a
 /// row of a dense tensor may be read with it.
 template <class T, int kOperands>
-ROOFTILE_TILE Row<T> part_of(const Rows<kOperands>& rows, int operand, const void* data, std::int64_t offset,
+ROOFTILE_TILE Row<T> part_at(const Rows<kOperands>& rows, int operand, const void* data, std::int64_t offset,
                              const PartOfRow& part, bool alone = false) {
   if (!data) return {nullptr, part.size};
   const std::int64_t stride = rows.column_stride[operand];
@@ -139,6 +139,12 @@ ROOFTILE_TILE Row<T> part_of(const Rows<kOperands>& rows, int operand, const voi
   }
   return r;
 }
+/// This thread's team among those of its block.
+ROOFTILE_TILE
+int team_in_block(const RowShape& shape) {
+  return shape.teams == 1 ? 0 : static_cast<int>(threadIdx.x) >> (31 - __clz(shape.threads));
+}
+
 /// Each team of the grid takes one row after the other. Those that meet at barriers are a block each, or a
 /// cluster, and shuffles do not wait for threads of other teams that have none left.
 template <int kBlock, int kLeastBlocks, class Team, class Program>
@@ -158,7 +164,7 @@ __global__ void __launch_bounds__(kBlock, kLeastBlocks)
     rooftile::cuda::cluster_sync();  // all are there before anyone writes to another's shared memory
   }
 #endif
-  const int mine = shape.teams == 1 ? 0 : static_cast<int>(threadIdx.x) >> (31 - __clz(shape.threads));
+  const int mine = team_in_block(shape);
   for (part.row = block * shape.teams + mine; part.row < rows; part.row += blocks * shape.teams)
     program(team, part);
 }

@@ -1,7 +1,7 @@
 #pragma once
-// How a thread of a GPU reaches its N neighbouring elements of a row: in 16-byte words where they are
-// aligned; else in the aligned words that hold them, shifted; one by one at the ends, and where elements lie
-// apart. Each way gives the same lanes.
+// How a thread of a GPU reaches its N elements of a row: neighbours in 16-byte words where they are aligned;
+// else in the aligned words that hold them, shifted, and one by one at the ends and where elements lie apart;
+// or elements 32 apart, so that a warp reads neighbours together.
 #include <cstddef>
 
 #include "rooftile/tile/cuda/tile.h"
