@@ -126,9 +126,18 @@ TEST(Checked, IsSilentOnTheEnginesKernels) {
     silent("dynamic_sum", launch_of::dynamic_sum({1, 64, 1024}, o, out.data()));
     silent("async_double_buffer", launch_of::async_double_buffer({1, 32}, o, true, x.data(), y.data(), 5));
     silent("ring", launch_of::ring({1, 64}, o, x.data(), y.data(), 11));
+    silent("cluster_send",
+           launch_of::cluster_send({.grid = 8, .block = 32, .cluster = 4}, o, y.data(), 5, true));
     silent("cluster_sum", launch_of::cluster_sum({.grid = 16, .block = 64, .cluster = 8}, o, y.data()));
     silent("named", launch_of::named({1, 96}, o, out.data()));
   }
+}
+
+TEST(Checked, FindsWhatABlockSentAndNobodyWaitedFor) {
+  std::vector<float> y(8 * 32);
+  const Status s =
+      launch_of::cluster_send({.grid = 8, .block = 32, .cluster = 4}, {.seed = 3}, y.data(), 2, false);
+  EXPECT_FALSE(s.ok() && take().empty()) << s.message();
 }
 
 TEST(Checked, TellsOfDeadlocksWithBothLines) {

@@ -222,6 +222,31 @@ __global__ void cluster_sum(float* out) {
   out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }
 
+// Rounds in which each block sends its number to all blocks, and waits for theirs; two places in turn.
+template <bool kWait>
+__global__ void cluster_send(float* out, int rounds) {
+  constexpr int kMost = 8;
+  ROOFTILE_SHARED(places, float[2][kMost]);
+  ROOFTILE_SHARED(arrived, std::uint64_t[2]);
+  const unsigned rank = cuda::cluster_rank(), blocks = cuda::cluster_size();
+  if (threadIdx.x == 0) {
+    cuda::mbarrier_init(&arrived[0], 1);
+    cuda::mbarrier_init(&arrived[1], 1);
+    cuda::fence_mbarrier_init();
+  }
+  cuda::cluster_sync();
+  float sum = 0;
+  for (int i = 0; i < rounds; ++i) {
+    if (threadIdx.x == 0) cuda::mbarrier_arrive_expect_tx(&arrived[i % 2], 4 * blocks);
+    if (threadIdx.x < blocks)
+      cuda::store_async_at(&places[i % 2][rank], float(rank + i), &arrived[i % 2], threadIdx.x);
+    if (kWait) cuda::mbarrier_wait(&arrived[i % 2], i / 2 % 2);
+    for (unsigned r = 0; r < blocks; ++r) sum += places[i % 2][r];
+    __syncthreads();
+  }
+  out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+
 __global__ void named(int* out) {
   ROOFTILE_SHARED(a, int[64]);
   const unsigned t = threadIdx.x, warp = t / 32;
@@ -308,6 +333,10 @@ Status async_double_buffer(G, bool waits, const float* x, float* y, int tiles) {
                 reinterpret_cast<const float4*>(x), reinterpret_cast<float4*>(y), tiles);
 }
 Status ring(G, const float* x, float* y, int tiles) { return launch(g, o, "ring", &test::ring, x, y, tiles); }
+Status cluster_send(G, float* out, int rounds, bool waits) {
+  return launch(g, o, "cluster_send", waits ? &test::cluster_send<true> : &test::cluster_send<false>, out,
+                rounds);
+}
 Status cluster_sum(G, float* out) { return launch(g, o, "cluster_sum", &test::cluster_sum, out); }
 Status named(G, int* out) { return launch(g, o, "named", &test::named, out); }
 Status convert(G, const float* x, unsigned short* half_bits, unsigned short* bfloat_bits, int n) {

@@ -22,6 +22,7 @@ Status poison(G, float* out);
 Status async_double_buffer(G, bool waits, const float* x, float* y, int tiles);
 Status ring(G, const float* x, float* y, int tiles);
 Status cluster_sum(G, float* out);
+Status cluster_send(G, float* out, int rounds, bool waits);
 Status named(G, int* out);
 Status convert(G, const float* x, unsigned short* half_bits, unsigned short* bfloat_bits, int n);
 Status widen_half(G, const unsigned short* x, float* y);

@@ -194,6 +194,12 @@ TEST_P(Engine, ClustersShareTheirMemory) {
   EXPECT_SAYS(launch_of::cluster_sum({.grid = 16, .block = 64, .cluster = 8}, o, out.data()), "on sm_80");
 }
 
+TEST_P(Engine, BlocksOfAClusterSendToEachOther) {
+  std::vector<float> out(8 * 32);
+  EXPECT_OK(launch_of::cluster_send({.grid = 8, .block = 32, .cluster = 4}, options(), out.data(), 5, true));
+  for (const float v : out) ASSERT_EQ(v, 5 * (0 + 1 + 2 + 3) + 4 * (0 + 1 + 2 + 3 + 4));
+}
+
 TEST_P(Engine, NamedBarriersCountTheirThreads) {
   std::vector<int> out(96);
   EXPECT_OK(launch_of::named({1, 96}, options(), out.data()));

@@ -39,6 +39,7 @@ __global__ void clusters(const float* x, float* y) {
   }
   if (!mbarrier_try_wait(&full, 0)) mbarrier_wait(&full, 0);
   mbarrier_arrive(&full);
+  store_async_at(&tile[threadIdx.x], 1.0f, &full, 1 - cluster_rank());
   mbarrier_arrive_at(&full, cluster_size() - 1 - cluster_rank());
   cluster_arrive();
   cluster_wait();

@@ -1,6 +1,7 @@
 // The device's own functions: what Queue::cuda needs to open one, and the harness to feed it.
 #include <cuda_runtime.h>
 
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -16,6 +17,16 @@
 namespace rooftile::cuda {
 
 cudaError_t allow_shared_memory(const void* kernel, int device) {
+  // A thread remembers some of those that have it: asking takes longer than a launch.
+  struct Known {
+    const void* kernel;
+    int device;
+  };
+  constexpr std::size_t kKnown = 64;
+  thread_local std::array<Known, kKnown> all{};
+  Known& known =
+      all[(reinterpret_cast<std::uintptr_t>(kernel) / 16 + static_cast<unsigned>(device)) % kKnown];
+  if (known.kernel == kernel && known.device == device) return cudaSuccess;
   int most = 0;
   cudaFuncAttributes its{};
   if (const cudaError_t error =
@@ -23,7 +34,10 @@ cudaError_t allow_shared_memory(const void* kernel, int device) {
     return error;
   if (const cudaError_t error = cudaFuncGetAttributes(&its, kernel)) return error;
   const int dynamic = most - static_cast<int>(its.sharedSizeBytes);
-  return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, dynamic);
+  const cudaError_t error =
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, dynamic);
+  if (error == cudaSuccess) known = {kernel, device};
+  return error;
 }
 
 void* management_handle(int device) {

@@ -70,7 +70,7 @@ Status launch(const CudaLaunch& where, const char* name, const Grid& grid, void 
               const A&... arguments) {
   const OnDevice device(where.device);
   const void* const entry = reinterpret_cast<const void*>(kernel);
-  constexpr std::size_t kPlainShared = 48 * 1024;
+  constexpr std::size_t kPlainShared = 40 * 1024;  // and 8 KiB that the kernel declares
   if (grid.shared_bytes > kPlainShared)
     if (const cudaError_t error = allow_shared_memory(entry, where.device); error != cudaSuccess)
       return status_of(error, name, "cudaFuncSetAttribute");

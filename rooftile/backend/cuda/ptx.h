@@ -4,6 +4,7 @@
 // barrier after it.
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #if defined(ROOFTILE_EMULATED)
 #include "rooftile/backend/emulated/device/memory.h"
@@ -304,6 +305,27 @@ ROOFTILE_PTX void mbarrier_wait(std::uint64_t* barrier, unsigned parity ROOFTILE
 #else
   while (!mbarrier_try_wait(barrier, parity)) {
   }
+#endif
+}
+/// Four bytes into the same place of block `rank` of the cluster, arriving at its barrier as that many bytes.
+template <class T>
+ROOFTILE_PTX void store_async_at(T* to, T value, std::uint64_t* barrier, unsigned rank ROOFTILE_PTX_HERE) {
+  static_assert(sizeof(T) == 4);
+#if defined(ROOFTILE_EMULATED)
+  *map_shared_rank(to, rank, where) = value;
+  emulated::device::mbarrier_complete(map_shared_rank(barrier, rank, where), sizeof value, where);
+#else
+  std::uint32_t bits, remote, remote_barrier;
+  memcpy(&bits, &value, sizeof value);
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+               : "=r"(remote)
+               : "r"(detail::shared_address(to)), "r"(rank));
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+               : "=r"(remote_barrier)
+               : "r"(detail::shared_address(barrier)), "r"(rank));
+  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(remote),
+               "r"(bits), "r"(remote_barrier)
+               : "memory");
 #endif
 }
 /// By one thread: `bytes` (a multiple of 16, both addresses aligned to 16), arriving at `barrier` as that

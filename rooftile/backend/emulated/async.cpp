@@ -144,6 +144,16 @@ void mbarrier_arrive(std::uint64_t* address, unsigned expected_bytes, bool arriv
   if (b.pending == 0 && someone_waits(crew, b)) make_copies(crew, me, b);
 }
 
+void mbarrier_complete(std::uint64_t* address, unsigned bytes, Site where) {
+  Thread& me = *current;
+  Crew& crew = *me.block->crew;
+  Mbarrier& b = get(address, where);
+  me.where = where;
+  if (observer) observer->release(me, address);
+  b.bytes_missing -= bytes;  // below 0 where they came before they were expected
+  complete(crew, b);
+}
+
 bool mbarrier_wait(std::uint64_t* address, unsigned parity, Site where) {
   Thread& me = *current;
   Crew& crew = *me.block->crew;

@@ -141,7 +141,7 @@ template <class T, Access kAccess>
 __global__ void __launch_bounds__(kDotThreads)
     dot_chunks(const __grid_constant__ DotProblem p, bool flat, std::int64_t chunk, double* sums) {
   using Real = RealOf<T>;
-  int turn = 0;
+  unsigned turn = 0;
   const CudaTeam<Real, 16 / int(sizeof(T)), 0, kAccess> team(kDotThreads, turn);
   const auto* x = static_cast<const T*>(p.x);
   const auto* y = static_cast<const T*>(p.y);

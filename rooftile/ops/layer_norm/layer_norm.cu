@@ -13,75 +13,155 @@ struct Weight {
   Row<const W> row;
   float absent;
   template <class Team>
-  ROOFTILE_TILE Pack<W, Team::kLanes> pack(const tile::Chunk& chunk) const {
+  ROOFTILE_TILE typename Team::Tile load(const Team& team, const tile::Chunk& chunk) const {
+    return widened<float>(pack(team, chunk));
+  }
+  template <class Team>
+  ROOFTILE_TILE Pack<W, Team::kLanes> pack(const Team&, const tile::Chunk& chunk) const {
     if (row.data)
       return load_pack<Team::kReads, Team::kLanes, kAhead>(row, chunk.first, chunk.live, narrow<W>(absent));
     Pack<W, Team::kLanes> pack;
     ROOFTILE_UNROLL for (int i = 0; i < Team::kLanes; ++i) pack.set(i, narrow<W>(absent));
     return pack;
   }
-  template <class Team>
-  ROOFTILE_TILE typename Team::Tile load(const Team&, const tile::Chunk& chunk) const {
-    return widened<float>(pack<Team>(chunk));
+};
+/// The same for many rows, in a slot;
+template <class W, class Team>
+struct KeptWeight {
+  Row<const W> row;
+  float absent;
+  template <bool kAhead>
+  ROOFTILE_TILE KeptWeight(const Team& team, const Weight<W, kAhead>& weight, int slot)
+      : row(weight.row), absent(weight.absent) {
+    row.slot = slot;
+    if (row.data)
+      team.ask(row);
+    else
+      team.keep(row, absent);
   }
-  /// All of it in registers.
+  ROOFTILE_TILE typename Team::Tile load(const Team& team, const tile::Chunk& chunk) const {
+    return widened<float>(team.arrived(row, chunk, absent));
+  }
+};
+/// or where its row is staged. Its pointer is never null: nvcc would not know that it leads to shared memory.
+template <class W>
+struct StagedWeight {
+  bool there;
+  Row<const W> row;
+  float absent;
+  template <bool kAhead>
+  ROOFTILE_TILE StagedWeight(const Stage& stage, int operand, const Weight<W, kAhead>& weight)
+      : there(weight.row.data),
+        row{stage.at(operand, weight.row.data), weight.row.size},
+        absent(weight.absent) {}
   template <class Team>
-  ROOFTILE_TILE typename Team::template Held<W> hold(const Team& team) const {
-    typename Team::template Held<W> held{};
-    team.each(row.size, [&](const tile::Chunk& chunk) { held.packs[chunk.index] = pack<Team>(chunk); });
-    return held;
+  ROOFTILE_TILE typename Team::Tile load(const Team& team, const tile::Chunk& chunk) const {
+    if (!there) return team.fill(absent);
+    return team.load(row, chunk, absent);
   }
 };
 /// The columns that this block has of it.
 template <class W, bool kAhead>
-ROOFTILE_TILE Weight<W, kAhead> weight_of(const LayerNormColumns& c, const PartOfRow& part, float absent) {
+ROOFTILE_TILE Weight<W, kAhead> weight_of(const LayerNormColumns& c, const Walk& walk, float absent) {
   const auto* data = static_cast<const W*>(c.data);
-  return {{data ? data + part.first * c.stride : nullptr, part.size, c.stride}, absent};
+  return {{data ? data + walk.first * c.stride : nullptr, walk.size, c.stride}, absent};
 }
-template <class T, class Problem>
-ROOFTILE_TILE Row<const T> input_of(const Problem& p, int operand, const PartOfRow& part,
-                                    const Offsets<Problem::kOperands>& offsets) {
+template <class T, class Team, class Problem>
+ROOFTILE_TILE Row<const T> input_of(const Problem& p, int operand, const Walk& walk, std::int64_t i) {
   bool alone = false;
   for (int o = 0; o < Problem::kOperands; ++o)
     alone = alone || (o != operand && p.data[o] == p.data[operand]);
-  return part_at<const T>(p.rows, operand, p.data[operand], offsets.at[operand], part, alone);
+  return row_of<const T, Team>(p.rows, operand, p.data[operand], walk, i, alone);
 }
-template <class T, class Problem>
-ROOFTILE_TILE Row<T> output_of(const Problem& p, int operand, const PartOfRow& part,
-                               const Offsets<Problem::kOperands>& offsets) {
-  return part_at<T>(p.rows, operand, p.data[operand], offsets.at[operand], part);
+template <class T, class Team, int kRequired = -1, class Problem>
+ROOFTILE_TILE Row<T> output_of(const Problem& p, int operand, const Walk& walk, std::int64_t i) {
+  return row_of<T, Team>(p.rows, operand, p.data[operand], walk, i, false, operand != kRequired);
 }
 /// Where the row's value of an operand that has one for each row lies; null: nowhere.
-template <class Problem>
-ROOFTILE_TILE float* value_of(const Problem& p, int operand, const Offsets<Problem::kOperands>& offsets) {
+template <class Team, class Problem>
+ROOFTILE_TILE float* value_of(const Problem& p, int operand, const Walk& walk, std::int64_t i) {
   if (!p.data[operand]) return nullptr;
-  return static_cast<float*>(const_cast<void*>(p.data[operand])) + offsets.at[operand];
+  float* first = static_cast<float*>(const_cast<void*>(p.data[operand]));
+  const std::int64_t row = walk.row + i * walk.step;
+  if (Team::kStaged && row >= p.rows.rows) return nullptr;
+  if constexpr (Team::kStreams || Team::kStaged)
+    return first + static_cast<unsigned>(row) * p.rows.stride[operand][0];
+  return first + offset_of(p.rows, operand, row);
 }
 
-constexpr int kShortThreads = 256, kElements = 32;
+constexpr int kShortThreads = 256, kShortElements = 32;
+/// Operands that are staged behind those that have rows.
+constexpr int kWeight = LayerNormProblem::kSum + 1, kBias = kWeight + 1;
 
 /// W: the weights' type. kLong: of rows that more than kShortThreads hold. Their threads have 64 registers,
-/// and no room for weights that come before they are needed. Short ones have 80 where elements have 16 bits
+/// and the weights are in shared memory while rows stream. Short ones have 80 where elements have 16 bits
 /// (bf16 65536x1024, H200: 77 µs; with 64 88), and else 128 (f32: 136 µs; with 64 183).
+///
+/// Streams: two bf16 rows a team share what comes before the first load (65536x1024: 72 µs; one row 78, four
+/// 73), f32 has time for it (135 µs either way). Long rows have a multiprocessor for one or two blocks
+/// (4096x16384: bf16 78 µs with all rows, 86 with one; f32 140 with four, 144 with all, 169 with one).
 template <class T, bool kAdds, class W, bool kLong>
 struct Forward {
+  static constexpr bool kSame = std::is_same_v<T, W>, kHalf = sizeof(T) == 2;
+  static constexpr int kElements = kLong && !kHalf ? 16 : kShortElements;
   static constexpr int kHeldThreads = kLong ? 1024 : kShortThreads;
-  static constexpr int kLeastBlocks = kLong ? 1 : sizeof(T) == 2 ? 3 : 2;
-  static constexpr bool kRereads = kLong, kRare = !std::is_same_v<T, W>, kAhead = !kLong || sizeof(W) == 2;
+  static constexpr int kLeastBlocks = kLong ? 1 : kHalf ? 3 : 2;  // of kHeldThreads
+  static constexpr int kSlots = !kLong && !kHalf ? 0
+                                : kAdds          ? 2
+                                                 : 1,
+                       kKept = kLong && kSame && !kAdds ? 2 : 0;
+  static constexpr int kResident = kLong ? 1024 : kLeastBlocks * kShortThreads;
+  static constexpr bool kRereads = kLong, kRare = !kSame, kAhead = !kLong || sizeof(W) == 2;
+  static constexpr bool kStages = !kLong;
+  static constexpr int streams(const RowShape& shape) {
+    if (!kLong) return kHalf ? 2 : kDirect;
+    return shape.cluster > 1 ? (kHalf ? 4 : 8) : kHalf ? 0 : 4;
+  }
   LayerNormProblem p;
-  constexpr std::int64_t columns() const { return p.rows.columns; }
+  Places places() const {
+    Places places;
+    for (int o = LayerNormProblem::kX; o <= LayerNormProblem::kSum; ++o) {
+      if (!p.data[o]) continue;
+      if (!rows_touch(p.rows, o)) return {};
+      places.add(o);
+    }
+    if (p.weight.data) places.add(kWeight);
+    if (p.bias.data) places.add(kBias);
+    return places;
+  }
+  template <class Rows, class Vectors>
+  ROOFTILE_TILE void each_staged(const Rows& rows, const Vectors& vectors) const {
+    using P = LayerNormProblem;
+    ROOFTILE_UNROLL for (int o = P::kX; o <= P::kSum; ++o)
+        rows(o, static_cast<const T*>(p.data[o]), o == P::kY || o == P::kSum);
+    vectors(kWeight, static_cast<const W*>(p.weight.data));
+    vectors(kBias, static_cast<const W*>(p.bias.data));
+  }
 
   template <class Team>
-  ROOFTILE_TILE void operator()(const Team& team, const PartOfRow& part) const {
+  ROOFTILE_TILE void operator()(const Team& team, const Walk& walk) const {
     using P = LayerNormProblem;
-    const auto at = offsets_of(p.rows, part.row);
-    const kernels::LayerNormRow<T> operands{
-        input_of<T>(p, P::kX, part, at),  input_of<T>(p, P::kResidual, part, at),
-        output_of<T>(p, P::kY, part, at), output_of<T>(p, P::kSum, part, at),
-        value_of(p, P::kMean, at),        value_of(p, P::kRstd, at)};
-    kernels::layer_norm<T, kAdds, Team::kHoldsRows>(
-        team, 0, 1, [&](std::int64_t) { return operands; }, weight_of<W, kAhead>(p.weight, part, 1),
-        weight_of<W, kAhead>(p.bias, part, 0), p.eps);
+    const auto row_at = [&](std::int64_t i) {
+      kernels::LayerNormRow<T> r{
+          input_of<T, Team>(p, P::kX, walk, i),         {},
+          output_of<T, Team, P::kY>(p, P::kY, walk, i), output_of<T, Team>(p, P::kSum, walk, i),
+          value_of<Team>(p, P::kMean, walk, i),         value_of<Team>(p, P::kRstd, walk, i)};
+      if constexpr (kAdds) r.residual = input_of<T, Team>(p, P::kResidual, walk, i);
+      r.residual.slot = 1;
+      return r;
+    };
+    const auto run = [&](const auto& weight, const auto& bias) {
+      team.ask(row_at(0).x);
+      if constexpr (kAdds) team.ask(row_at(0).residual);
+      kernels::layer_norm<T, kAdds, Team::kHoldsRows>(team, 0, walk.count, row_at, weight, bias, p.eps);
+    };
+    const auto weight = weight_of<W, kAhead>(p.weight, walk, 1), bias = weight_of<W, kAhead>(p.bias, walk, 0);
+    if constexpr (Team::kStaged)
+      run(StagedWeight<W>(walk.stage, kWeight, weight), StagedWeight<W>(walk.stage, kBias, bias));
+    else if constexpr (Team::kStreams && kKept > 0)
+      run(KeptWeight<W, Team>(team, weight, kSlots), KeptWeight<W, Team>(team, bias, kSlots + 1));
+    else
+      run(weight, bias);
   }
 };
 
@@ -101,19 +181,20 @@ Layout layout_of(const LayerNormColumns& c, std::int64_t columns) {
 Status launch_forward(const CudaLaunch& launch, const LayerNormProblem& p) {
   using P = LayerNormProblem;
   return with_type<float, f16, bf16>(p.dtype, [&]<class T>() {
-    constexpr int kLanes = 16 / int(sizeof(T)), kChunks = kElements / kLanes;
+    constexpr int kLanes = 16 / int(sizeof(T));
     Layout layout = std::max(layout_of(p.weight, p.rows.columns), layout_of(p.bias, p.rows.columns));
     for (int o : {P::kX, P::kResidual, P::kY, P::kSum})
       if (p.data[o]) layout = std::max(layout, tile::layout_of(p.rows, o, p.data[o], sizeof(T)));
-    const auto run = [&](const auto& program) {
-      return for_rows<kLanes, kChunks>(launch, "layer_norm", p.rows.rows, layout, program);
+    const auto run = [&]<class Program>(const Program& program) {
+      return for_rows<kLanes, Program::kElements / kLanes>(launch, "layer_norm", p.rows.rows, layout,
+                                                           program);
     };
     const auto with = [&]<class W, bool kLong>() {
       return p.data[P::kResidual] ? run(Forward<T, true, W, kLong>{p}) : run(Forward<T, false, W, kLong>{p});
     };
     return with_weights<T>(p.weight_dtype, [&]<class W>() {
-      return p.rows.columns > kShortThreads * kElements ? with.template operator()<W, true>()
-                                                        : with.template operator()<W, false>();
+      return p.rows.columns > kShortThreads * kShortElements ? with.template operator()<W, true>()
+                                                             : with.template operator()<W, false>();
     });
   });
 }
@@ -121,72 +202,101 @@ Status launch_forward(const CudaLaunch& launch, const LayerNormProblem& p) {
 /// A block of rows is a team's: its weight gradients stay in registers all the while.
 template <class T, class W>
 struct Backward {
-  static constexpr int kHeldThreads = sizeof(T) == 4 ? 256 : 512;  // f32 needs 200 registers
-  static constexpr int kLeastBlocks = 1;
-  static constexpr bool kRereads = true, kRare = !std::is_same_v<T, W>;
+  static constexpr bool kSame = std::is_same_v<T, W>;
+  static constexpr int kHeldThreads = 512, kLeastBlocks = 1;
+  static constexpr int kSlots = 2, kKept = kSame ? 1 : 0, kResident = 512;
+  static constexpr bool kRereads = true, kRare = !kSame;
+  static constexpr int streams(const RowShape&) { return 1; }  // blocks of them
+  static constexpr bool kStages = false;
   LayerNormBackwardProblem p;
   std::int64_t programs;  // blocks with sums of their own, or rows
-  constexpr std::int64_t columns() const { return p.rows.columns; }
 
-  /// `part`: of the block of rows with its number.
+  /// `walk`: over blocks of rows.
   template <class Team>
-  ROOFTILE_TILE void operator()(const Team& team, const PartOfRow& part) const {
+  ROOFTILE_TILE void operator()(const Team& team, const Walk& walk) const {
+    const auto weight = weight_of<W, true>(p.weight, walk, 1);
+    const auto all = [&](const auto& kept) {
+      for (std::int64_t i = 0; i < walk.count; ++i) block(team, walk, walk.row + i * walk.step, kept);
+    };
+    if constexpr (Team::kStreams && kKept > 0)
+      all(KeptWeight<W, Team>(team, weight, kSlots));
+    else
+      all(weight);
+  }
+  template <class Team, class Weight>
+  ROOFTILE_TILE void block(const Team& team, const Walk& walk, std::int64_t number,
+                           const Weight& weight) const {
     using P = LayerNormBackwardProblem;
-    const std::int64_t begin = layer_norm_block_begin(p.rows.rows, programs, part.row);
-    const std::int64_t end = layer_norm_block_begin(p.rows.rows, programs, part.row + 1);
-    const auto row_at = [&](std::int64_t row) {
-      const PartOfRow here{row, part.first, part.size};
-      const auto at = offsets_of(p.rows, row);
-      return kernels::LayerNormBackwardRow<T>{
-          input_of<T>(p, P::kX, here, at), input_of<T>(p, P::kDy, here, at),
-          output_of<T>(p, P::kDx, here, at), *value_of(p, P::kMean, at), *value_of(p, P::kRstd, at)};
+    const std::int64_t begin = layer_norm_block_begin(p.rows.rows, programs, number);
+    const std::int64_t end = layer_norm_block_begin(p.rows.rows, programs, number + 1);
+    const Walk rows{begin, 1, end - begin, walk.first, walk.size};
+    const auto row_at = [&](std::int64_t i) {
+      kernels::LayerNormBackwardRow<T> r{
+          input_of<T, Team>(p, P::kX, rows, i), input_of<T, Team>(p, P::kDy, rows, i),
+          output_of<T, Team>(p, P::kDx, rows, i), *value_of<Team>(p, P::kMean, rows, i),
+          *value_of<Team>(p, P::kRstd, rows, i)};
+      r.dy.slot = 1;
+      return r;
     };
     const auto sums = [&](bool bias) {
-      float* all = p.block_sums(part.row, bias);
-      return Row<float>{all ? all + part.first : nullptr, part.size};
+      float* all = p.block_sums(number, bias);
+      return Row<float>{all ? all + walk.first : nullptr, walk.size};
     };
-    const auto weight = weight_of<W, true>(p.weight, part, 1);
     if constexpr (Team::kHoldsRows)
-      kernels::layer_norm_backward_held<T>(team, begin, end, row_at, weight, sums(false), sums(true));
+      kernels::layer_norm_backward_held<T>(team, rows.count, row_at, weight, sums(false), sums(true));
     else
-      kernels::layer_norm_backward<T, false>(team, begin, end, row_at, weight, sums(false), sums(true));
+      kernels::layer_norm_backward<T, false>(team, 0, rows.count, row_at, weight, sums(false), sums(true));
   }
 };
 
 constexpr int kAddColumns = 32, kMostGroups = 32;
 
+/// A gradient: its blocks' sums, and where it goes.
+template <class G>
+struct Gradient {
+  const float* sums;
+  G* to;
+  std::int64_t stride;
+};
 /// The sums of all blocks, added in the blocks' order: in groups of neighbours, and these in turn.
 template <class G>
 __global__ void __launch_bounds__(kAddColumns* kMostGroups)
-    add_blocks(const float* sums, std::int64_t blocks, std::int64_t stride, std::int64_t columns, G* to,
-               std::int64_t to_stride) {
+    add_blocks(Gradient<G> first, Gradient<G> second, std::int64_t blocks, std::int64_t stride,
+               std::int64_t columns) {
   ROOFTILE_SHARED(parts, float[kMostGroups][kAddColumns]);
+  const Gradient<G> gradient = blockIdx.y == 0 ? first : second;
   const int groups = static_cast<int>(blockDim.y), group = static_cast<int>(threadIdx.y);
   const std::int64_t column = std::int64_t{blockIdx.x} * kAddColumns + threadIdx.x;
   const std::int64_t begin = layer_norm_block_begin(blocks, groups, group);
   const std::int64_t end = layer_norm_block_begin(blocks, groups, group + 1);
   float sum = 0;
   if (column < columns) {
-    ROOFTILE_UNROLL_BY(8) for (std::int64_t b = begin; b < end; ++b) sum += sums[b * stride + column];
+    ROOFTILE_UNROLL_BY(8)
+    for (std::int64_t b = begin; b < end; ++b) sum += gradient.sums[b * stride + column];
   }
   parts[group][threadIdx.x] = sum;
   __syncthreads();
   if (group != 0 || column >= columns) return;
   for (int g = 1; g < groups; ++g) sum += parts[g][threadIdx.x];
-  to[column * to_stride] = narrow<G>(sum);
+  gradient.to[column * gradient.stride] = narrow<G>(sum);
 }
 
-Status launch_add_blocks(const CudaLaunch& launch, const LayerNormBackwardProblem& p,
-                         const LayerNormColumns& to, bool bias) {
+/// Both gradients in one launch, or the one that is asked for.
+Status launch_add_blocks(const CudaLaunch& launch, const LayerNormBackwardProblem& p) {
   // Eight sums to a thread at least, all on their way at once.
   const auto groups = static_cast<unsigned>(
       std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(p.blocks / 8, 1, kMostGroups))));
   return with_type<float, f16, bf16>(p.gradient_dtype, [&]<class G>() {
     const auto blocks = static_cast<unsigned>((p.rows.columns + kAddColumns - 1) / kAddColumns);
-    return rooftile::cuda::launch(launch, "layer_norm_backward", {blocks, {kAddColumns, groups}},
-                                  add_blocks<G>, p.block_sums(0, bias), p.blocks,
-                                  p.block_sums(1, bias) - p.block_sums(0, bias), p.rows.columns,
-                                  static_cast<G*>(const_cast<void*>(to.data)), to.stride);
+    const auto gradient = [&](bool bias) {
+      const LayerNormColumns& to = bias ? p.dbias : p.dweight;
+      return Gradient<G>{p.block_sums(0, bias), static_cast<G*>(const_cast<void*>(to.data)), to.stride};
+    };
+    const bool only_bias = !p.dweight.data, both = p.dweight.data && p.dbias.data;
+    return rooftile::cuda::launch(launch, "layer_norm_backward",
+                                  {{blocks, both ? 2u : 1u}, {kAddColumns, groups}}, add_blocks<G>,
+                                  gradient(only_bias), gradient(true), p.blocks,
+                                  p.block_sums(1, only_bias) - p.block_sums(0, only_bias), p.rows.columns);
   });
 }
 
@@ -202,15 +312,11 @@ Status launch_backward(const CudaLaunch& launch, const LayerNormBackwardProblem&
     for (int o : {P::kX, P::kDy, P::kDx})
       if (p.data[o]) layout = std::max(layout, tile::layout_of(p.rows, o, p.data[o], sizeof(T)));
     return with_weights<T>(p.weight_dtype, [&]<class W>() {
-      return for_rows<kLanes, kChunks, Backward<T, W>, 32>(launch, "layer_norm_backward", programs, layout,
-                                                           Backward<T, W>{p, programs});
+      return for_rows<kLanes, kChunks>(launch, "layer_norm_backward", programs, layout,
+                                       Backward<T, W>{p, programs});
     });
   });
-  if (!status) return status;
-  if (p.dweight.data) {
-    if (Status s = launch_add_blocks(launch, p, p.dweight, false); !s) return s;
-  }
-  return p.dbias.data ? launch_add_blocks(launch, p, p.dbias, true) : Status{};
+  return status && with_sums ? launch_add_blocks(launch, p) : status;
 }
 
 }  // namespace

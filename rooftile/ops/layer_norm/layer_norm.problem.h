@@ -58,7 +58,9 @@ constexpr std::int64_t layer_norm_blocks(std::int64_t rows) {
 constexpr std::int64_t layer_norm_gpu_blocks(std::int64_t rows, std::int64_t columns) {
   constexpr std::int64_t kElements = 16, kLeastRows = 16;
   if (rows < 2 * kLeastRows) return rows > 0 ? 1 : 0;
-  const std::int64_t team = std::clamp<std::int64_t>((columns / kElements + 31) / 32 * 32, 32, 2048);
+  const std::int64_t team = columns <= 256
+                                ? std::max<std::int64_t>((columns / 8 + 7) / 8 * 8, 8)
+                                : std::min<std::int64_t>((columns / kElements + 31) / 32 * 32, 2048);
   const std::int64_t threads = team <= 128 ? 131072 : 65536;
   return static_cast<std::int64_t>(
       std::bit_floor(static_cast<std::uint64_t>(std::min(threads / team, rows / kLeastRows))));

@@ -188,9 +188,9 @@ ROOFTILE_TILE void layer_norm(Team team, std::int64_t begin, std::int64_t end, R
       }
     }
     reader.each(size, [&](auto chunk) ROOFTILE_INLINE {
-      const auto write = [&](const Tile& h)
-                             ROOFTILE_INLINE { layer_norm_write(team, row, scale, weight, bias, chunk, h); };
-      const auto gather = [&](const Tile& h) ROOFTILE_INLINE { moments.add(reader, chunk, h); };
+      const auto write = [&](const Tile& t)
+                             ROOFTILE_INLINE { layer_norm_write(team, row, scale, weight, bias, chunk, t); };
+      const auto gather = [&](const Tile& t) ROOFTILE_INLINE { moments.add(reader, chunk, t); };
       if constexpr (kHeld) {
         if (writes) write(held(chunk));
         if (!reads) return;

@@ -98,38 +98,37 @@ ROOFTILE_TILE void layer_norm_backward(Team team, std::int64_t begin, std::int64
   dbiases.write();
 }
 
-/// The same for a team that holds rows, in registers as memory has them, and the weights. The next row is on
-/// its way while the sums of this one are taken.
+/// The same for `count` rows and a team that holds them, in registers as memory has them.
 template <class T, class Team, class RowAt, class Weight>
-ROOFTILE_TILE void layer_norm_backward_held(Team team, std::int64_t begin, std::int64_t end, RowAt row_at,
-                                            Weight weight, Row<float> dweight, Row<float> dbias) {
-  LayerNormBackwardRow<T> next = row_at(begin);
+ROOFTILE_TILE void layer_norm_backward_held(Team team, std::int64_t count, RowAt row_at, const Weight& weight,
+                                            Row<float> dweight, Row<float> dbias) {
+  using Tile = typename Team::Tile;
+  LayerNormBackwardRow<T> next = row_at(0);  // whose mean and rstd are on their way
   const std::int64_t size = next.x.size;
   const float each_one = 1 / static_cast<float>(team.length(next.x));
-  auto next_x = team.hold(next.x, 0), next_dy = team.hold(next.dy, 0);
-  const auto weights = weight.hold(team);
   auto dweights = team.columns(dweight), dbiases = team.columns(dbias);
+  team.ask(next.x);
+  team.ask(next.dy);
 
-  for (std::int64_t i = begin; i < end; ++i) {
+  for (std::int64_t i = 0; i < count; ++i) {
     const LayerNormBackwardRow<T> row = next;
-    const auto x = next_x, dy = next_dy;
-    if (i + 1 < end) {
-      next = row_at(i + 1);
-      next_x = team.hold(next.x, 0);
-      next_dy = team.hold(next.dy, 0);
-    }
+    const auto x = team.hold(row.x, 0), dy = team.hold(row.dy, 0);
+    if (i + 1 < count) next = row_at(i + 1);
     LayerNormProducts<Team> gathered;
     gathered.begin(team);
     team.each(size, [&](auto chunk) ROOFTILE_INLINE {
-      gathered.add(team, chunk, row.normalized(x[chunk]), dy[chunk], weights[chunk]);
+      gathered.add(team, chunk, x[chunk] - row.mean, dy[chunk], weight.load(team, chunk));
     });
     const auto both = team.sums(gathered.sums, gathered.products);
-    const LayerNormMeans means{both.first * each_one, both.second * each_one};
+    // dx = rstd·dy·weight - rstd·Σ g/N - (x - mean)·rstd²·Σ g·x̂/N, where x̂ = (x - mean)·rstd is not needed.
+    const float shift = both.first * each_one * row.rstd;
+    // Where rstd is infinite, x̂ is so with both signs, and all of it NaN.
+    const float slope = both.second * each_one * row.rstd * row.rstd * row.rstd + (row.rstd - row.rstd);
     team.each(size, [&](auto chunk) ROOFTILE_INLINE {
-      const auto normalized = row.normalized(x[chunk]), gradient = dy[chunk];
-      if (dweight.data) dweights.add_product(chunk, gradient, normalized, i == begin);
-      if (dbias.data) dbiases.add(chunk, gradient, i == begin);
-      team.store(row.dx, chunk, means.dx(normalized, gradient, weights[chunk], row.rstd));
+      const Tile centered = x[chunk] - row.mean, gradient = dy[chunk], scaled = gradient * row.rstd;
+      if (dweight.data) dweights.add_product(chunk, scaled, centered, i == 0);
+      if (dbias.data) dbiases.add(chunk, gradient, i == 0);
+      team.store(row.dx, chunk, fma(centered, -slope, fma(scaled, weight.load(team, chunk), -shift)));
     });
   }
   dweights.write();

@@ -9,12 +9,16 @@ inline namespace cuda {
 /// How many threads a part of a row gets: as long as all hold it.
 inline constexpr int kPartThreads = kFewThreads;
 
+/// Where a program's part of a row lies.
+struct PartOfRow {
+  std::int64_t row, first, size;
+};
 /// Each team takes one part after the other.
 template <class Team, class Program>
 __global__ void __launch_bounds__(kPartThreads)
     run_parts(const __grid_constant__ Program program, std::int64_t count, std::int64_t columns,
               std::int64_t length, std::int64_t parts, const __grid_constant__ RowShape shape) {
-  int turn = 0;
+  unsigned turn = 0;
   const Team team(shape.threads, turn);
   for (std::int64_t index = std::int64_t{blockIdx.x} * shape.teams + team_in_block(shape); index < count;
        index += std::int64_t{gridDim.x} * shape.teams) {
@@ -38,7 +42,7 @@ Status for_parts(const CudaLaunch& launch, const char* name, std::int64_t rows, 
   if (rows <= 0 || columns <= 0) return {};
   const std::int64_t length = columns < kLength ? columns : kLength;
   const std::int64_t parts = (columns + length - 1) / length, count = rows * parts;
-  const RowShape shape = row_shape(length, kLanes, kChunks, 1, kPartThreads, false);
+  const RowShape shape = row_shape(length, kLanes, kChunks, kPartThreads, false, false);
   const std::int64_t blocks = std::min((count + shape.teams - 1) / shape.teams, kMostBlocks);
   const rooftile::cuda::Grid grid{static_cast<unsigned>(blocks),
                                   static_cast<unsigned>(shape.threads * shape.teams)};

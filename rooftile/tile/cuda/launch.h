@@ -6,7 +6,7 @@
 #include "rooftile/backend/cuda/launch.h"
 #include "rooftile/core/plugin.h"
 #include "rooftile/core/rows.h"
-#include "rooftile/tile/cuda/team.h"
+#include "rooftile/tile/cuda/stage.h"
 
 namespace rooftile::tile {
 inline namespace cuda {
@@ -43,23 +43,28 @@ inline constexpr int kMostCluster = 16;
 
 /// `columns` elements, `lanes` to a thread and chunk, at most `chunks` chunks: as few threads as hold the row
 /// (16 to 32 elements a thread move the most bytes), a power of two within a warp and whole warps up to
-/// `held`; then blocks of a cluster, each with a part of the row. No cluster before it must be: its barriers
-/// wait for all memory (softmax, f32 4096x16384, H200: a block 136 µs, two 146, four 161).
-constexpr RowShape row_shape(std::int64_t columns, int lanes, int chunks, int least_threads, int held,
-                             bool clusters) {
+/// `held`; then blocks of a cluster, each with a part of the row. No cluster before it must be: a block waits
+/// for its neighbours, and is not there before all of them are (layer_norm_backward, bf16 4096x16384, H200:
+/// two blocks 129 µs, four 185). `stages`: rows that begin anywhere come from shared memory.
+constexpr RowShape row_shape(std::int64_t columns, int lanes, int chunks, int held, bool clusters,
+                             bool stages) {
   const std::int64_t words = (columns + lanes - 1) / lanes, wanted = (words + chunks - 1) / chunks;
   const auto whole_warps = [](std::int64_t threads) { return static_cast<int>((threads + 31) / 32 * 32); };
   if (wanted <= 32) {
-    // Eight neighbours read whole 128-byte lines together.
-    int threads = least_threads;
-    while (threads < wanted || (threads < 8 && threads < words)) threads *= 2;
+    // Eight neighbours read whole 128-byte lines together; but in shared memory, where rows are that cannot
+    // be aligned since they are no whole words, as few as hold a row spend the least on its reductions.
+    const bool few = stages && columns % lanes != 0;
+    int threads = 1;
+    while (threads < wanted || (!few && threads < 8 && threads < words)) threads *= 2;
     return {threads, kFewThreads / 2 / threads, 1, columns};
   }
   if (wanted <= held) return {whole_warps(wanted), 1, 1, columns};
-  const std::int64_t most = std::min(kMostCluster, kMostPartials * kWarp / held);
-  if (!clusters || wanted > held * most) return {kMostThreads, 1, 0, columns};
+  const std::int64_t most = std::min(kMostCluster, kMostPartials * kWarp / std::min(held, 512));
+  if (!clusters || wanted > std::min(held, 512) * most) return {kMostThreads, 1, 0, columns};
+  // Two long blocks; else more of them that are shorter: a multiprocessor has one of another row, which works
+  // while this one waits for its neighbours.
   int cluster = 2;
-  while (std::int64_t{cluster} * held < wanted) cluster *= 2;
+  while (std::int64_t{cluster} * (cluster == 2 ? held : std::min(held, 512)) < wanted) cluster *= 2;
   const std::int64_t part = (words + cluster - 1) / cluster;
   return {whole_warps((part + chunks - 1) / chunks), 1, cluster, part * lanes};
 }
@@ -83,6 +88,12 @@ bool aligned_rows(const Rows<kOperands>& rows, int operand, const void* data, in
   return true;
 }
 
+/// Whether an operand's rows follow one upon the other.
+template <int kOperands>
+bool rows_touch(const Rows<kOperands>& rows, int operand) {
+  return rows.rank == 0 || (rows.rank == 1 && rows.stride[operand][0] == rows.columns);
+}
+
 /// How rows lie: in whole 16-byte words, side by side, or apart. Of several operands the last one counts.
 enum class Layout : std::uint8_t { words, neighbours, apart };
 template <int kOperands>
@@ -101,43 +112,43 @@ template <int kOperands>
 ROOFTILE_TILE std::int64_t offset_of(const Rows<kOperands>& rows, int operand, std::int64_t row) {
   return rows.rank <= 1 ? row * rows.stride[operand][0] : far_offset(rows, operand, row);
 }
-/// Those of all operands, behind one branch.
-template <int kOperands>
-struct Offsets {
-  std::int64_t at[kOperands];
+/// The rows of a team, `step` from one to the next, and the part of each that its block has.
+struct Walk {
+  std::int64_t row, step, count, first, size;
+  Stage stage{};  // with the block's rows from `staged` on
+  std::int64_t staged = 0;
 };
-template <int kOperands>
-ROOFTILE_TILE Offsets<kOperands> offsets_of(const Rows<kOperands>& rows, std::int64_t row) {
-  Offsets<kOperands> r;
-  if (rows.rank <= 1) {
-    ROOFTILE_UNROLL for (int o = 0; o < kOperands; ++o) r.at[o] = row * rows.stride[o][0];
-  } else {
-    ROOFTILE_UNROLL for (int o = 0; o < kOperands; ++o) r.at[o] = far_offset(rows, o, row);
-  }
-  return r;
-}
 
-/// Where a program's part of a row lies.
-struct PartOfRow {
-  std::int64_t row, first, size;
-};
-/// Part of an operand, whose row begins `offset` elements from its start; without data where it is absent.
-/// `alone`: its neighbours' memory may be written meanwhile (the output is the input); else what surrounds a
-/// row of a dense tensor may be read with it.
-template <class T, int kOperands>
-ROOFTILE_TILE Row<T> part_at(const Rows<kOperands>& rows, int operand, const void* data, std::int64_t offset,
-                             const PartOfRow& part, bool alone = false) {
-  if (!data) return {nullptr, part.size};
-  const std::int64_t stride = rows.column_stride[operand];
+/// Row i of a walk, or a block's part of it; without data where an optional operand is absent. `alone`: its
+/// neighbours' memory may be written meanwhile (the output is the input); else what surrounds a row of a
+/// dense tensor may be read with it.
+template <class T, class Team, int kOperands>
+ROOFTILE_TILE Row<T> row_of(const Rows<kOperands>& rows, int operand, const void* data, const Walk& walk,
+                            std::int64_t i, bool alone = false, bool optional = false) {
+  if (optional && !data) return {nullptr, walk.size};
   auto* first = static_cast<T*>(const_cast<void*>(data));
-  Row<T> r{first + offset + part.first * stride, part.size, stride};
-  r.elsewhere = rows.columns - part.size;
-  if (!alone && stride == 1 && rows.rank <= 1 &&
-      (rows.rank == 0 || rows.stride[operand][0] == rows.columns)) {
-    r.begin = first;
-    r.end = first + rows.rows * rows.columns;
+  if constexpr (Team::kStreams) {  // a few instructions, since there is a row for every 16 or 32 elements
+    const std::int64_t step = rows.stride[operand][0], at = static_cast<unsigned>(walk.row + i * walk.step);
+    Row<T> r{first + at * step + walk.first, walk.size};
+    r.elsewhere = rows.columns - walk.size;
+    r.ahead = i + 1 < walk.count ? static_cast<unsigned>(walk.step) * step : 0;
+    return r;
+  } else if constexpr (Team::kStaged) {
+    const int number = static_cast<int>(walk.row + i * walk.step - walk.staged);
+    return {walk.stage.at(operand, first + walk.staged * walk.size) + number * static_cast<int>(walk.size),
+            walk.size};
+  } else {
+    const std::int64_t stride = rows.column_stride[operand];
+    const std::int64_t at = offset_of(rows, operand, walk.row + i * walk.step);
+    Row<T> r{first + at + walk.first * stride, walk.size, stride};
+    r.elsewhere = rows.columns - walk.size;
+    if (!alone && stride == 1 && rows.rank <= 1 &&
+        (rows.rank == 0 || rows.stride[operand][0] == rows.columns)) {
+      r.begin = first;
+      r.end = first + rows.rows * rows.columns;
+    }
+    return r;
   }
-  return r;
 }
 /// This thread's team among those of its block.
 ROOFTILE_TILE
@@ -145,70 +156,220 @@ int team_in_block(const RowShape& shape) {
   return shape.teams == 1 ? 0 : static_cast<int>(threadIdx.x) >> (31 - __clz(shape.threads));
 }
 
-/// Each team of the grid takes one row after the other. Those that meet at barriers are a block each, or a
-/// cluster, and shuffles do not wait for threads of other teams that have none left.
+/// How many rows each team takes, and how many teams take one more.
+struct RowsEach {
+  std::int64_t rows, one_more;
+};
+
+/// A team for each row; or, where rows stream, for one after the other. Those that meet at barriers are a
+/// block each, or a cluster, and shuffles do not wait for threads of other teams that have none left.
 template <int kBlock, int kLeastBlocks, class Team, class Program>
 __global__ void __launch_bounds__(kBlock, kLeastBlocks)
-    run_rows(const __grid_constant__ Program program, std::int64_t rows,
-             const __grid_constant__ RowShape shape) {
-  int turn = 0;
+    run_rows(const __grid_constant__ Program program, const __grid_constant__ RowShape shape,
+             const __grid_constant__ RowsEach each) {
+  unsigned turn = 0;
   const Team team(shape.threads, turn, shape.cluster);
-  std::int64_t block = blockIdx.x, blocks = gridDim.x;
-  PartOfRow part{0, 0, program.columns()};
+  unsigned block = blockIdx.x, blocks = gridDim.x;
+  Walk walk{0, 0, 1, 0, program.p.rows.columns};
 #if defined(ROOFTILE_HAS_SM90)
   if (shape.cluster > 1) {
-    block = blockIdx.x / static_cast<unsigned>(shape.cluster);
-    blocks = gridDim.x / static_cast<unsigned>(shape.cluster);
-    part.first = shape.part * (blockIdx.x % static_cast<unsigned>(shape.cluster));
-    part.size = part.size - part.first < shape.part ? part.size - part.first : shape.part;
-    rooftile::cuda::cluster_sync();  // all are there before anyone writes to another's shared memory
+    const auto cluster = static_cast<unsigned>(shape.cluster);
+    walk.first = shape.part * (block % cluster);
+    walk.size = walk.size - walk.first < shape.part ? walk.size - walk.first : shape.part;
+    block /= cluster;
+    blocks /= cluster;
   }
 #endif
-  const int mine = team_in_block(shape);
-  for (part.row = block * shape.teams + mine; part.row < rows; part.row += blocks * shape.teams)
-    program(team, part);
+  walk.row = std::int64_t{block} * shape.teams + team_in_block(shape);
+  if constexpr (Team::kStreams) {
+    walk.step = std::int64_t{blocks} * shape.teams;
+    walk.count = each.rows + (walk.row < each.one_more ? 1 : 0);
+    if (walk.count > 0) program(team, walk);
+  } else {
+    if (walk.row < each.rows) program(team, walk);
+  }
+}
+
+/// The same for rows that are staged: a block takes `each.rows` rows for each of its teams, all of them
+/// neighbours. In the last block some of them are not the tensor's: all teams of a warp must come to its
+/// shuffles.
+template <class Team, class Program>
+__global__ void __launch_bounds__(kFewThreads)
+    run_staged(const __grid_constant__ Program program, const __grid_constant__ RowShape shape,
+               const __grid_constant__ RowsEach each, const Places places, int place_bytes) {
+  ROOFTILE_DYNAMIC_SHARED(all);
+  unsigned turn = 0;
+  const Team team(shape.threads, turn);
+  const std::int64_t columns = program.p.rows.columns, rows = each.rows * shape.teams;
+  const std::int64_t begin = blockIdx.x * rows, rest = program.p.rows.rows - begin;
+  const int size = static_cast<int>(columns), room = static_cast<int>(rows * columns);
+  const int elements = rest < rows ? static_cast<int>(rest * columns) : room;
+  const Walk walk{begin + team_in_block(shape),  shape.teams, each.rows, 0, columns,
+                  {all, place_bytes, places.of}, begin};
+  const auto none = [](int, const auto*) {};
+  program.each_staged(
+      [&](int operand, const auto* data, bool output) {
+        if (data && !output) stage_in(walk.stage, operand, data + begin * columns, elements, room);
+      },
+      [&](int operand, const auto* data) {
+        if (data) stage_in(walk.stage, operand, data, size, size);
+      });
+  finish_stage();
+  program(team, walk);
+  __syncthreads();
+  program.each_staged(
+      [&](int operand, const auto* data, bool output) {
+        using T = std::remove_const_t<std::remove_pointer_t<decltype(data)>>;
+        if (data && output) stage_out(walk.stage, operand, const_cast<T*>(data) + begin * columns, elements);
+      },
+      none);
 }
 
 inline constexpr std::int64_t kMostBlocks = (std::int64_t{1} << 31) - 1;
 
-/// Runs program(team, part) for each row, `kLanes` elements to a thread and chunk. A program says
+/// Dynamic shared memory that a block may have beside the team's own, and all blocks of a multiprocessor
+/// together (CUDA C++ Programming Guide, "Compute Capabilities").
+struct SharedLimits {
+  static constexpr std::int64_t kOther = 6 * 1024;  // of the team and the system
+  std::int64_t block, multiprocessor;
+};
+constexpr SharedLimits shared_limits(int architecture) {
+  const bool large = architecture == 80 || architecture == 87 || (architecture >= 90 && architecture < 120);
+  const std::int64_t all = std::int64_t{!large ? 100 : architecture < 90 ? 164 : 228} * 1024;
+  return {all - SharedLimits::kOther, all};
+}
+
+/// What streams(shape) of a program says else: how many rows a team takes at most, as long as others wait for
+/// a multiprocessor; 0: any number.
+inline constexpr int kDirect = -1;
+
+/// Runs a program with so many clusters (of one block, as a rule), each with so many bytes of dynamic shared
+/// memory.
+template <int kBlock, int kLeastBlocks, class Team, class Program>
+Status launch_rows(const CudaLaunch& launch, const char* name, const Program& program, const RowShape& shape,
+                   std::int64_t rows, std::int64_t clusters, std::int64_t shared) {
+  const int cluster = std::max(1, shape.cluster);
+  const std::int64_t teams = clusters * shape.teams;
+  if (clusters > kMostBlocks / cluster)
+    return Status::error("%s: %lld rows of %lld elements take more blocks than the %lld of a launch", name,
+                         static_cast<long long>(rows), static_cast<long long>(program.p.rows.columns),
+                         static_cast<long long>(kMostBlocks));
+  const rooftile::cuda::Grid grid{static_cast<unsigned>(clusters * cluster),
+                                  static_cast<unsigned>(shape.threads * shape.teams),
+                                  static_cast<std::size_t>(shared), static_cast<unsigned>(cluster)};
+  return rooftile::cuda::launch(launch, name, grid, run_rows<kBlock, kLeastBlocks, Team, Program>, program,
+                                shape,
+                                Team::kStreams ? RowsEach{rows / teams, rows % teams} : RowsEach{rows, 0});
+}
+
+/// A team for each row.
+template <int kBlock, int kLeastBlocks, class Team, class Program>
+Status launch_direct(const CudaLaunch& launch, const char* name, const Program& program,
+                     const RowShape& shape, std::int64_t rows) {
+  return launch_rows<kBlock, kLeastBlocks, Team>(launch, name, program, shape, rows,
+                                                 (rows + shape.teams - 1) / shape.teams, 0);
+}
+
+/// Rows that stream: as many blocks as the device runs at once, or more, so that no team has more rows than
+/// it should. False where it cannot be.
+template <class Team, class Program>
+bool launch_streams(const CudaLaunch& launch, const char* name, const Program& program, const RowShape& shape,
+                    std::int64_t rows, Status& status) {
+  const std::int64_t rows_each = Program::streams(shape);
+  const SharedLimits limits = shared_limits(launch.architecture);
+  const std::int64_t threads = std::int64_t{shape.threads} * shape.teams;
+  const std::int64_t shared = (threads + kWarp - 1) / kWarp * kWarp * Team::kSharedBytes;
+  const std::int64_t all = (rows + shape.teams - 1) / shape.teams;
+  if (rows_each == kDirect || shared > limits.block || program.p.rows.rank > 1 ||
+      program.p.rows.rows >= kMostBlocks || all > kMostBlocks / std::max(1, shape.cluster))
+    return false;
+  const std::int64_t resident = std::max<std::int64_t>(
+      1, std::min(Program::kResident / threads, limits.multiprocessor / (shared + SharedLimits::kOther)));
+  const std::int64_t at_once =
+      std::max<std::int64_t>(1, launch.multiprocessors * resident / std::max(1, shape.cluster));
+  const std::int64_t wanted = rows_each > 0 ? (all + rows_each - 1) / rows_each : 0;
+  status = launch_rows<Program::kHeldThreads, Program::kLeastBlocks, Team>(
+      launch, name, program, shape, rows, std::min(all, std::max(at_once, wanted)), shared);
+  return true;
+}
+
+/// Rows that are staged. False where they cannot be.
+template <int kLanes, int kChunks, class Program>
+bool launch_staged(const CudaLaunch& launch, const char* name, const Program& program, const RowShape& shape,
+                   std::int64_t rows, Status& status) {
+  const Places places = program.places();
+  if (shape.threads >= kWarp || places.count == 0) return false;
+  constexpr std::int64_t kPlaceBytes = 8 * 1024;
+  const std::int64_t columns = program.p.rows.columns, pass = columns * shape.teams * (16 / kLanes);
+  const std::int64_t each = std::clamp<std::int64_t>(kPlaceBytes / pass, 1, 8);
+  const std::int64_t blocks = (rows + each * shape.teams - 1) / (each * shape.teams);
+  if (blocks > kMostBlocks) return false;
+  const auto place = static_cast<int>((each * pass + 15) / 16 * 16 + 16);
+  const rooftile::cuda::Grid grid{static_cast<unsigned>(blocks),
+                                  static_cast<unsigned>(shape.threads * shape.teams),
+                                  static_cast<std::size_t>(place) * static_cast<std::size_t>(places.count)};
+  const auto run = [&]<int kUsed>() {
+    using Team = CudaTeam<float, kLanes, kUsed, Access::staged>;
+    return rooftile::cuda::launch(launch, name, grid, run_staged<Team, Program>, program, shape,
+                                  RowsEach{each, 0}, places, place);
+  };
+  status = columns <= std::int64_t{shape.threads} * kLanes ? run.template operator()<1>()
+                                                           : run.template operator()<kChunks>();
+  return true;
+}
+
+/// Runs program(team, walk) for `rows` rows, `kLanes` elements to a thread and chunk. A program says
+///   p.rows        where the rows lie
 ///   kHeldThreads  of the longest block that holds a row: with 1024 a thread has 64 registers, with 512 it
-///   has
-///                 128
+///                 has 128
 ///   kLeastBlocks  such blocks that a multiprocessor must be able to have; 0: as the compiler likes
+///   kSlots        operands that may stream: they come to shared memory while the row before is computed,
+///                 where all are whole aligned words; 0: none
+///   streams()     whether they do, and how many to a team; kDirect: a team for each row
+///   kKept         vectors of a row's length that stay there beside them
+///   kResident     threads that a multiprocessor runs at once
+///   kStages       whether short rows may be staged. places() are those of its operands; none where rows do
+///                 not follow one upon the other. each_staged() tells which they are
 ///   kRereads      whether rows may be longer than a cluster holds
 ///   kRare         whether few kernels are enough: not the fastest one for each way that rows lie
-template <int kLanes, int kChunks, class Program, int kLeastThreads = 1>
+template <int kLanes, int kChunks, class Program>
 Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, Layout layout,
                 const Program& program) {
+  static_assert(Program::kSlots == 0 || Program::kResident > 0);
   if (rows <= 0) return {};
-  const std::int64_t columns = program.columns();
+  const std::int64_t columns = program.p.rows.columns;
   const RowShape shape =
-      row_shape(columns, kLanes, kChunks, kLeastThreads, Program::kHeldThreads, has_clusters(launch));
-  const int cluster = std::max(1, shape.cluster);
-  const std::int64_t blocks = std::min((rows + shape.teams - 1) / shape.teams, kMostBlocks / cluster);
-  const rooftile::cuda::Grid grid{static_cast<unsigned>(blocks * cluster),
-                                  static_cast<unsigned>(shape.threads * shape.teams), 0,
-                                  static_cast<unsigned>(cluster)};
-  const auto run = [&]<int kBlock, int kLeastBlocks, class Team>() {
-    return rooftile::cuda::launch(launch, name, grid, run_rows<kBlock, kLeastBlocks, Team, Program>, program,
-                                  rows, shape);
-  };
-  const auto held = [&]<Access kAccess>() {
-    return run.template
-    operator()<Program::kHeldThreads, Program::kLeastBlocks, CudaTeam<float, kLanes, kChunks, kAccess>>();
+      row_shape(columns, kLanes, kChunks, Program::kHeldThreads, has_clusters(launch), Program::kStages);
+  const auto direct = [&]<Access kAccess>() {
+    return launch_direct<Program::kHeldThreads, Program::kLeastBlocks,
+                         CudaTeam<float, kLanes, kChunks, kAccess>>(launch, name, program, shape, rows);
   };
   if constexpr (Program::kRereads)
     if (shape.cluster == 0)
-      return run.template operator()<kMostThreads, 1, CudaTeam<float, kLanes, 0, Access::any>>();
-  if constexpr (!Program::kRare) {
-    if (layout == Layout::words && columns == std::int64_t{cluster} * shape.threads * kLanes * kChunks)
-      return held.template operator()<Access::full>();
-    if (layout == Layout::neighbours && shape.threads >= kWarp)
-      return held.template operator()<Access::strided>();
+      return launch_direct<kMostThreads, 1, CudaTeam<float, kLanes, 0, Access::any>>(launch, name, program,
+                                                                                     shape, rows);
+  const bool full = columns == std::max(1, shape.cluster) * std::int64_t{shape.threads} * kLanes * kChunks;
+  Status status;
+  if constexpr (Program::kSlots > 0) {
+    const auto streams = [&]<Access kAccess>() {
+      using Team = CudaTeam<float, kLanes, kChunks, kAccess, Program::kSlots, Program::kKept>;
+      return launch_streams<Team>(launch, name, program, shape, rows, status);
+    };
+    if constexpr (!Program::kRare)
+      if (layout == Layout::words && full && streams.template operator()<Access::full>()) return status;
+    if (layout == Layout::words && streams.template operator()<Access::aligned>()) return status;
   }
-  if (layout == Layout::words) return held.template operator()<Access::aligned>();
-  return held.template operator()<Access::any>();
+  if constexpr (Program::kStages)
+    if (layout == Layout::neighbours &&
+        launch_staged<kLanes, kChunks>(launch, name, program, shape, rows, status))
+      return status;
+  if constexpr (!Program::kRare) {
+    if (layout == Layout::words && full) return direct.template operator()<Access::full>();
+    if (layout == Layout::neighbours && shape.threads >= kWarp)
+      return direct.template operator()<Access::strided>();
+  }
+  if (layout == Layout::words) return direct.template operator()<Access::aligned>();
+  return direct.template operator()<Access::any>();
 }
 
 }  // namespace cuda

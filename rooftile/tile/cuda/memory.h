@@ -19,6 +19,7 @@ enum class Access : std::uint8_t {
   aligned,  ///< 16-byte words; some threads may have none
   any,      ///< neighbours that begin anywhere, or lie apart
   strided,  ///< begin anywhere, side by side: a warp reads 32 neighbours, then the next 32
+  staged,   ///< neighbours that begin anywhere, in shared memory (rooftile/tile/cuda/stage.h)
 };
 /// Whether lane i of a thread is an element, where `live` follow from its first one on.
 template <Access kAccess>
@@ -28,6 +29,14 @@ ROOFTILE_TILE bool lane_lives(int i, std::int64_t live) {
   return (kAccess == Access::strided ? i * kWarp : i) < live;
 }
 
+/// One step of `each`: this thread's lanes are the elements `first`, `first` + 1, … (strided: `first` + 32,
+/// …) as far as the row goes.
+struct Chunk {
+  int index;  // known to the compiler in an unrolled walk, and so a choice of registers
+  std::int64_t first;
+  std::int64_t live;  // elements from `first` to the row's end; 0 or less: none
+};
+
 /// `size` elements from `data` on, `stride` elements apart. `begin` and `end`: memory around the row that may
 /// be read, too, since it belongs to the same tensor and nobody writes it; null: the row alone.
 template <class T>
@@ -35,10 +44,11 @@ struct Row {
   T* data;
   std::int64_t size;
   std::int64_t stride = 1;
-  std::int64_t ahead = 0;      // the CPU's
+  std::int64_t ahead = 0;      // elements to the row that this place's team takes next; 0: there is none
   std::int64_t elsewhere = 0;  // elements of the row that other blocks of a cluster have
   const void* begin = nullptr;
   const void* end = nullptr;
+  int slot = 0;  // of those in which a team's rows arrive
 
   /// Up to `count` elements from `first` on.
   ROOFTILE_TILE
@@ -196,6 +206,16 @@ ROOFTILE_TILE Pack<T, N> load_pack(const Row<const T>& row, std::int64_t first, 
       }
       pack.set(i, t);
     }
+  } else if constexpr (kAccess == Access::staged) {
+    if (live >= N) {
+      ROOFTILE_UNROLL for (int i = 0; i < N; ++i) pack.set(i, from[i]);
+    } else {
+      ROOFTILE_UNROLL for (int i = 0; i < N; ++i) {
+        T t = other;
+        if (i < live) t = from[i];
+        pack.set(i, t);
+      }
+    }
   } else {
     const auto address = reinterpret_cast<std::uintptr_t>(from);
     const auto shift = static_cast<unsigned>(address % 16);
@@ -267,7 +287,7 @@ ROOFTILE_TILE void store_pack(const Row<T>& row, std::int64_t first, std::int64_
   using P = Pack<T, N>;
   if (!row.data) live = 0;
   if constexpr (kAccess == Access::full || kAccess == Access::aligned) {
-    if (live > 0) {
+    if (kAccess == Access::full ? row.data != nullptr : live > 0) {
       auto* to = reinterpret_cast<uint4*>(row.data + first);
       ROOFTILE_UNROLL for (int w = 0; w < P::kWords; ++w) write(to + w, pack.word(w));
     }
@@ -278,6 +298,15 @@ ROOFTILE_TILE void store_pack(const Row<T>& row, std::int64_t first, std::int64_
       BitsOf<T> bits;
       memcpy(&bits, &t, sizeof t);
       if (i * kWarp < live) write(to + i * kWarp, bits);
+    }
+  } else if constexpr (kAccess == Access::staged) {
+    T* to = row.data + first;
+    if (live >= N) {
+      ROOFTILE_UNROLL for (int i = 0; i < N; ++i) to[i] = pack.get(i);
+    } else {
+      ROOFTILE_UNROLL for (int i = 0; i < N; ++i) {
+        if (i < live) to[i] = pack.get(i);
+      }
     }
   } else {
     T* to = live > 0 ? row.data + first * row.stride : nullptr;
@@ -311,6 +340,16 @@ ROOFTILE_TILE void store_pack(const Row<T>& row, std::int64_t first, std::int64_
       }
     }
   }
+}
+
+/// The same pack, but the compiler does not know that: what it computes of it it computes here, and does not
+/// keep in registers, where floats take twice the room.
+template <class T, int N>
+ROOFTILE_TILE Pack<T, N> unseen(Pack<T, N> pack) {
+#if !defined(ROOFTILE_EMULATED)
+  ROOFTILE_UNROLL for (unsigned& piece : pack.piece) asm volatile("" : "+r"(piece));
+#endif
+  return pack;
 }
 
 /// A pack's elements as lanes, and back, two of 16 bits at a time.

@@ -4,7 +4,11 @@
 // rows are strided (rooftile/tile/cuda/memory.h), the same N · 32 elements of a warp, lane by lane. Names and
 // meanings are those of rooftile/tile/cpu/team.h. What a kernel holds lies in registers, if the row is at
 // most kChunks chunks long.
+//
+// A team with slots works through rows while the next ones arrive: each thread copies its own words of them
+// to its own place in shared memory, where no other thread reads them, so that no barrier is needed.
 #include "rooftile/backend/cuda/shared.h"
+#include "rooftile/tile/cuda/columns.h"
 #include "rooftile/tile/cuda/memory.h"
 #include "rooftile/tile/cuda/pixels.h"
 
@@ -12,14 +16,6 @@ namespace rooftile::tile {
 inline namespace cuda {
 
 inline constexpr float kInfinity = __builtin_huge_valf();
-
-/// One step of `each`: this thread's lanes are the elements `first`, `first` + 1, … (strided: `first` + 32,
-/// …) as far as the row goes.
-struct Chunk {
-  int index;  // known to the compiler in an unrolled walk, and so a choice of registers
-  std::int64_t first;
-  std::int64_t live;  // elements from `first` to the row's end; 0 or less: none
-};
 
 /// Warps of the longest team, each with a partial result in every block's shared memory.
 inline constexpr int kMostPartials = 256;
@@ -31,8 +27,12 @@ struct Sums {
 };
 
 /// N: lanes of a thread. kChunks: how many a row has at most; 0: any number, and what is held is read again.
-template <class Real_, int N, int kChunks, Access kAccess>
+/// kSlots: operands of which the next row is on its way, their words aligned; kKept: what stays in slots
+/// behind theirs.
+template <class Real_, int N, int kChunks, Access kAccess, int kSlots = 0, int kKept = 0>
 class CudaTeam {
+  static_assert(kSlots == 0 || kAccess == Access::full || kAccess == Access::aligned);
+
  public:
   using Real = Real_;
   using Integer = IntegerOf<Real>;
@@ -41,18 +41,36 @@ class CudaTeam {
   static constexpr bool kHoldsRows = kChunks > 0;
   static constexpr int kLanes = N;
   static constexpr Access kReads = kAccess;
+  static constexpr bool kStreams = kSlots > 0, kStaged = kAccess == Access::staged;
+  /// Of dynamic shared memory for each thread of a block; in whole warps.
+  static constexpr int kSharedBytes = (kSlots + kKept) * kChunks * 16;
 
   /// `threads`: 1, 2, 4, 8, 16 or 32 neighbours of a warp, or all of a block, then a multiple of 32;
   /// `cluster`: blocks whose threads are one team, each with a part of the row. `turn`: 0 at first, kept by
   /// the program's caller; copies of a team share it.
   ROOFTILE_TILE
-  CudaTeam(int threads, int& turn, int cluster = 1)
+  CudaTeam(int threads, unsigned& turn, int cluster = 1)
       : threads_(threads),
         thread_(static_cast<int>(threadIdx.x) & (threads <= kWarp ? threads - 1 : ~0)),
         cluster_(cluster),
         rank_(cluster > 1 ? rank_in_cluster() : 0),
         turn_(turn) {
-    if (cluster > 1) rooms();  // there before another block writes to it
+    if constexpr (kStreams) {
+      ROOFTILE_DYNAMIC_SHARED(all);
+      const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+      slots_ = reinterpret_cast<uint4*>(all) + warp * (kWarp * (kSlots + kKept) * kChunks) + lane;
+    }
+#if defined(ROOFTILE_HAS_SM90)
+    if (cluster > 1) {
+      rooms();
+      if (thread_ == 0) {
+        rooftile::cuda::mbarrier_init(&arrivals()[0], 1);
+        rooftile::cuda::mbarrier_init(&arrivals()[1], 1);
+        rooftile::cuda::fence_mbarrier_init();
+      }
+      rooftile::cuda::cluster_sync();  // all are there before anyone writes to another's shared memory
+    }
+#endif
   }
 
   ROOFTILE_TILE
@@ -95,7 +113,8 @@ class CudaTeam {
           kAccess == Access::strided ? thread_ / kWarp * kWarp * N + thread_ % kWarp : thread_ * N;
       ROOFTILE_UNROLL for (int c = 0; c < kChunks; ++c) {
         const int first = c * step + mine;
-        if (kAccess != Access::any || c * step < length) body(Chunk{c, first, length - first});
+        if ((kAccess == Access::any || kStaged) && c * step >= length) break;
+        body(Chunk{c, first, length - first});
       }
     } else {
       const std::int64_t mine = thread_ * N, step = std::int64_t{threads_} * N;
@@ -117,6 +136,7 @@ class CudaTeam {
   ROOFTILE_TILE
   Tile only(const Chunk& chunk, const Tile& value, Real other) const {
     Tile r = value;
+    if (kStaged && chunk.live >= N) return r;
     ROOFTILE_EACH_LANE(N) r.v[i] = lane_lives<kAccess>(i, chunk.live) ? value.v[i] : other;
     return r;
   }
@@ -190,7 +210,9 @@ class CudaTeam {
     Pack<T, N> packs[kHoldsRows ? kChunks : 1];
     ROOFTILE_TILE
     Tile operator[](const Chunk& chunk) const {
-      if constexpr (kHoldsRows)
+      if constexpr (kStreams && sizeof(T) < sizeof(Real))
+        return widened<Real>(unseen(packs[chunk.index]));
+      else if constexpr (kHoldsRows)
         return widened<Real>(packs[chunk.index]);
       else
         return load(row, chunk, other);
@@ -205,11 +227,52 @@ class CudaTeam {
   template <class T>
   ROOFTILE_TILE Held<T> hold(const Row<const T>& row, Real other) const {
     Held<T> held{row, other, {}};
-    if constexpr (kHoldsRows)
+    if constexpr (kStreams) {
+      // Of the groups that are on their way, one for each slot, this row's is the oldest.
+      rooftile::cuda::cp_async_wait<kSlots - 1>();
+      each(row.size, [&](const Chunk& chunk) { held.packs[chunk.index] = arrived(row, chunk, other); });
+      Row<const T> next = row;
+      next.data += row.ahead;
+      if (row.ahead == 0) next.size = 0;
+      ask(next);
+    } else if constexpr (kHoldsRows)
       each(row.size, [&](const Chunk& chunk) {
         held.packs[chunk.index] = load_pack<kAccess, N>(row, chunk.first, chunk.live, narrow<T>(other));
       });
     return held;
+  }
+
+  /// Lets a row come to its slot: of the first rows before they are held, in the slots' order; hold() does it
+  /// for those that follow.
+  template <class T>
+  ROOFTILE_TILE void ask(const Row<const T>& row) const {
+    if constexpr (kStreams) {
+      static_assert(N * sizeof(T) == 16, "rooftile::tile::ask: a chunk is one word of a thread");
+      if (row.size > 0)
+        each(row.size, [&](const Chunk& chunk) {
+          if (lane_lives<kAccess>(0, chunk.live))
+            rooftile::cuda::cp_async_16(place(row.slot, chunk), row.data + chunk.first);
+        });
+      rooftile::cuda::cp_async_commit();
+    }
+  }
+  /// Fills a slot that is kept with one number.
+  template <class T>
+  ROOFTILE_TILE void keep(const Row<const T>& row, Real value) const {
+    Pack<T, N> pack;
+    ROOFTILE_EACH_LANE(N) pack.set(i, narrow<T>(value));
+    each(row.size, [&](const Chunk& chunk) { *place(row.slot, chunk) = pack.word(0); });
+  }
+  /// What was asked for before the rows, in a slot of its own behind theirs, and stays there.
+  template <class T>
+  ROOFTILE_TILE Pack<T, N> arrived(const Row<const T>& row, const Chunk& chunk, Real other) const {
+    Pack<T, N> pack;
+    if (lane_lives<kAccess>(0, chunk.live)) {
+      pack.set_word(0, *place(row.slot, chunk));
+    } else {
+      ROOFTILE_EACH_LANE(N) pack.set(i, narrow<T>(other));
+    }
+    return pack;
   }
 
   /// The largest of scale · x over a held row, and whether this thread has elements so far below it that
@@ -295,41 +358,7 @@ class CudaTeam {
   ROOFTILE_TILE
   Scratch scratch(std::int64_t) const { return {}; }
 
-  /// Column accumulators: sums over a block of rows, one for each column, in registers; write() brings them
-  /// to the block's row of the workspace, where those of rows that are not held are all the time.
-  struct Columns {
-    const CudaTeam& team;
-    Row<Real> sums;
-    Tile tiles[kHoldsRows ? kChunks : 1];
-    ROOFTILE_TILE
-    void add(const Chunk& chunk, const Tile& t, bool first) { set(chunk, first ? t : get(chunk) + t); }
-    ROOFTILE_TILE
-    void add_product(const Chunk& chunk, const Tile& a, const Tile& b, bool first) {
-      set(chunk, first ? a * b : fma(a, b, get(chunk)));
-    }
-    ROOFTILE_TILE
-    void write() const {
-      if constexpr (kHoldsRows) {
-        if (sums.data)
-          team.each(sums.size, [&](const Chunk& chunk) { team.store(sums, chunk, tiles[chunk.index]); });
-      }
-    }
-
-    ROOFTILE_TILE
-    Tile get(const Chunk& chunk) const {
-      if constexpr (kHoldsRows)
-        return tiles[chunk.index];
-      else
-        return load(Row<const Real>{sums.data, sums.size}, chunk);
-    }
-    ROOFTILE_TILE
-    void set(const Chunk& chunk, const Tile& t) {
-      if constexpr (kHoldsRows)
-        tiles[chunk.index] = t;
-      else
-        team.store(sums, chunk, t);
-    }
-  };
+  using Columns = ColumnSums<CudaTeam, kChunks, kAccess>;
   ROOFTILE_TILE
   Columns columns(const Row<Real>& sums) const { return {*this, sums, {}}; }
 
@@ -339,6 +368,15 @@ class CudaTeam {
   static Rooms& rooms() {
     ROOFTILE_SHARED(all, Rooms);
     return all;
+  }
+  ROOFTILE_TILE
+  uint4* place(int slot, const Chunk& chunk) const { return slots_ + (slot * kChunks + chunk.index) * kWarp; }
+  /// Barriers at which other blocks' partial results arrive.
+  using Arrivals = std::uint64_t[2];
+  ROOFTILE_TILE
+  static Arrivals& arrivals() {
+    ROOFTILE_SHARED(both, Arrivals);
+    return both;
   }
   ROOFTILE_TILE
   static int rank_in_cluster() {
@@ -361,7 +399,7 @@ class CudaTeam {
           operation(r.v[k], __shfl_xor_sync(0xffffffffu, r.v[k], far));
     };
     const auto across = [&](int threads) {
-      for (int far = threads / 2; far > 0; far /= 2) step(far);
+      ROOFTILE_UNROLL for (int far = kWarp / 2; far > 0; far /= 2) if (threads > far) step(far);
     };
     if (threads_ < kWarp) {
       across(threads_);
@@ -376,19 +414,26 @@ class CudaTeam {
     }
     if (threads_ == kWarp && cluster_ <= 1) return r;
     // Two rooms in turn: who writes one for the next but one reduction has met everyone at the next one's
-    // barrier, and so after all read it.
-    auto& room = rooms()[turn_ ^= 1];
+    // barrier, or has all their results, and so comes after all read it.
+    const unsigned turn = turn_++;
+    auto& room = rooms()[turn & 1];
     const int lane = thread_ % kWarp, warps = threads_ / kWarp, warp = thread_ / kWarp;
     int count = warps;
 #if defined(ROOFTILE_HAS_SM90)
     if (cluster_ > 1) {
-      count = warps * cluster_;
-      if (lane < cluster_) {
-        ROOFTILE_UNROLL for (int k = 0; k < K; ++k) *
-            rooftile::cuda::map_shared_rank(&room[k][rank_ * warps + warp], static_cast<unsigned>(lane)) =
-            r.v[k];
+      // No barrier of the cluster: it would wait for all that is on its way to and from memory (softmax, f32
+      // 4096x16384, H200: a block 136 µs, two 146, four 161). A block waits for the bytes instead.
+      if constexpr (sizeof(Real) == 4) {
+        count = warps * cluster_;
+        std::uint64_t* arrived = &arrivals()[turn & 1];
+        if (thread_ == 0)
+          rooftile::cuda::mbarrier_arrive_expect_tx(arrived, static_cast<unsigned>(count * K) * 4);
+        if (lane < cluster_) {
+          ROOFTILE_UNROLL for (int k = 0; k < K; ++k) rooftile::cuda::store_async_at(
+              &room[k][rank_ * warps + warp], r.v[k], arrived, static_cast<unsigned>(lane));
+        }
+        rooftile::cuda::mbarrier_wait(arrived, turn >> 1 & 1);
       }
-      rooftile::cuda::cluster_sync();
     } else
 #endif
     {
@@ -397,14 +442,16 @@ class CudaTeam {
       }
       __syncthreads();
     }
-    int all = 2;  // the power of two that holds all results; threads have them again and again
-    while (all < count && all < kWarp) all *= 2;
-    const int mine = lane & (all - 1);
+    // Threads have the power of two that holds all results again and again; or, in the loop of a stream, one
+    // each, which takes more steps and fewer registers.
+    const int most = kStreams || count >= kWarp ? kWarp - 1 : static_cast<int>(~0u >> __clz(count - 1));
+    const int mine = lane & most;
     ROOFTILE_UNROLL for (int k = 0; k < K; ++k) {
       r.v[k] = mine < count ? room[k][mine] : neutral;
-      for (int i = mine + kWarp; i < count; i += kWarp) r.v[k] = operation(r.v[k], room[k][i]);
+      if (count > kWarp)
+        for (int i = mine + kWarp; i < count; i += kWarp) r.v[k] = operation(r.v[k], room[k][i]);
     }
-    across(all);
+    across(most + 1);
     return r;
   }
   /// A tile's lanes made one; strided, the warp's next lower bits of the element's number are in the lanes of
@@ -433,7 +480,8 @@ class CudaTeam {
   // Four, without a gap before the reference: a copy of three came out of nvcc 13.0 with the second one's
   // value in the third (softmax, sm_90a).
   int threads_, thread_, cluster_, rank_;
-  int& turn_;
+  unsigned& turn_;
+  uint4* slots_ = nullptr;  // this thread's first word
 };
 
 }  // namespace cuda

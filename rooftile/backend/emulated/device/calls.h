@@ -68,6 +68,7 @@ void async_commit();
 void async_wait(unsigned groups_left);
 void mbarrier_init(std::uint64_t*, unsigned arrivals, Site);
 void mbarrier_arrive(std::uint64_t*, unsigned expected_bytes, bool arrive, Site);
+void mbarrier_complete(std::uint64_t*, unsigned bytes, Site);  // that were stored already
 bool mbarrier_wait(std::uint64_t*, unsigned parity, Site);
 void bulk_copy(void* to, const void* from, unsigned bytes, std::uint64_t* barrier, Site);
 
