@@ -48,12 +48,37 @@ TEST(DeviceQueue, ComputesAsTheCpuDoes) {
   for (std::int64_t columns : {1, 30, 256, 1000, 4096, 9001, 40000}) {
     const std::vector<float> x = numbers(static_cast<std::size_t>(3 * columns));
     const std::vector<float> cpu = softmax_of(Queue::cpu({.threads = 1}), x, columns);
-    for (int architecture : {80, 90}) {  // the first one has no clusters
+    for (int architecture : {80, 86, 90}) {  // the last one has clusters
       const std::vector<float> gpu = softmax_of(Queue::emulated({.architecture = architecture}), x, columns);
       for (std::size_t i = 0; i < x.size(); ++i)
         ASSERT_NEAR(gpu[i], cpu[i], 1e-5f * cpu[i])
             << columns << " columns, element " << i << ", architecture " << architecture;
     }
+  }
+}
+
+// All of layer_norm's operands, in rows that a block has in shared memory where there is enough of it.
+TEST(DeviceQueue, NormalizesWhereBlocksHaveLittleSharedMemory) {
+  if (!kEmulatedIsBuilt) GTEST_SKIP() << "this build has no emulated device";
+  constexpr std::int64_t kRows = 9, kColumns = 509;
+  const std::vector<float> x = numbers(kRows * kColumns), weight = numbers(kColumns);
+  const auto normalized = [&](const Queue& queue) {
+    std::vector<float> y(x.size()), sum(x.size());
+    const ConstView rows = view(x.data(), {kRows, kColumns}), columns = view(weight.data(), {kColumns});
+    LayerNormOutputs out{view(y.data(), {kRows, kColumns})};
+    out.sum = view(sum.data(), {kRows, kColumns});
+    LayerNormInputs in{rows};
+    in.residual = rows, in.weight = columns, in.bias = columns;
+    const Status s = layer_norm(queue, in, out);
+    EXPECT_TRUE(s) << s.message();
+    y.insert(y.end(), sum.begin(), sum.end());
+    return y;
+  };
+  const std::vector<float> cpu = normalized(Queue::cpu({.threads = 1}));
+  for (int architecture : {86, 90}) {
+    const std::vector<float> gpu = normalized(Queue::emulated({.architecture = architecture}));
+    for (std::size_t i = 0; i < cpu.size(); ++i)
+      ASSERT_NEAR(gpu[i], cpu[i], 1e-4f) << "element " << i << ", architecture " << architecture;
   }
 }
 

@@ -50,10 +50,11 @@ inline std::vector<Operand> layer_norm_backward_operands(const Case& c) {
 }
 
 /// A transformer's widths; many short rows, so that the weight gradients have several blocks; long rows, of
-/// which a GPU gives a part to each of several blocks, or that no cluster holds; more rows than blocks that a
-/// GPU has at once.
-inline const std::vector<Shape> kLayerNormShapes = {{2, 3, 768}, {300, 24},   {3, 5120},   {2, 70001},
-                                                    {1, 16384},  {1, 140001}, {1, 300001}, {400, 8200}};
+/// which a GPU gives a part to each of several blocks, or that no cluster holds.
+inline const std::vector<Shape> kLayerNormShapes = {{2, 3, 768}, {300, 24},   {3, 5120},  {2, 70001},
+                                                    {1, 16384},  {1, 140001}, {1, 300001}};
+/// More rows than blocks that a GPU has at once.
+inline const Case kManyLayerNormRows{{400, 8200}, DType::bf16, {}};
 
 inline std::vector<Case> layer_norm_cases() {
   std::vector<Case> cases;
@@ -73,6 +74,7 @@ inline std::vector<Case> layer_norm_cases() {
       cases.push_back({{3, 70}, type, {{"residual", 1}}, layout});
     for (const Shape& s : kLayerNormShapes) cases.push_back({s, type, {}});
   }
+  cases.push_back(kManyLayerNormRows);
   return cases;
 }
 
@@ -86,6 +88,7 @@ inline std::vector<Case> layer_norm_backward_cases() {
     cases.push_back({shape, type, {{"dweight", 0}, {"dbias", 0}}});
     for (const Shape& s : kLayerNormShapes) cases.push_back({s, type, {}});
   }
+  cases.push_back(kManyLayerNormRows);
   return cases;
 }
 

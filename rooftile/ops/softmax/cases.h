@@ -20,8 +20,8 @@ inline std::vector<Case> softmax_cases() {
          {Fill::minus_infinities, Fill::one_infinity, Fill::one_nan, Fill::large_offset, Fill::wide})
       cases.push_back({{4, 130}, type, {{"log", 1}}, Layout::contiguous, fill});
     // Attention rows, a vocabulary's, and both sides of the length from which rows are no longer held.
-    // On a GPU: many rows a block, a block's longest row, parts of it in several blocks, one that no cluster
-    // holds, and more rows than blocks that are there at once.
+    // On a GPU: many rows a block, a block's longest row, parts of it in several blocks, and one that no
+    // cluster holds.
     for (Shape shape :
          {Shape{2, 3, 4, 77}, Shape{2, 50257}, Shape{2, 65536}, Shape{1, 65537}, Shape{3, 70001},
           Shape{700, 30}, Shape{2, 32768}, Shape{1, 200001}, Shape{1, 300001}, Shape{400, 8200}}) {
@@ -31,6 +31,7 @@ inline std::vector<Case> softmax_cases() {
     for (Fill fill : {Fill::minus_infinities, Fill::one_nan, Fill::one_infinity})
       cases.push_back({{2, 66000}, type, {}, Layout::contiguous, fill});
   }
+  cases.push_back({{400, 8200}, DType::bf16, {}});  // more rows than blocks that a GPU has at once
   cases.push_back({{1, 1 << 20}, DType::f32, {}});
   return cases;
 }

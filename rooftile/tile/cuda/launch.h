@@ -156,7 +156,8 @@ int team_in_block(const RowShape& shape) {
   return shape.teams == 1 ? 0 : static_cast<int>(threadIdx.x) >> (31 - __clz(shape.threads));
 }
 
-/// How many rows each team takes, and how many teams take one more.
+/// How many rows each team takes, and how many teams take one more; where none takes more than one, how many
+/// there are.
 struct RowsEach {
   std::int64_t rows, one_more;
 };
@@ -303,8 +304,9 @@ bool launch_staged(const CudaLaunch& launch, const char* name, const Program& pr
   const std::int64_t columns = program.p.rows.columns, pass = columns * shape.teams * (16 / kLanes);
   const std::int64_t each = std::clamp<std::int64_t>(kPlaceBytes / pass, 1, 8);
   const std::int64_t blocks = (rows + each * shape.teams - 1) / (each * shape.teams);
-  if (blocks > kMostBlocks) return false;
   const auto place = static_cast<int>((each * pass + 15) / 16 * 16 + 16);
+  if (blocks > kMostBlocks || std::int64_t{place} * places.count > shared_limits(launch.architecture).block)
+    return false;
   const rooftile::cuda::Grid grid{static_cast<unsigned>(blocks),
                                   static_cast<unsigned>(shape.threads * shape.teams),
                                   static_cast<std::size_t>(place) * static_cast<std::size_t>(places.count)};
