@@ -53,8 +53,6 @@ inline std::vector<Operand> layer_norm_backward_operands(const Case& c) {
 /// which a GPU gives a part to each of several blocks, or that no cluster holds.
 inline const std::vector<Shape> kLayerNormShapes = {{2, 3, 768}, {300, 24},   {3, 5120},  {2, 70001},
                                                     {1, 16384},  {1, 140001}, {1, 300001}};
-/// More rows than blocks that a GPU has at once.
-inline const Case kManyLayerNormRows{{400, 8200}, DType::bf16, {}};
 
 inline std::vector<Case> layer_norm_cases() {
   std::vector<Case> cases;
@@ -74,7 +72,6 @@ inline std::vector<Case> layer_norm_cases() {
       cases.push_back({{3, 70}, type, {{"residual", 1}}, layout});
     for (const Shape& s : kLayerNormShapes) cases.push_back({s, type, {}});
   }
-  cases.push_back(kManyLayerNormRows);
   return cases;
 }
 
@@ -88,7 +85,6 @@ inline std::vector<Case> layer_norm_backward_cases() {
     cases.push_back({shape, type, {{"dweight", 0}, {"dbias", 0}}});
     for (const Shape& s : kLayerNormShapes) cases.push_back({s, type, {}});
   }
-  cases.push_back(kManyLayerNormRows);
   return cases;
 }
 

@@ -193,7 +193,7 @@ __global__ void __launch_bounds__(kBlock, kLeastBlocks)
 
 /// The same for rows that are staged: a block takes `each.rows` rows for each of its teams, all of them
 /// neighbours. In the last block some of them are not the tensor's: all teams of a warp must come to its
-/// shuffles.
+/// shuffles, and a warp without a row goes on.
 template <class Team, class Program>
 __global__ void __launch_bounds__(kFewThreads)
     run_staged(const __grid_constant__ Program program, const __grid_constant__ RowShape shape,
@@ -205,8 +205,9 @@ __global__ void __launch_bounds__(kFewThreads)
   const std::int64_t begin = blockIdx.x * rows, rest = program.p.rows.rows - begin;
   const int size = static_cast<int>(columns), room = static_cast<int>(rows * columns);
   const int elements = rest < rows ? static_cast<int>(rest * columns) : room;
-  const Walk walk{begin + team_in_block(shape),  shape.teams, each.rows, 0, columns,
-                  {all, place_bytes, places.of}, begin};
+  Walk walk{begin + team_in_block(shape), shape.teams, 0, 0, columns, {all, place_bytes, places.of}, begin};
+  const int teams_before = static_cast<int>(threadIdx.x / kWarp) * kWarp / shape.threads;  // of its warp
+  while (walk.count < each.rows && teams_before + walk.count * shape.teams < rest) ++walk.count;
   const auto none = [](int, const auto*) {};
   program.each_staged(
       [&](int operand, const auto* data, bool output) {
@@ -216,7 +217,7 @@ __global__ void __launch_bounds__(kFewThreads)
         if (data) stage_in(walk.stage, operand, data, size, size);
       });
   finish_stage();
-  program(team, walk);
+  if (walk.count > 0) program(team, walk);
   __syncthreads();
   program.each_staged(
       [&](int operand, const auto* data, bool output) {
