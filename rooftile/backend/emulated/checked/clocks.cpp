@@ -19,7 +19,7 @@ void Clocks::begin_cluster(const Crew& crew) {
   for (Clock& c : threads_) {
     c.time = 1;
     c.near = {};
-    c.far.clear();
+    c.far.reset();
     c.fenced = false;
   }
   block_serial_ = fenced_serial_ = {};
@@ -27,6 +27,27 @@ void Clocks::begin_cluster(const Crew& crew) {
   cluster_serial_ = 0;
   objects_.clear();
   acquired_.clear();
+  last_a_.reset(), last_b_.reset(), last_joined_.reset();
+}
+
+Clocks::Known Clocks::joined(const Known& a, const Known& b) {
+  if (!a || a == b) return b;
+  if (!b) return a;
+  if (a != last_a_ || b != last_b_) {
+    auto both = std::make_shared<Times>(*a);
+    raise(*both, *b);
+    last_a_ = a, last_b_ = b, last_joined_ = std::move(both);
+  }
+  return last_joined_;
+}
+
+Clocks::Times& Clocks::object(const void* key) {
+  std::shared_ptr<Times>& times = objects_[key];
+  if (!times)
+    times = std::make_shared<Times>(threads_.size() + ranks_);
+  else if (times.use_count() > 1)
+    times = std::make_shared<Times>(*times);
+  return *times;
 }
 
 bool Clocks::ordered(const Stamp& then, const Thread& me) const {
@@ -39,7 +60,9 @@ bool Clocks::ordered(const Stamp& then, const Thread& me) const {
   if (rank == me.block->rank && number / kWarpSize == me.number / kWarpSize &&
       c.near[number % kWarpSize] >= then.time)
     return true;
-  return !c.far.empty() && (c.far[then.thread] >= then.time || then.serial < c.far[threads_.size() + rank]);
+  if (!c.far) return false;
+  const Times& far = *c.far;
+  return far[then.thread] >= then.time || then.serial < far[threads_.size() + rank];
 }
 
 bool Clocks::ordered_by_atomics(const Stamp& then) const {
@@ -64,14 +87,9 @@ void Clocks::block_barrier(const Block& block) {
     if (first[i].fenced) fenced_serial_[block.rank] = serial_;
   if (ranks_ == 1) return;
   // What one thread knows of other blocks of the cluster, all know now.
-  Times all;
-  for (std::size_t i = 0; i < per_block_; ++i)
-    if (!first[i].far.empty()) {
-      if (all.empty()) all.resize(first[i].far.size());
-      raise(all, first[i].far);
-    }
-  if (!all.empty())
-    for (std::size_t i = 0; i < per_block_; ++i) raise(far_of(first[i]), all);
+  Known all;
+  for (std::size_t i = 0; i < per_block_; ++i) all = joined(all, first[i].far);
+  for (std::size_t i = 0; i < per_block_; ++i) first[i].far = all;
 }
 
 void Clocks::cluster_barrier(const Crew& crew) {
@@ -86,20 +104,17 @@ void Clocks::cluster_barrier(const Crew& crew) {
 void Clocks::warp_sync(const Thread& any, unsigned lanes) {
   Clock* warp = &threads_[any.in_crew - any.lane];
   std::array<std::uint32_t, kWarpSize> near{};
-  bool far = false;
+  Known far;
   for (unsigned rest = lanes; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     raise(near, warp[lane].near);
     near[static_cast<std::size_t>(lane)] = std::max(near[static_cast<std::size_t>(lane)], warp[lane].time);
-    far |= !warp[lane].far.empty();
+    far = joined(far, warp[lane].far);
   }
-  Times all(far ? threads_.size() + ranks_ : 0);
-  for (unsigned rest = lanes; far && rest != 0; rest &= rest - 1)
-    if (const Clock& c = warp[std::countr_zero(rest)]; !c.far.empty()) raise(all, c.far);
   for (unsigned rest = lanes; rest != 0; rest &= rest - 1) {
     Clock& c = warp[std::countr_zero(rest)];
     raise(c.near, near);
-    if (far) raise(far_of(c), all);
+    c.far = far;
     ++c.time;
   }
 }
@@ -109,14 +124,13 @@ void Clocks::merge_into(Times& times, const Thread& t) const {
   const std::size_t first = t.in_crew - t.lane;
   for (std::size_t lane = 0; lane < kWarpSize && first + lane < threads_.size(); ++lane)
     times[first + lane] = std::max(times[first + lane], c.near[lane]);
-  if (!c.far.empty()) raise(times, c.far);
+  if (c.far) raise(times, *c.far);
   auto& serial = times[threads_.size() + t.block->rank];
   serial = std::max(serial, block_serial_[t.block->rank]);
 }
 
 void Clocks::release(const Thread& t, const void* key) {
-  Times& times = objects_[key];
-  times.resize(threads_.size() + ranks_);
+  Times& times = object(key);
   merge_into(times, t);
   Clock& c = threads_[t.in_crew];
   times[t.in_crew] = std::max(times[t.in_crew], c.time++);
@@ -124,7 +138,9 @@ void Clocks::release(const Thread& t, const void* key) {
 
 void Clocks::acquire(const Thread& t, const void* key) {
   const auto found = objects_.find(key);
-  if (found != objects_.end()) raise(far_of(threads_[t.in_crew]), found->second);
+  if (found == objects_.end()) return;
+  Known& far = threads_[t.in_crew].far;
+  far = joined(far, found->second);
 }
 
 void Clocks::fence(const Thread& t) {
@@ -151,8 +167,7 @@ void Clocks::atomic(const Thread& t, const void* at, bool reads, bool wrote, boo
   }
   const std::uint32_t serial = std::max(c.fenced ? c.fence_serial : 0, fenced_serial_[t.block->rank]);
   if (!wrote || (!c.fenced && serial == 0)) return;
-  Times& times = objects_[at];
-  times.resize(threads_.size() + ranks_);
+  Times& times = object(at);
   merge_into(times, t);
   if (c.fenced) times[t.in_crew] = std::max(times[t.in_crew], c.fence_time);
   auto& location = locations_[at];

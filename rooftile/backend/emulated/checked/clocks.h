@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -51,10 +52,13 @@ class Clocks {
 
  private:
   using Times = std::vector<std::uint32_t>;
+  /// Shared by all threads that know the same: most of a warp's, a block's or a cluster's do, and joining
+  /// what they know is then nothing to do.
+  using Known = std::shared_ptr<const Times>;
   struct Clock {
     std::uint32_t time = 1;
     std::array<std::uint32_t, kWarpSize> near{};  // the warp's lanes
-    Times far;  // all threads of the cluster, then the serials known of its blocks; empty: nothing of them
+    Known far;  // all threads of the cluster, then the serials known of its blocks; null: nothing of them
     bool fenced = false;
     std::uint32_t fence_time = 0, fence_serial = 0;
     std::array<std::uint32_t, kWarpSize> fence_near{};
@@ -68,10 +72,10 @@ class Clocks {
   };
   using Acquired = std::unordered_map<const void*, std::uint64_t>;
 
-  Times& far_of(Clock& c) {
-    if (c.far.empty()) c.far.resize(threads_.size() + ranks_);
-    return c.far;
-  }
+  /// What both know.
+  Known joined(const Known&, const Known&);
+  /// An object's, to be changed: a copy where threads know it.
+  Times& object(const void* key);
   void merge_into(Times& times, const Thread&) const;
   bool ordered_by_atomics(const Stamp&) const;
 
@@ -79,7 +83,8 @@ class Clocks {
   std::size_t ranks_ = 1, per_block_ = 1;
   std::array<std::uint32_t, kMostCluster> block_serial_{}, fenced_serial_{};
   std::uint32_t serial_ = 1, cluster_serial_ = 0;
-  std::unordered_map<const void*, Times> objects_;
+  std::unordered_map<const void*, std::shared_ptr<Times>> objects_;
+  Known last_a_, last_b_, last_joined_;  // one thread after the other joins the same two
 
   std::uint32_t cluster_ = 0, first_cluster_ = 1;
   std::uint64_t moment_ = 0;
