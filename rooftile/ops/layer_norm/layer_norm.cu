@@ -73,9 +73,10 @@ ROOFTILE_TILE Row<const T> input_of(const Problem& p, int operand, const Walk& w
     alone = alone || (o != operand && p.data[o] == p.data[operand]);
   return row_of<const T, Team>(p.rows, operand, p.data[operand], walk, i, alone);
 }
-template <class T, class Team, int kRequired = -1, class Problem>
-ROOFTILE_TILE Row<T> output_of(const Problem& p, int operand, const Walk& walk, std::int64_t i) {
-  return row_of<T, Team>(p.rows, operand, p.data[operand], walk, i, false, operand != kRequired);
+template <class T, class Team, class Problem>
+ROOFTILE_TILE Row<T> output_of(const Problem& p, int operand, const Walk& walk, std::int64_t i,
+                               bool optional = true) {
+  return row_of<T, Team>(p.rows, operand, p.data[operand], walk, i, false, optional);
 }
 /// Where the row's value of an operand that has one for each row lies; null: nowhere.
 template <class Team, class Problem>
@@ -84,9 +85,7 @@ ROOFTILE_TILE float* value_of(const Problem& p, int operand, const Walk& walk, s
   float* first = static_cast<float*>(const_cast<void*>(p.data[operand]));
   const std::int64_t row = walk.row + i * walk.step;
   if (Team::kStaged && row >= p.rows.rows) return nullptr;
-  if constexpr (Team::kStreams || Team::kStaged)
-    return first + static_cast<unsigned>(row) * p.rows.stride[operand][0];
-  return first + offset_of(p.rows, operand, row);
+  return first + offset_for<Team>(p.rows, operand, row);
 }
 
 constexpr int kShortThreads = 256, kShortElements = 32;
@@ -106,10 +105,8 @@ struct Forward {
   static constexpr int kElements = kLong && !kHalf ? 16 : kShortElements;
   static constexpr int kHeldThreads = kLong ? 1024 : kShortThreads;
   static constexpr int kLeastBlocks = kLong ? 1 : kHalf ? 3 : 2;  // of kHeldThreads
-  static constexpr int kSlots = !kLong && !kHalf ? 0
-                                : kAdds          ? 2
-                                                 : 1,
-                       kKept = kLong && kSame && !kAdds ? 2 : 0;
+  static constexpr bool kMayStream = kLong || kHalf;
+  static constexpr int kSlots = kMayStream ? 1 + kAdds : 0, kKept = kLong && kSame && !kAdds ? 2 : 0;
   static constexpr int kResident = kLong ? 1024 : kLeastBlocks * kShortThreads;
   static constexpr bool kRereads = kLong, kRare = !kSame, kAhead = !kLong || sizeof(W) == 2;
   static constexpr bool kStages = !kLong;
@@ -119,12 +116,10 @@ struct Forward {
   }
   LayerNormProblem p;
   Places places() const {
-    Places places;
-    for (int o = LayerNormProblem::kX; o <= LayerNormProblem::kSum; ++o) {
-      if (!p.data[o]) continue;
-      if (!rows_touch(p.rows, o)) return {};
-      places.add(o);
-    }
+    using P = LayerNormProblem;
+    Places places =
+        touching_places(p.rows, {p.data[P::kX], p.data[P::kResidual], p.data[P::kY], p.data[P::kSum]});
+    if (places.count == 0) return {};
     if (p.weight.data) places.add(kWeight);
     if (p.bias.data) places.add(kBias);
     return places;
@@ -144,7 +139,7 @@ struct Forward {
     const auto row_at = [&](std::int64_t i) {
       kernels::LayerNormRow<T> r{
           input_of<T, Team>(p, P::kX, walk, i),         {},
-          output_of<T, Team, P::kY>(p, P::kY, walk, i), output_of<T, Team>(p, P::kSum, walk, i),
+          output_of<T, Team>(p, P::kY, walk, i, false), output_of<T, Team>(p, P::kSum, walk, i),
           value_of<Team>(p, P::kMean, walk, i),         value_of<Team>(p, P::kRstd, walk, i)};
       if constexpr (kAdds) r.residual = input_of<T, Team>(p, P::kResidual, walk, i);
       r.residual.slot = 1;

@@ -17,15 +17,6 @@ constexpr int softmax_streams(const RowShape& shape) {
   if (sizeof(T) == 4 || shape.threads <= 256) return kDirect;
   return shape.threads <= 512 ? 2 : 0;
 }
-template <int kOperands>
-Places touching_places(const Rows<kOperands>& rows) {
-  Places places;
-  for (int o = 0; o < kOperands; ++o) {
-    if (!rows_touch(rows, o)) return {};
-    places.add(o);
-  }
-  return places;
-}
 
 template <class T, bool kLog>
 struct Forward {
@@ -33,7 +24,7 @@ struct Forward {
   static constexpr bool kRereads = true, kRare = false, kStages = true;
   static constexpr int streams(const RowShape& shape) { return softmax_streams<T>(shape); }
   SoftmaxProblem p;
-  Places places() const { return touching_places(p.rows); }
+  Places places() const { return touching_places(p.rows, {p.x, p.y}); }
   template <class Rows, class Vectors>
   ROOFTILE_TILE void each_staged(const Rows& rows, const Vectors&) const {
     rows(0, static_cast<const T*>(p.x), false);
@@ -50,8 +41,8 @@ struct Forward {
       team.ask(row_at(0).x);
       kernels::softmax<T, kLog>(team, 0, walk.count, row_at, p.scale);
     } else {
-      for (std::int64_t i = 0; i < walk.count; ++i)
-        kernels::softmax_online(team, row_at(i).x, row_at(i).y, p.scale, kLog);
+      const auto row = row_at(0);
+      kernels::softmax_online(team, row.x, row.y, p.scale, kLog);
     }
   }
 };
@@ -62,7 +53,7 @@ struct Backward {
   static constexpr bool kRereads = true, kRare = false, kStages = true;
   static constexpr int streams(const RowShape& shape) { return softmax_streams<T>(shape); }
   SoftmaxBackwardProblem p;
-  Places places() const { return touching_places(p.rows); }
+  Places places() const { return touching_places(p.rows, {p.y, p.dy, p.dx}); }
   template <class Rows, class Vectors>
   ROOFTILE_TILE void each_staged(const Rows& rows, const Vectors&) const {
     rows(0, static_cast<const T*>(p.y), false);

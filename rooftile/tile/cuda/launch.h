@@ -59,12 +59,13 @@ constexpr RowShape row_shape(std::int64_t columns, int lanes, int chunks, int he
     return {threads, kFewThreads / 2 / threads, 1, columns};
   }
   if (wanted <= held) return {whole_warps(wanted), 1, 1, columns};
-  const std::int64_t most = std::min(kMostCluster, kMostPartials * kWarp / std::min(held, 512));
-  if (!clusters || wanted > std::min(held, 512) * most) return {kMostThreads, 1, 0, columns};
   // Two long blocks; else more of them that are shorter: a multiprocessor has one of another row, which works
   // while this one waits for its neighbours.
+  const int shorter = std::min(held, 512);
+  const std::int64_t most = std::min(kMostCluster, kMostPartials * kWarp / shorter);
+  if (!clusters || wanted > shorter * most) return {kMostThreads, 1, 0, columns};
   int cluster = 2;
-  while (std::int64_t{cluster} * (cluster == 2 ? held : std::min(held, 512)) < wanted) cluster *= 2;
+  while (std::int64_t{cluster} * (cluster == 2 ? held : shorter) < wanted) cluster *= 2;
   const std::int64_t part = (words + cluster - 1) / cluster;
   return {whole_warps((part + chunks - 1) / chunks), 1, cluster, part * lanes};
 }
@@ -88,10 +89,18 @@ bool aligned_rows(const Rows<kOperands>& rows, int operand, const void* data, in
   return true;
 }
 
-/// Whether an operand's rows follow one upon the other.
+/// The places of operands 0, 1, … in shared memory, those without data left out; none where rows of one do
+/// not follow one upon the other.
 template <int kOperands>
-bool rows_touch(const Rows<kOperands>& rows, int operand) {
-  return rows.rank == 0 || (rows.rank == 1 && rows.stride[operand][0] == rows.columns);
+Places touching_places(const Rows<kOperands>& rows, std::initializer_list<const void*> data) {
+  Places places;
+  int operand = 0;
+  for (const void* its : data) {
+    if (its && (rows.rank > 1 || (rows.rank == 1 && rows.stride[operand][0] != rows.columns))) return {};
+    if (its) places.add(operand);
+    ++operand;
+  }
+  return places;
 }
 
 /// How rows lie: in whole 16-byte words, side by side, or apart. Of several operands the last one counts.
@@ -112,6 +121,15 @@ template <int kOperands>
 ROOFTILE_TILE std::int64_t offset_of(const Rows<kOperands>& rows, int operand, std::int64_t row) {
   return rows.rank <= 1 ? row * rows.stride[operand][0] : far_offset(rows, operand, row);
 }
+/// The same in fewer instructions where rows stream or are staged: one stride walks them, and a number of 32
+/// bits tells which.
+template <class Team, int kOperands>
+ROOFTILE_TILE std::int64_t offset_for(const Rows<kOperands>& rows, int operand, std::int64_t row) {
+  if constexpr (Team::kStreams || Team::kStaged)
+    return static_cast<unsigned>(row) * rows.stride[operand][0];
+  else
+    return offset_of(rows, operand, row);
+}
 /// The rows of a team, `step` from one to the next, and the part of each that its block has.
 struct Walk {
   std::int64_t row, step, count, first, size;
@@ -130,20 +148,19 @@ ROOFTILE_TILE Row<T> row_of(const Rows<kOperands>& rows, int operand, const void
 #endif
   if (optional && !data) return {nullptr, walk.size};
   auto* first = static_cast<T*>(const_cast<void*>(data));
-  if constexpr (Team::kStreams) {  // a few instructions, since there is a row for every 16 or 32 elements
-    const std::int64_t step = rows.stride[operand][0], at = static_cast<unsigned>(walk.row + i * walk.step);
-    Row<T> r{first + at * step + walk.first, walk.size};
+  const std::int64_t row = walk.row + i * walk.step;
+  if constexpr (Team::kStreams) {
+    Row<T> r{first + offset_for<Team>(rows, operand, row) + walk.first, walk.size};
     r.elsewhere = rows.columns - walk.size;
-    r.ahead = i + 1 < walk.count ? static_cast<unsigned>(walk.step) * step : 0;
+    r.ahead = i + 1 < walk.count ? offset_for<Team>(rows, operand, walk.step) : 0;
     return r;
   } else if constexpr (Team::kStaged) {
-    const int number = static_cast<int>(walk.row + i * walk.step - walk.staged);
+    const int number = static_cast<int>(row - walk.staged);
     return {walk.stage.at(operand, first + walk.staged * walk.size) + number * static_cast<int>(walk.size),
             walk.size};
   } else {
     const std::int64_t stride = rows.column_stride[operand];
-    const std::int64_t at = offset_of(rows, operand, walk.row + i * walk.step);
-    Row<T> r{first + at + walk.first * stride, walk.size, stride};
+    Row<T> r{first + offset_for<Team>(rows, operand, row) + walk.first * stride, walk.size, stride};
     r.elsewhere = rows.columns - walk.size;
     if (!alone && stride == 1 && rows.rank <= 1 &&
         (rows.rank == 0 || rows.stride[operand][0] == rows.columns)) {

@@ -44,7 +44,7 @@ struct Row {
   T* data;
   std::int64_t size;
   std::int64_t stride = 1;
-  std::int64_t ahead = 0;      // elements to the row that this place's team takes next; 0: there is none
+  std::int64_t ahead = 0;      // elements to the row that comes to its slot next; 0: none does
   std::int64_t elsewhere = 0;  // elements of the row that other blocks of a cluster have
   const void* begin = nullptr;
   const void* end = nullptr;

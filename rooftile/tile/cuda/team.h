@@ -263,7 +263,7 @@ class CudaTeam {
     ROOFTILE_EACH_LANE(N) pack.set(i, narrow<T>(value));
     each(row.size, [&](const Chunk& chunk) { *place(row.slot, chunk) = pack.word(0); });
   }
-  /// What was asked for before the rows, in a slot of its own behind theirs, and stays there.
+  /// This thread's elements of a chunk in a slot, which are there.
   template <class T>
   ROOFTILE_TILE Pack<T, N> arrived(const Row<const T>& row, const Chunk& chunk, Real other) const {
     Pack<T, N> pack;
