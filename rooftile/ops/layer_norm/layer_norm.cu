@@ -43,7 +43,8 @@ struct KeptWeight {
     return widened<float>(team.arrived(row, chunk, absent));
   }
 };
-/// or where its row is staged. Its pointer is never null: nvcc would not know that it leads to shared memory.
+/// or where it is staged, in whole words. Its pointer is never null: nvcc would not know that it leads to
+/// shared memory.
 template <class W>
 struct StagedWeight {
   bool there;
@@ -51,13 +52,17 @@ struct StagedWeight {
   float absent;
   template <bool kAhead>
   ROOFTILE_TILE StagedWeight(const Stage& stage, int operand, const Weight<W, kAhead>& weight)
-      : there(weight.row.data),
-        row{stage.at(operand, weight.row.data), weight.row.size},
-        absent(weight.absent) {}
+      : there(weight.row.data), row{stage.vector<const W>(operand), weight.row.size}, absent(weight.absent) {}
   template <class Team>
   ROOFTILE_TILE typename Team::Tile load(const Team& team, const tile::Chunk& chunk) const {
     if (!there) return team.fill(absent);
-    return team.load(row, chunk, absent);
+    using P = Pack<W, Team::kLanes>;
+    P pack{};
+    const auto* words = reinterpret_cast<const uint4*>(row.data + chunk.first);
+    if (chunk.live > 0) {
+      ROOFTILE_UNROLL for (int w = 0; w < P::kWords; ++w) pack.set_word(w, words[w]);
+    }
+    return widened<float>(pack);
   }
 };
 /// The columns that this block has of it.
@@ -93,35 +98,42 @@ constexpr int kShortThreads = 256, kShortElements = 32;
 constexpr int kWeight = LayerNormProblem::kSum + 1, kBias = kWeight + 1;
 
 /// W: the weights' type. kLong: of rows that more than kShortThreads hold. Their threads have 64 registers,
-/// and the weights are in shared memory while rows stream. Short ones have 80 where elements have 16 bits
-/// (bf16 65536x1024, H200: 77 µs; with 64 88), and else 128 (f32: 136 µs; with 64 183).
+/// and the weights are in shared memory while rows stream: a multiprocessor has one or two blocks
+/// (4096x16384, H200: bf16 78 µs with all rows, 86 with one; f32 140 with four, 144 with all, 169 with one).
 ///
-/// Streams: two bf16 rows a team share what comes before the first load (65536x1024: 72 µs; one row 78, four
-/// 73), f32 has time for it (135 µs either way). Long rows have a multiprocessor for one or two blocks
-/// (4096x16384: bf16 78 µs with all rows, 86 with one; f32 140 with four, 144 with all, 169 with one).
+/// Of short 16-bit rows, warps have 80 registers (65536x1024: 71 µs; with 64 72) and blocks 64
+/// (8192x4096: 40.7 µs; with 80 41.2).
 template <class T, bool kAdds, class W, bool kLong>
 struct Forward {
   static constexpr bool kSame = std::is_same_v<T, W>, kHalf = sizeof(T) == 2;
   static constexpr int kElements = kLong && !kHalf ? 16 : kShortElements;
   static constexpr int kHeldThreads = kLong ? 1024 : kShortThreads;
-  static constexpr int kLeastBlocks = kLong ? 1 : kHalf ? 3 : 2;  // of kHeldThreads
-  static constexpr bool kMayStream = kLong || kHalf;
-  static constexpr int kSlots = kMayStream ? 1 + kAdds : 0, kKept = kLong && kSame && !kAdds ? 2 : 0;
-  static constexpr int kResident = kLong ? 1024 : kLeastBlocks * kShortThreads;
-  static constexpr bool kRereads = kLong, kRare = !kSame, kAhead = !kLong || sizeof(W) == 2;
-  static constexpr bool kStages = !kLong;
+  static constexpr Span kMayStream = kLong ? Span::block : Span::any, kMustStream = kMayStream;
+  static constexpr int kSlots = 1 + kAdds, kKept = kSame && !kAdds ? 2 : 0;
+  static constexpr int kResident = 1024;
+  static constexpr Span kShortest = kLong ? Span::block : Span::warp,
+                        kLongest = kLong ? Span::any : Span::block;
+  static constexpr bool kRare = !kSame, kAhead = !kLong || sizeof(W) == 2;
+  /// bf16 65536x768, H200: with all chunks 69 µs, without empty ones 62; but f32 65536x1000 134 and 137.
+  static constexpr bool kStages = !kLong, kSkips = !kLong && kHalf;
+  /// 524288x64, H200: with two threads bf16 42 µs and f32 78, with four 48 and 87, with eight 108 and 136.
+  static constexpr int neighbours(std::int64_t) { return 2; }
+  static constexpr int least_blocks(Span span) {
+    if (kLong) return 1;
+    if (span == Span::warp) return kHalf ? 6 : 4;
+    return kHalf ? 4 : 2;
+  }
   static constexpr int streams(const RowShape& shape) {
-    if (!kLong) return kHalf ? 2 : kDirect;
     return shape.cluster > 1 ? (kHalf ? 4 : 8) : kHalf ? 0 : 4;
   }
   LayerNormProblem p;
   Places places() const {
     using P = LayerNormProblem;
-    Places places =
-        touching_places(p.rows, {p.data[P::kX], p.data[P::kResidual], p.data[P::kY], p.data[P::kSum]});
-    if (places.count == 0) return {};
-    if (p.weight.data) places.add(kWeight);
-    if (p.bias.data) places.add(kBias);
+    Places places = touching_places(
+        p.rows,
+        {{p.data[P::kX]}, {p.data[P::kResidual]}, {p.data[P::kY], P::kX}, {p.data[P::kSum], P::kResidual}});
+    if (p.weight.data) places.add_vector(kWeight);
+    if (p.bias.data) places.add_vector(kBias);
     return places;
   }
   template <class Rows, class Vectors>
@@ -198,11 +210,16 @@ Status launch_forward(const CudaLaunch& launch, const LayerNormProblem& p) {
 template <class T, class W>
 struct Backward {
   static constexpr bool kSame = std::is_same_v<T, W>;
-  static constexpr int kHeldThreads = 512, kLeastBlocks = 1;
+  static constexpr int kHeldThreads = 512;
+  static constexpr Span kMayStream = Span::warp, kMustStream = kMayStream;
   static constexpr int kSlots = 2, kKept = kSame ? 1 : 0, kResident = 512;
-  static constexpr bool kRereads = true, kRare = !kSame;
+  static constexpr Span kShortest = Span::warp, kLongest = Span::any;
+  static constexpr bool kRare = !kSame;
+  static constexpr int least_blocks(Span span) { return span == Span::warp ? 4 : 1; }
   static constexpr int streams(const RowShape&) { return 1; }  // blocks of them
-  static constexpr bool kStages = false;
+  static constexpr bool kStages = false, kSkips = false;
+  /// f32 2097152x32, H200: 271 µs with four, 318 with two; bf16 220 and 229.
+  static constexpr int neighbours(std::int64_t) { return 4; }
   LayerNormBackwardProblem p;
   std::int64_t programs;  // blocks with sums of their own, or rows
 

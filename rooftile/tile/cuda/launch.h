@@ -40,23 +40,27 @@ inline constexpr int kMostThreads = 1024;
 /// Of a block with short rows, or of parts of rows.
 inline constexpr int kFewThreads = 256;
 inline constexpr int kMostCluster = 16;
+/// Of a launch.
+inline constexpr std::int64_t kMostBlocks = (std::int64_t{1} << 31) - 1;
 
 /// `columns` elements, `lanes` to a thread and chunk, at most `chunks` chunks: as few threads as hold the row
-/// (16 to 32 elements a thread move the most bytes), a power of two within a warp and whole warps up to
-/// `held`; then blocks of a cluster, each with a part of the row. No cluster before it must be: a block waits
-/// for its neighbours, and is not there before all of them are (layer_norm_backward, bf16 4096x16384, H200:
-/// two blocks 129 µs, four 185). `stages`: rows that begin anywhere come from shared memory.
-constexpr RowShape row_shape(std::int64_t columns, int lanes, int chunks, int held, bool clusters,
-                             bool stages) {
+/// (16 to 32 elements a thread move the most bytes) but no fewer than `neighbours`, a power of two within a
+/// warp and whole warps up to `held`; then blocks of a cluster, each with a part of the row. No cluster
+/// before it must be: a block waits for its neighbours, and is not there before all of them are
+/// (layer_norm_backward, bf16 4096x16384, H200: two blocks 129 µs, four 185). `stages`: rows that begin
+/// anywhere come from shared memory.
+constexpr RowShape row_shape(std::int64_t columns, int lanes, int chunks, int held, int neighbours,
+                             bool clusters, bool stages) {
   const std::int64_t words = (columns + lanes - 1) / lanes, wanted = (words + chunks - 1) / chunks;
   const auto whole_warps = [](std::int64_t threads) { return static_cast<int>((threads + 31) / 32 * 32); };
   if (wanted <= 32) {
-    // Eight neighbours read whole 128-byte lines together; but in shared memory, where rows are that cannot
-    // be aligned since they are no whole words, as few as hold a row spend the least on its reductions.
-    const bool few = stages && columns % lanes != 0;
+    // Neighbours read lines of memory together, but every thread takes part in its row's reductions and has
+    // fewer elements to show for it. In shared memory, where rows are that cannot be aligned since they are
+    // no whole words, as few as hold a row are best.
+    const int least = stages && columns % lanes != 0 ? 1 : neighbours;
     int threads = 1;
-    while (threads < wanted || (!few && threads < 8 && threads < words)) threads *= 2;
-    return {threads, kFewThreads / 2 / threads, 1, columns};
+    while (threads < wanted || (threads < least && threads < words)) threads *= 2;
+    return {threads, kWarpsThreads / threads, 1, columns};
   }
   if (wanted <= held) return {whole_warps(wanted), 1, 1, columns};
   // Two long blocks; else more of them that are shorter: a multiprocessor has one of another row, which works
@@ -89,16 +93,28 @@ bool aligned_rows(const Rows<kOperands>& rows, int operand, const void* data, in
   return true;
 }
 
+/// An operand with rows. `input`: of an output the one that it may follow in its place, since a thread holds
+/// its elements of that when it writes its own.
+struct StagedRows {
+  const void* data;
+  int input = -1;
+};
 /// The places of operands 0, 1, … in shared memory, those without data left out; none where rows of one do
 /// not follow one upon the other.
 template <int kOperands>
-Places touching_places(const Rows<kOperands>& rows, std::initializer_list<const void*> data) {
+Places touching_places(const Rows<kOperands>& rows, std::initializer_list<StagedRows> operands) {
   Places places;
-  int operand = 0;
-  for (const void* its : data) {
-    if (its && (rows.rank > 1 || (rows.rank == 1 && rows.stride[operand][0] != rows.columns))) return {};
-    if (its) places.add(operand);
-    ++operand;
+  int number = 0;
+  for (const StagedRows& o : operands) {
+    if (o.data && (rows.rank > 1 || (rows.rank == 1 && rows.stride[number][0] != rows.columns))) return {};
+    const auto begin = reinterpret_cast<std::uintptr_t>(o.data);
+    const void* input = o.input >= 0 ? operands.begin()[o.input].data : nullptr;
+    if (input && (begin - reinterpret_cast<std::uintptr_t>(input)) % 16 == 0)
+      places.set(number, places[o.input]);
+    else if (o.data)
+      places.set(number, places.rows++);
+    places.begins |= begin;
+    ++number;
   }
   return places;
 }
@@ -121,11 +137,17 @@ template <int kOperands>
 ROOFTILE_TILE std::int64_t offset_of(const Rows<kOperands>& rows, int operand, std::int64_t row) {
   return rows.rank <= 1 ? row * rows.stride[operand][0] : far_offset(rows, operand, row);
 }
-/// The same in fewer instructions where rows stream or are staged: one stride walks them, and a number of 32
-/// bits tells which.
+/// Whether one stride walks all rows, and a number of 32 bits tells which;
+template <int kOperands>
+bool one_stride(const Rows<kOperands>& rows) {
+  return rows.rank <= 1 && rows.rows < kMostBlocks;
+}
+/// and what relies on it: offsets are fewer instructions.
+template <class Team>
+inline constexpr bool kOneStride = Team::kStreams || Team::kStaged || Team::kReads == Access::full;
 template <class Team, int kOperands>
 ROOFTILE_TILE std::int64_t offset_for(const Rows<kOperands>& rows, int operand, std::int64_t row) {
-  if constexpr (Team::kStreams || Team::kStaged)
+  if constexpr (kOneStride<Team>)
     return static_cast<unsigned>(row) * rows.stride[operand][0];
   else
     return offset_of(rows, operand, row);
@@ -193,7 +215,7 @@ __global__ void __launch_bounds__(kBlock, kLeastBlocks)
   unsigned block = blockIdx.x, blocks = gridDim.x;
   Walk walk{0, 0, 1, 0, program.p.rows.columns};
 #if defined(ROOFTILE_HAS_SM90)
-  if (shape.cluster > 1) {
+  if (Team::kSpan == Span::cluster || (Team::kSpan == Span::any && shape.cluster > 1)) {
     const auto cluster = static_cast<unsigned>(shape.cluster);
     walk.first = shape.part * (block % cluster);
     walk.size = walk.size - walk.first < shape.part ? walk.size - walk.first : shape.part;
@@ -201,7 +223,9 @@ __global__ void __launch_bounds__(kBlock, kLeastBlocks)
     blocks /= cluster;
   }
 #endif
-  walk.row = std::int64_t{block} * shape.teams + team_in_block(shape);
+  walk.row = block;
+  if constexpr (Team::kSpan == Span::warp || Team::kSpan == Span::any)
+    walk.row = std::int64_t{block} * shape.teams + team_in_block(shape);
   if constexpr (Team::kStreams) {
     walk.step = std::int64_t{blocks} * shape.teams;
     walk.count = each.rows + (walk.row < each.one_more ? 1 : 0);
@@ -215,9 +239,9 @@ __global__ void __launch_bounds__(kBlock, kLeastBlocks)
 /// neighbours. In the last block some of them are not the tensor's: all teams of a warp must come to its
 /// shuffles, and a warp without a row goes on.
 template <class Team, class Program>
-__global__ void __launch_bounds__(kFewThreads)
+__global__ void __launch_bounds__(kWarpsThreads, Program::least_blocks(Span::warp))
     run_staged(const __grid_constant__ Program program, const __grid_constant__ RowShape shape,
-               const __grid_constant__ RowsEach each, const Places places, int place_bytes) {
+               const __grid_constant__ RowsEach each, const __grid_constant__ Places places) {
   ROOFTILE_DYNAMIC_SHARED(all);
   unsigned turn = 0;
   const Team team(shape.threads, turn);
@@ -225,16 +249,25 @@ __global__ void __launch_bounds__(kFewThreads)
   const std::int64_t begin = blockIdx.x * rows, rest = program.p.rows.rows - begin;
   const int size = static_cast<int>(columns), room = static_cast<int>(rows * columns);
   const int elements = rest < rows ? static_cast<int>(rest * columns) : room;
-  Walk walk{begin + team_in_block(shape), shape.teams, 0, 0, columns, {all, place_bytes, places.of}, begin};
-  const int teams_before = static_cast<int>(threadIdx.x / kWarp) * kWarp / shape.threads;  // of its warp
-  while (walk.count < each.rows && teams_before + walk.count * shape.teams < rest) ++walk.count;
+  Walk walk{begin + team_in_block(shape),
+            shape.teams,
+            0,
+            0,
+            columns,
+            {all, places.of, places.rows, places.row_bytes, places.vector_bytes},
+            begin};
+  walk.count = each.rows;
+  if (rest < rows) {
+    const int before = team_in_block(shape) & ~(kWarp / shape.threads - 1);  // the first team of its warp
+    walk.count = rest <= before ? 0 : (rest - before + shape.teams - 1) / shape.teams;
+  }
   const auto none = [](int, const auto*) {};
   program.each_staged(
       [&](int operand, const auto* data, bool output) {
         if (data && !output) stage_in(walk.stage, operand, data + begin * columns, elements, room);
       },
       [&](int operand, const auto* data) {
-        if (data) stage_in(walk.stage, operand, data, size, size);
+        if (data) stage_vector(walk.stage, operand, data, size);
       });
   finish_stage();
   if (walk.count > 0) program(team, walk);
@@ -246,8 +279,6 @@ __global__ void __launch_bounds__(kFewThreads)
       },
       none);
 }
-
-inline constexpr std::int64_t kMostBlocks = (std::int64_t{1} << 31) - 1;
 
 /// Dynamic shared memory that a block may have beside the team's own, and all blocks of a multiprocessor
 /// together (CUDA C++ Programming Guide, "Compute Capabilities").
@@ -265,9 +296,17 @@ constexpr SharedLimits shared_limits(int architecture) {
 /// a multiprocessor; 0: any number.
 inline constexpr int kDirect = -1;
 
+/// The threads of a program's longest block with such teams, and how many a multiprocessor must have.
+template <class Team, class Program>
+inline constexpr int kBlockOf = Team::kSpan == Span::warp ? kWarpsThreads
+                                : Team::kHoldsRows        ? Program::kHeldThreads
+                                                          : kMostThreads;
+template <class Team, class Program>
+inline constexpr int kLeastOf = Team::kHoldsRows ? Program::least_blocks(Team::kSpan) : 1;
+
 /// Runs a program with so many clusters (of one block, as a rule), each with so many bytes of dynamic shared
 /// memory.
-template <int kBlock, int kLeastBlocks, class Team, class Program>
+template <class Team, class Program>
 Status launch_rows(const CudaLaunch& launch, const char* name, const Program& program, const RowShape& shape,
                    std::int64_t rows, std::int64_t clusters, std::int64_t shared) {
   const int cluster = std::max(1, shape.cluster);
@@ -279,17 +318,16 @@ Status launch_rows(const CudaLaunch& launch, const char* name, const Program& pr
   const rooftile::cuda::Grid grid{static_cast<unsigned>(clusters * cluster),
                                   static_cast<unsigned>(shape.threads * shape.teams),
                                   static_cast<std::size_t>(shared), static_cast<unsigned>(cluster)};
-  return rooftile::cuda::launch(launch, name, grid, run_rows<kBlock, kLeastBlocks, Team, Program>, program,
-                                shape,
+  constexpr auto kKernel = run_rows<kBlockOf<Team, Program>, kLeastOf<Team, Program>, Team, Program>;
+  return rooftile::cuda::launch(launch, name, grid, kKernel, program, shape,
                                 Team::kStreams ? RowsEach{rows / teams, rows % teams} : RowsEach{rows, 0});
 }
 
 /// A team for each row.
-template <int kBlock, int kLeastBlocks, class Team, class Program>
+template <class Team, class Program>
 Status launch_direct(const CudaLaunch& launch, const char* name, const Program& program,
                      const RowShape& shape, std::int64_t rows) {
-  return launch_rows<kBlock, kLeastBlocks, Team>(launch, name, program, shape, rows,
-                                                 (rows + shape.teams - 1) / shape.teams, 0);
+  return launch_rows<Team>(launch, name, program, shape, rows, (rows + shape.teams - 1) / shape.teams, 0);
 }
 
 /// Rows that stream: as many blocks as the device runs at once, or more, so that no team has more rows than
@@ -302,16 +340,16 @@ bool launch_streams(const CudaLaunch& launch, const char* name, const Program& p
   const std::int64_t threads = std::int64_t{shape.threads} * shape.teams;
   const std::int64_t shared = (threads + kWarp - 1) / kWarp * kWarp * Team::kSharedBytes;
   const std::int64_t all = (rows + shape.teams - 1) / shape.teams;
-  if (rows_each == kDirect || shared > limits.block || program.p.rows.rank > 1 ||
-      program.p.rows.rows >= kMostBlocks || all > kMostBlocks / std::max(1, shape.cluster))
+  if (rows_each == kDirect || shared > limits.block || !one_stride(program.p.rows) ||
+      all > kMostBlocks / std::max(1, shape.cluster))
     return false;
   const std::int64_t resident = std::max<std::int64_t>(
       1, std::min(Program::kResident / threads, limits.multiprocessor / (shared + SharedLimits::kOther)));
   const std::int64_t at_once =
       std::max<std::int64_t>(1, launch.multiprocessors * resident / std::max(1, shape.cluster));
   const std::int64_t wanted = rows_each > 0 ? (all + rows_each - 1) / rows_each : 0;
-  status = launch_rows<Program::kHeldThreads, Program::kLeastBlocks, Team>(
-      launch, name, program, shape, rows, std::min(all, std::max(at_once, wanted)), shared);
+  status =
+      launch_rows<Team>(launch, name, program, shape, rows, std::min(all, std::max(at_once, wanted)), shared);
   return true;
 }
 
@@ -319,80 +357,108 @@ bool launch_streams(const CudaLaunch& launch, const char* name, const Program& p
 template <int kLanes, int kChunks, class Program>
 bool launch_staged(const CudaLaunch& launch, const char* name, const Program& program, const RowShape& shape,
                    std::int64_t rows, Status& status) {
-  const Places places = program.places();
-  if (shape.threads >= kWarp || places.count == 0) return false;
-  constexpr std::int64_t kPlaceBytes = 8 * 1024;
+  Places places = program.places();
+  if (shape.threads >= kWarp || places.rows == 0) return false;
+  constexpr std::int64_t kPlaceBytes = 16 * 1024;
   const std::int64_t columns = program.p.rows.columns, pass = columns * shape.teams * (16 / kLanes);
   const std::int64_t each = std::clamp<std::int64_t>(kPlaceBytes / pass, 1, 8);
   const std::int64_t blocks = (rows + each * shape.teams - 1) / (each * shape.teams);
-  const auto place = static_cast<int>((each * pass + 15) / 16 * 16 + 16);
-  if (blocks > kMostBlocks || std::int64_t{place} * places.count > shared_limits(launch.architecture).block)
-    return false;
+  places.row_bytes = static_cast<int>((each * pass + 15) / 16 * 16 + 16);
+  places.vector_bytes = static_cast<int>(columns + 3) / 4 * 16;  // as f32 at most
+  if (blocks > kMostBlocks || places.bytes() > shared_limits(launch.architecture).block) return false;
   const rooftile::cuda::Grid grid{static_cast<unsigned>(blocks),
                                   static_cast<unsigned>(shape.threads * shape.teams),
-                                  static_cast<std::size_t>(place) * static_cast<std::size_t>(places.count)};
-  const auto run = [&]<int kUsed>() {
-    using Team = CudaTeam<float, kLanes, kUsed, Access::staged>;
-    return rooftile::cuda::launch(launch, name, grid, run_staged<Team, Program>, program, shape,
-                                  RowsEach{each, 0}, places, place);
+                                  static_cast<std::size_t>(places.bytes())};
+  const auto run = [&]<Access kAccess>() {
+    using Team = CudaTeam<float, kLanes, kChunks, kAccess, Span::warp>;
+    status = rooftile::cuda::launch(launch, name, grid, run_staged<Team, Program>, program, shape,
+                                    RowsEach{each, 0}, places);
+    return true;
   };
-  status = columns <= std::int64_t{shape.threads} * kLanes ? run.template operator()<1>()
-                                                           : run.template operator()<kChunks>();
-  return true;
+  const std::uint64_t pieces = places.begins | static_cast<std::uint64_t>(columns) * (16 / kLanes);
+  if (pieces % 8 == 0) return run.template operator()<Access::staged_8>();
+  if constexpr (kLanes == 8)
+    if (pieces % 4 != 0) return run.template operator()<Access::staged_2>();
+  return run.template operator()<Access::staged_4>();
 }
 
 /// Runs program(team, walk) for `rows` rows, `kLanes` elements to a thread and chunk. A program says
 ///   p.rows        where the rows lie
 ///   kHeldThreads  of the longest block that holds a row: with 1024 a thread has 64 registers, with 512 it
 ///                 has 128
-///   kLeastBlocks  such blocks that a multiprocessor must be able to have; 0: as the compiler likes
-///   kSlots        operands that may stream: they come to shared memory while the row before is computed,
-///                 where all are whole aligned words; 0: none
-///   streams()     whether they do, and how many to a team; kDirect: a team for each row
+///   least_blocks  (span) blocks that a multiprocessor must be able to have: such ones, or of kWarpsThreads
+///                 where teams are warps; 0: as the compiler likes
+///   kMayStream    which teams' rows may come to shared memory while the row before is computed, where all
+///                 are whole aligned words: those of this span and longer ones; Span::any: none
+///   kMustStream   which do, if it can be; these have no kernel of the fastest kind that does without
+/// and, where some may,
+///   streams()     how many rows to a team; kDirect: a team for each row, which does not stream
+///   kSlots        operands that do
 ///   kKept         vectors of a row's length that stay there beside them
 ///   kResident     threads that a multiprocessor runs at once
+/// and
+///   neighbours()  (columns) the fewest threads of a row in whole words
+///   kSkips        whether rows of a warp's teams leave out chunks that no lane reaches
 ///   kStages       whether short rows may be staged. places() are those of its operands; none where rows do
 ///                 not follow one upon the other. each_staged() tells which they are
-///   kRereads      whether rows may be longer than a cluster holds
+///   kShortest,    spans of its rows' teams; Span::any: a row may be longer than a cluster holds, and is
+///   kLongest      read again
 ///   kRare         whether few kernels are enough: not the fastest one for each way that rows lie
 template <int kLanes, int kChunks, class Program>
 Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, Layout layout,
                 const Program& program) {
-  static_assert(Program::kSlots == 0 || Program::kResident > 0);
+  static_assert(Program::kMayStream == Span::any || Program::kResident > 0);
   if (rows <= 0) return {};
   const std::int64_t columns = program.p.rows.columns;
-  const RowShape shape =
-      row_shape(columns, kLanes, kChunks, Program::kHeldThreads, has_clusters(launch), Program::kStages);
-  const auto direct = [&]<Access kAccess>() {
-    return launch_direct<Program::kHeldThreads, Program::kLeastBlocks,
-                         CudaTeam<float, kLanes, kChunks, kAccess>>(launch, name, program, shape, rows);
-  };
-  if constexpr (Program::kRereads)
+  RowShape shape = row_shape(columns, kLanes, kChunks, Program::kHeldThreads, Program::neighbours(columns),
+                             has_clusters(launch), Program::kStages);
+  if constexpr (Program::kLongest == Span::any)
     if (shape.cluster == 0)
-      return launch_direct<kMostThreads, 1, CudaTeam<float, kLanes, 0, Access::any>>(launch, name, program,
-                                                                                     shape, rows);
-  const bool full = columns == std::max(1, shape.cluster) * std::int64_t{shape.threads} * kLanes * kChunks;
+      return launch_direct<CudaTeam<float, kLanes, 0, Access::any>>(launch, name, program, shape, rows);
+  const auto direct = [&]<Access kAccess, Span kSpan>() {
+    return launch_direct<CudaTeam<float, kLanes, kChunks, kAccess, kSpan>>(launch, name, program, shape,
+                                                                           rows);
+  };
+  // Kernels that know the span. False where there is none: full rows that must stream, and cannot.
   Status status;
-  if constexpr (Program::kSlots > 0) {
-    const auto streams = [&]<Access kAccess>() {
-      using Team = CudaTeam<float, kLanes, kChunks, kAccess, Program::kSlots, Program::kKept>;
-      return launch_streams<Team>(launch, name, program, shape, rows, status);
-    };
+  const auto run = [&]<Access kAccess, Span kSpan>() {
+    constexpr bool kHas = Program::kShortest <= kSpan && kSpan <= Program::kLongest;
+    if constexpr (kHas && in_words(kAccess) && kSpan >= Program::kMayStream) {
+      using Team = CudaTeam<float, kLanes, kChunks, kAccess, kSpan, Program::kSlots, Program::kKept>;
+      if (launch_streams<Team>(launch, name, program, shape, rows, status)) return true;
+    }
+    if constexpr (kHas && !(kAccess == Access::full && kSpan >= Program::kMustStream)) {
+      status = direct.template operator()<kAccess, kSpan>();
+      return true;
+    }
+    return false;
+  };
+  const auto run_known = [&]<Access kAccess>() {
+    if (shape.cluster > 1) return run.template operator()<kAccess, Span::cluster>();
+    if constexpr (kAccess != Access::strided)
+      if (shape.threads <= kWarp) {
+        constexpr bool kSkips = kAccess == Access::aligned && Program::kSkips;
+        return run.template operator() < kSkips ? Access::reached : kAccess, Span::warp > ();
+      }
+    return run.template operator()<kAccess, Span::block>();
+  };
+
+  if (layout == Layout::words) {
+    const bool full = columns == std::max(1, shape.cluster) * std::int64_t{shape.threads} * kLanes * kChunks;
     if constexpr (!Program::kRare)
-      if (layout == Layout::words && full && streams.template operator()<Access::full>()) return status;
-    if (layout == Layout::words && streams.template operator()<Access::aligned>()) return status;
+      if (full && one_stride(program.p.rows) && run_known.template operator()<Access::full>()) return status;
+    if (run_known.template operator()<Access::aligned>()) return status;
   }
   if constexpr (Program::kStages)
     if (layout == Layout::neighbours &&
         launch_staged<kLanes, kChunks>(launch, name, program, shape, rows, status))
       return status;
-  if constexpr (!Program::kRare) {
-    if (layout == Layout::words && full) return direct.template operator()<Access::full>();
-    if (layout == Layout::neighbours && shape.threads >= kWarp)
-      return direct.template operator()<Access::strided>();
-  }
-  if (layout == Layout::words) return direct.template operator()<Access::aligned>();
-  return direct.template operator()<Access::any>();
+  if constexpr (!Program::kRare)
+    if (layout == Layout::neighbours && shape.threads >= kWarp) {
+      if (shape.threads == kWarp) shape.teams = 1;  // a block, as longer rows'
+      if (run_known.template operator()<Access::strided>()) return status;
+    }
+  return direct.template operator()<Access::any, Span::any>();
 }
 
 }  // namespace cuda

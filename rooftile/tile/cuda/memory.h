@@ -15,18 +15,32 @@ inline constexpr int kWarp = 32;
 /// on its row's length alone: `strided` has other lanes than the rest, and reductions that come to the same
 /// bits.
 enum class Access : std::uint8_t {
-  full,     ///< 16-byte words, as many as a team can hold: no lane is empty
-  aligned,  ///< 16-byte words; some threads may have none
-  any,      ///< neighbours that begin anywhere, or lie apart
-  strided,  ///< begin anywhere, side by side: a warp reads 32 neighbours, then the next 32
-  staged,   ///< neighbours that begin anywhere, in shared memory (rooftile/tile/cuda/stage.h)
+  full,      ///< 16-byte words, as many as a team can hold: no lane is empty
+  aligned,   ///< 16-byte words; some threads may have none
+  reached,   ///< the same, and chunks that no lane of a row reaches are left out
+  any,       ///< neighbours that begin anywhere, or lie apart
+  strided,   ///< begin anywhere, side by side: a warp reads 32 neighbours, then the next 32
+  staged_2,  ///< neighbours in shared memory (rooftile/tile/cuda/stage.h), rows in whole pieces of 2 bytes
+  staged_4,  ///< of 4
+  staged_8,  ///< of 8
 };
+/// Whether lanes are whole 16-byte words of memory.
+constexpr bool in_words(Access access) { return access <= Access::reached; }
+/// Of a staged row, in bytes; 0: not staged.
+constexpr int piece_of(Access access) {
+  return access == Access::staged_2 ? 2 : access == Access::staged_4 ? 4 : access == Access::staged_8 ? 8 : 0;
+}
 /// Whether lane i of a thread is an element, where `live` follow from its first one on.
 template <Access kAccess>
 ROOFTILE_TILE bool lane_lives(int i, std::int64_t live) {
   if (kAccess == Access::full) return true;
-  if (kAccess == Access::aligned) return live > 0;
+  if (in_words(kAccess)) return live > 0;
   return (kAccess == Access::strided ? i * kWarp : i) < live;
+}
+/// Whether all N are; most threads then take a branch without a condition for each element.
+template <Access kAccess, int N>
+ROOFTILE_TILE bool all_live(std::int64_t live) {
+  return lane_lives<kAccess>(N - 1, live);
 }
 
 /// One step of `each`: this thread's lanes are the elements `first`, `first` + 1, … (strided: `first` + 32,
@@ -183,13 +197,40 @@ using BitsOf = std::conditional_t<
     std::conditional_t<sizeof(T) == 2, std::uint16_t,
                        std::conditional_t<sizeof(T) == 4, std::uint32_t, unsigned long long>>>;
 
+/// A pack as pieces of kBytes.
+template <class T, int N, int kBytes>
+struct StagedPieces {
+  using Bits =
+      std::conditional_t<kBytes == 8, uint2, std::conditional_t<kBytes == 4, unsigned, std::uint16_t>>;
+  static constexpr int kEach = kBytes / int(sizeof(T)), kCount = N / kEach;
+  static_assert(kEach > 0 && (kBytes > 2 || sizeof(T) == 2));
+  ROOFTILE_TILE
+  static Bits get(const Pack<T, N>& pack, int i) {
+    if constexpr (kBytes == 8)
+      return {pack.piece[2 * i], pack.piece[2 * i + 1]};
+    else if constexpr (kBytes == 4)
+      return pack.piece[i];
+    else
+      return static_cast<std::uint16_t>(pack.piece[i / 2] >> i % 2 * 16);
+  }
+  ROOFTILE_TILE
+  static void set(Pack<T, N>& pack, int i, Bits bits) {
+    if constexpr (kBytes == 8)
+      pack.piece[2 * i] = bits.x, pack.piece[2 * i + 1] = bits.y;
+    else if constexpr (kBytes == 4)
+      pack.piece[i] = bits;
+    else  // in ascending order
+      pack.piece[i / 2] = i % 2 == 0 ? bits : pack.piece[i / 2] | unsigned{bits} << 16;
+  }
+};
+
 /// `live` of N elements from `first` on; the rest are `other`.
 template <Access kAccess, int N, bool kConstant = false, class T>
 ROOFTILE_TILE Pack<T, N> load_pack(const Row<const T>& row, std::int64_t first, std::int64_t live, T other) {
   using P = Pack<T, N>;
   P pack;
   const T* from = row.data + first * (kAccess == Access::any ? row.stride : 1);
-  if constexpr (kAccess == Access::full || kAccess == Access::aligned) {
+  if constexpr (in_words(kAccess)) {
     const auto* words = reinterpret_cast<const uint4*>(from);
     if (kAccess == Access::full || live > 0) {
       ROOFTILE_UNROLL for (int w = 0; w < P::kWords; ++w) pack.set_word(w, read<kConstant>(words + w));
@@ -198,22 +239,29 @@ ROOFTILE_TILE Pack<T, N> load_pack(const Row<const T>& row, std::int64_t first, 
     }
   } else if constexpr (kAccess == Access::strided) {
     const auto* elements = reinterpret_cast<const BitsOf<T>*>(from);
+    const auto load = [&](int i) {
+      const BitsOf<T> bits = read<kConstant>(elements + i * kWarp);
+      T t;
+      memcpy(&t, &bits, sizeof t);
+      return t;
+    };
     ROOFTILE_UNROLL for (int i = 0; i < N; ++i) {
       T t = other;
-      if (i * kWarp < live) {
-        const BitsOf<T> bits = read<kConstant>(elements + i * kWarp);
-        memcpy(&t, &bits, sizeof t);
-      }
+      if (i * kWarp < live) t = load(i);
       pack.set(i, t);
     }
-  } else if constexpr (kAccess == Access::staged) {
-    if (live >= N) {
-      ROOFTILE_UNROLL for (int i = 0; i < N; ++i) pack.set(i, from[i]);
+  } else if constexpr (piece_of(kAccess) > 0) {
+    using Pieces = StagedPieces<T, N, piece_of(kAccess)>;
+    const auto* pieces = reinterpret_cast<const typename Pieces::Bits*>(from);
+    P rest;
+    ROOFTILE_UNROLL for (int i = 0; i < N; ++i) rest.set(i, other);
+    if (Pieces::kCount > 4 && all_live<kAccess, N>(live)) {
+      ROOFTILE_UNROLL for (int i = 0; i < Pieces::kCount; ++i) Pieces::set(pack, i, pieces[i]);
     } else {
-      ROOFTILE_UNROLL for (int i = 0; i < N; ++i) {
-        T t = other;
-        if (i < live) t = from[i];
-        pack.set(i, t);
+      ROOFTILE_UNROLL for (int i = 0; i < Pieces::kCount; ++i) {
+        auto piece = Pieces::get(rest, i);
+        if (i * Pieces::kEach < live) piece = pieces[i];
+        Pieces::set(pack, i, piece);
       }
     }
   } else {
@@ -278,34 +326,36 @@ ROOFTILE_TILE void store_tail(std::byte* to, uint4 w, unsigned bytes) {
   if (kElementBytes <= 1 && bytes & 1) *reinterpret_cast<std::uint8_t*>(to) = static_cast<std::uint8_t>(w.x);
 }
 
-/// Writes the first `live` of this thread's N elements; a row without data takes none. All threads of a warp
-/// call it together: `place` and `lanes` tell which of how many threads this one is among those of the warp
-/// that write one row.
+/// Writes the first `live` of this thread's N elements. All threads of a warp call it together: `place` and
+/// `lanes` tell which of how many threads this one is among those of the warp that write one row.
 template <Access kAccess, int N, class T>
 ROOFTILE_TILE void store_pack(const Row<T>& row, std::int64_t first, std::int64_t live,
                               const Pack<T, N>& pack, int place, int lanes) {
   using P = Pack<T, N>;
-  if (!row.data) live = 0;
-  if constexpr (kAccess == Access::full || kAccess == Access::aligned) {
-    if (kAccess == Access::full ? row.data != nullptr : live > 0) {
+  if constexpr (in_words(kAccess)) {
+    if (kAccess == Access::full || live > 0) {
       auto* to = reinterpret_cast<uint4*>(row.data + first);
       ROOFTILE_UNROLL for (int w = 0; w < P::kWords; ++w) write(to + w, pack.word(w));
     }
   } else if constexpr (kAccess == Access::strided) {
     auto* to = reinterpret_cast<BitsOf<T>*>(row.data + first);
-    ROOFTILE_UNROLL for (int i = 0; i < N; ++i) {
+    const auto store = [&](int i) {
       const T t = pack.get(i);
       BitsOf<T> bits;
       memcpy(&bits, &t, sizeof t);
-      if (i * kWarp < live) write(to + i * kWarp, bits);
+      write(to + i * kWarp, bits);
+    };
+    ROOFTILE_UNROLL for (int i = 0; i < N; ++i) {
+      if (i * kWarp < live) store(i);
     }
-  } else if constexpr (kAccess == Access::staged) {
-    T* to = row.data + first;
-    if (live >= N) {
-      ROOFTILE_UNROLL for (int i = 0; i < N; ++i) to[i] = pack.get(i);
+  } else if constexpr (piece_of(kAccess) > 0) {
+    using Pieces = StagedPieces<T, N, piece_of(kAccess)>;
+    auto* pieces = reinterpret_cast<typename Pieces::Bits*>(row.data + first);
+    if (Pieces::kCount > 4 && all_live<kAccess, N>(live)) {
+      ROOFTILE_UNROLL for (int i = 0; i < Pieces::kCount; ++i) pieces[i] = Pieces::get(pack, i);
     } else {
-      ROOFTILE_UNROLL for (int i = 0; i < N; ++i) {
-        if (i < live) to[i] = pack.get(i);
+      ROOFTILE_UNROLL for (int i = 0; i < Pieces::kCount; ++i) {
+        if (i * Pieces::kEach < live) pieces[i] = Pieces::get(pack, i);
       }
     }
   } else {

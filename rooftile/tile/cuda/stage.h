@@ -6,24 +6,38 @@
 namespace rooftile::tile {
 inline namespace cuda {
 
-/// The places of up to 8 operands, in four bits each: one after the other for those that are there.
+/// Threads of a block whose teams are warps or less.
+inline constexpr int kWarpsThreads = 128;
+
+/// The places of up to 8 operands in shared memory, in four bits each: first those with rows, then vectors.
 struct Places {
   unsigned of = 0;
-  int count = 0;
-  constexpr void add(int operand) { of |= static_cast<unsigned>(count++) << 4 * operand; }
+  int rows = 0, vectors = 0;
+  int row_bytes = 0, vector_bytes = 0;  ///< of a place, multiples of 16
+  std::uintptr_t begins = 0;            ///< the bits of all rows' addresses
+
+  int operator[](int operand) const { return static_cast<int>(of >> 4 * operand & 15); }
+  void set(int operand, int place) { of |= static_cast<unsigned>(place) << 4 * operand; }
+  void add_vector(int operand) { set(operand, rows + vectors++); }
+  std::int64_t bytes() const { return std::int64_t{row_bytes} * rows + std::int64_t{vector_bytes} * vectors; }
 };
 
-/// Where operands lie in dynamic shared memory: each in a place of `bytes`, a multiple of 16, at the same
-/// offset from a 16-byte boundary as in memory.
+/// Where operands lie in dynamic shared memory: rows at the same offset from a 16-byte boundary as in memory,
+/// vectors at a boundary.
 struct Stage {
   std::byte* all;
-  int bytes;
-  unsigned places;
+  unsigned of;
+  int rows, row_bytes, vector_bytes;
 
   template <class T>
   ROOFTILE_TILE T* at(int operand, const T* from) const {
-    const int place = static_cast<int>(places >> 4 * operand & 15);
-    return reinterpret_cast<T*>(all + place * bytes + reinterpret_cast<std::uintptr_t>(from) % 16);
+    const auto offset = static_cast<int>(reinterpret_cast<std::uintptr_t>(from) % 16);
+    return reinterpret_cast<T*>(all + static_cast<int>(of >> 4 * operand & 15) * row_bytes + offset);
+  }
+  template <class T>
+  ROOFTILE_TILE T* vector(int operand) const {
+    const int number = static_cast<int>(of >> 4 * operand & 15) - rows;
+    return reinterpret_cast<T*>(all + rows * row_bytes + number * vector_bytes);
   }
 };
 
@@ -41,18 +55,39 @@ struct Run {
   }
 };
 
+/// Calls f(i) for each of `count`, by all threads of a block. Rarely more than one to a thread: unrolled, the
+/// loops would only fill the cache of instructions.
+template <class F>
+ROOFTILE_TILE void each_of_block(int count, F&& f) {
+  ROOFTILE_UNROLL_BY(1) for (int i = static_cast<int>(threadIdx.x); i < count; i += kWarpsThreads) f(i);
+}
 /// By all threads of a block, and zeros up to `room` elements; there after finish_stage().
 template <class T>
 ROOFTILE_TILE void stage_in(const Stage& stage, int operand, const T* from, int elements, int room) {
   const Run run(from, elements);
   T* to = stage.at(operand, from);
-  const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
-  for (int i = thread; i < run.words; i += threads)
+  const int thread = static_cast<int>(threadIdx.x);
+  each_of_block(run.words, [&](int i) {
     rooftile::cuda::cp_async_16(reinterpret_cast<uint4*>(to + run.head) + i,
                                 reinterpret_cast<const uint4*>(from + run.head) + i);
+  });
   if (thread < run.head) to[thread] = from[thread];
   if (thread < run.tail) to[elements - 1 - thread] = from[elements - 1 - thread];
-  for (int i = elements + thread; i < room; i += threads) to[i] = T{};
+  if (elements < room) each_of_block(room - elements, [&](int i) { to[elements + i] = T{}; });
+}
+/// The same for what every row needs: to a boundary of 16 bytes, and zeros to the end of the last word.
+template <class T>
+ROOFTILE_TILE void stage_vector(const Stage& stage, int operand, const T* from, int elements) {
+  constexpr int kEach = 16 / int(sizeof(T));
+  T* to = stage.vector<T>(operand);
+  const bool words = reinterpret_cast<std::uintptr_t>(from) % 16 == 0;
+  const int head = words ? elements / kEach * kEach : 0;
+  if (words)
+    each_of_block(elements / kEach, [&](int i) {
+      rooftile::cuda::cp_async_16(reinterpret_cast<uint4*>(to) + i, reinterpret_cast<const uint4*>(from) + i);
+    });
+  each_of_block((elements + kEach - 1) / kEach * kEach - head,
+                [&](int i) { to[head + i] = head + i < elements ? from[head + i] : T{}; });
 }
 ROOFTILE_TILE
 void finish_stage() {
@@ -65,11 +100,11 @@ template <class T>
 ROOFTILE_TILE void stage_out(const Stage& stage, int operand, T* to, int elements) {
   const Run run(to, elements);
   const T* from = stage.at<T>(operand, to);
-  const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
-  for (int i = thread; i < run.words; i += threads) {
+  const int thread = static_cast<int>(threadIdx.x);
+  each_of_block(run.words, [&](int i) {
     const uint4 word = reinterpret_cast<const uint4*>(from + run.head)[i];
     reinterpret_cast<uint4*>(to + run.head)[i] = word;
-  }
+  });
   if (thread < run.head) to[thread] = from[thread];
   if (thread < run.tail) to[elements - 1 - thread] = from[elements - 1 - thread];
 }

@@ -26,12 +26,17 @@ struct Sums {
   Real first, second;
 };
 
+/// Whose threads a team's are: a warp's, all of them or fewer; a block's; a cluster's. A kernel that knows
+/// has no instructions for the others; `any`: it is told.
+enum class Span : std::uint8_t { warp, block, cluster, any };
+
 /// N: lanes of a thread. kChunks: how many a row has at most; 0: any number, and what is held is read again.
 /// kSlots: operands of which the next row is on its way, their words aligned; kKept: what stays in slots
 /// behind theirs.
-template <class Real_, int N, int kChunks, Access kAccess, int kSlots = 0, int kKept = 0>
+template <class Real_, int N, int kChunks, Access kAccess, Span kSpan_ = Span::any, int kSlots = 0,
+          int kKept = 0>
 class CudaTeam {
-  static_assert(kSlots == 0 || kAccess == Access::full || kAccess == Access::aligned);
+  static_assert(kSlots == 0 || in_words(kAccess));
 
  public:
   using Real = Real_;
@@ -41,7 +46,8 @@ class CudaTeam {
   static constexpr bool kHoldsRows = kChunks > 0;
   static constexpr int kLanes = N;
   static constexpr Access kReads = kAccess;
-  static constexpr bool kStreams = kSlots > 0, kStaged = kAccess == Access::staged;
+  static constexpr Span kSpan = kSpan_;
+  static constexpr bool kStreams = kSlots > 0, kStaged = piece_of(kAccess) > 0;
   /// Of dynamic shared memory for each thread of a block; in whole warps.
   static constexpr int kSharedBytes = (kSlots + kKept) * kChunks * 16;
 
@@ -51,17 +57,18 @@ class CudaTeam {
   ROOFTILE_TILE
   CudaTeam(int threads, unsigned& turn, int cluster = 1)
       : threads_(threads),
-        thread_(static_cast<int>(threadIdx.x) & (threads <= kWarp ? threads - 1 : ~0)),
-        cluster_(cluster),
-        rank_(cluster > 1 ? rank_in_cluster() : 0),
+        thread_(static_cast<int>(threadIdx.x)),
+        cluster_(kSpan == Span::warp || kSpan == Span::block ? 1 : cluster),
+        rank_(in_cluster() ? rank_in_cluster() : 0),
         turn_(turn) {
+    if (kSpan == Span::warp || (kSpan == Span::any && threads <= kWarp)) thread_ &= threads - 1;
     if constexpr (kStreams) {
       ROOFTILE_DYNAMIC_SHARED(all);
       const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
       slots_ = reinterpret_cast<uint4*>(all) + warp * (kWarp * (kSlots + kKept) * kChunks) + lane;
     }
 #if defined(ROOFTILE_HAS_SM90)
-    if (cluster > 1) {
+    if (in_cluster()) {
       rooms();
       if (thread_ == 0) {
         rooftile::cuda::mbarrier_init(&arrivals()[0], 1);
@@ -111,9 +118,17 @@ class CudaTeam {
       // A strided warp has the same elements as one of neighbours, on other threads.
       const int mine =
           kAccess == Access::strided ? thread_ / kWarp * kWarp * N + thread_ % kWarp : thread_ * N;
+      // Most strided warps have no empty lane: they need no condition for each. All lanes of a warp go one
+      // way. With fewer elements and column sums both ways take longer than one (layer_norm_backward, f32
+      // 16384x4095, H200: 289 µs, without 237).
+      if (kAccess == Access::strided && N * kChunks >= 32 &&
+          (kChunks - 1) * step + mine - thread_ % kWarp + N * kWarp <= length) {
+        ROOFTILE_UNROLL for (int c = 0; c < kChunks; ++c) body(Chunk{c, c * step + mine, N * kWarp});
+        return;
+      }
       ROOFTILE_UNROLL for (int c = 0; c < kChunks; ++c) {
         const int first = c * step + mine;
-        if ((kAccess == Access::any || kStaged) && c * step >= length) break;
+        if ((kAccess == Access::any || kAccess == Access::reached || kStaged) && c * step >= length) break;
         body(Chunk{c, first, length - first});
       }
     } else {
@@ -136,7 +151,7 @@ class CudaTeam {
   ROOFTILE_TILE
   Tile only(const Chunk& chunk, const Tile& value, Real other) const {
     Tile r = value;
-    if (kStaged && chunk.live >= N) return r;
+    if (kStaged && all_live<kAccess, N>(chunk.live)) return r;
     ROOFTILE_EACH_LANE(N) r.v[i] = lane_lives<kAccess>(i, chunk.live) ? value.v[i] : other;
     return r;
   }
@@ -363,6 +378,8 @@ class CudaTeam {
   Columns columns(const Row<Real>& sums) const { return {*this, sums, {}}; }
 
  private:
+  ROOFTILE_TILE
+  bool in_cluster() const { return kSpan == Span::cluster || (kSpan == Span::any && cluster_ > 1); }
   using Rooms = Real[2][2][kMostPartials];
   ROOFTILE_TILE
   static Rooms& rooms() {
@@ -401,7 +418,7 @@ class CudaTeam {
     const auto across = [&](int threads) {
       ROOFTILE_UNROLL for (int far = kWarp / 2; far > 0; far /= 2) if (threads > far) step(far);
     };
-    if (threads_ < kWarp) {
+    if ((kSpan == Span::warp || kSpan == Span::any) && threads_ < kWarp) {
       across(threads_);
       return r;
     }
@@ -412,7 +429,7 @@ class CudaTeam {
     } else {
       across(kWarp);
     }
-    if (threads_ == kWarp && cluster_ <= 1) return r;
+    if (kSpan == Span::warp || (kSpan == Span::any && threads_ == kWarp && !in_cluster())) return r;
     // Two rooms in turn: who writes one for the next but one reduction has met everyone at the next one's
     // barrier, or has all their results, and so comes after all read it.
     const unsigned turn = turn_++;
@@ -420,7 +437,7 @@ class CudaTeam {
     const int lane = thread_ % kWarp, warps = threads_ / kWarp, warp = thread_ / kWarp;
     int count = warps;
 #if defined(ROOFTILE_HAS_SM90)
-    if (cluster_ > 1) {
+    if (in_cluster()) {
       // No barrier of the cluster: it would wait for all that is on its way to and from memory (softmax, f32
       // 4096x16384, H200: a block 136 µs, two 146, four 161). A block waits for the bytes instead.
       if constexpr (sizeof(Real) == 4) {
@@ -444,12 +461,15 @@ class CudaTeam {
     }
     // Threads have the power of two that holds all results again and again; or, in the loop of a stream, one
     // each, which takes more steps and fewer registers.
-    const int most = kStreams || count >= kWarp ? kWarp - 1 : static_cast<int>(~0u >> __clz(count - 1));
+    const bool all = kSpan == Span::block ? false : kStreams;
+    const int most = all || count >= kWarp ? kWarp - 1 : ~(-1 << (31 - __clz(2 * count - 1)));
     const int mine = lane & most;
     ROOFTILE_UNROLL for (int k = 0; k < K; ++k) {
       r.v[k] = mine < count ? room[k][mine] : neutral;
-      if (count > kWarp)
+      if (kSpan != Span::block && count > kWarp) {
+        ROOFTILE_UNROLL_BY(1)
         for (int i = mine + kWarp; i < count; i += kWarp) r.v[k] = operation(r.v[k], room[k][i]);
+      }
     }
     across(most + 1);
     return r;
