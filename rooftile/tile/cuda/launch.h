@@ -364,7 +364,7 @@ bool launch_staged(const CudaLaunch& launch, const char* name, const Program& pr
   const std::int64_t each = std::clamp<std::int64_t>(kPlaceBytes / pass, 1, 8);
   const std::int64_t blocks = (rows + each * shape.teams - 1) / (each * shape.teams);
   places.row_bytes = static_cast<int>((each * pass + 15) / 16 * 16 + 16);
-  places.vector_bytes = static_cast<int>(columns + 3) / 4 * 16;  // as f32 at most
+  places.vector_bytes = static_cast<int>(vector_elements(columns)) * 4;  // of f32 at most
   if (blocks > kMostBlocks || places.bytes() > shared_limits(launch.architecture).block) return false;
   const rooftile::cuda::Grid grid{static_cast<unsigned>(blocks),
                                   static_cast<unsigned>(shape.threads * shape.teams),

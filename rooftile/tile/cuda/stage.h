@@ -75,7 +75,9 @@ ROOFTILE_TILE void stage_in(const Stage& stage, int operand, const T* from, int 
   if (thread < run.tail) to[elements - 1 - thread] = from[elements - 1 - thread];
   if (elements < room) each_of_block(room - elements, [&](int i) { to[elements + i] = T{}; });
 }
-/// The same for what every row needs: to a boundary of 16 bytes, and zeros to the end of the last word.
+/// Elements that a vector has in its place: those of a whole number of threads, of which none has more lanes.
+constexpr std::int64_t vector_elements(std::int64_t elements) { return (elements + 7) / 8 * 8; }
+/// The same for what every row needs: to a boundary of 16 bytes, and zeros for the last thread's other lanes.
 template <class T>
 ROOFTILE_TILE void stage_vector(const Stage& stage, int operand, const T* from, int elements) {
   constexpr int kEach = 16 / int(sizeof(T));
@@ -86,7 +88,7 @@ ROOFTILE_TILE void stage_vector(const Stage& stage, int operand, const T* from, 
     each_of_block(elements / kEach, [&](int i) {
       rooftile::cuda::cp_async_16(reinterpret_cast<uint4*>(to) + i, reinterpret_cast<const uint4*>(from) + i);
     });
-  each_of_block((elements + kEach - 1) / kEach * kEach - head,
+  each_of_block(static_cast<int>(vector_elements(elements)) - head,
                 [&](int i) { to[head + i] = head + i < elements ? from[head + i] : T{}; });
 }
 ROOFTILE_TILE
