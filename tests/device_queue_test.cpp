@@ -57,31 +57,6 @@ TEST(DeviceQueue, ComputesAsTheCpuDoes) {
   }
 }
 
-// All of layer_norm's operands, in rows that a block has in shared memory where there is enough of it.
-TEST(DeviceQueue, NormalizesWhereBlocksHaveLittleSharedMemory) {
-  if (!kEmulatedIsBuilt) GTEST_SKIP() << "this build has no emulated device";
-  constexpr std::int64_t kRows = 9, kColumns = 509;
-  const std::vector<float> x = numbers(kRows * kColumns), weight = numbers(kColumns);
-  const auto normalized = [&](const Queue& queue) {
-    std::vector<float> y(x.size()), sum(x.size());
-    const ConstView rows = view(x.data(), {kRows, kColumns}), columns = view(weight.data(), {kColumns});
-    LayerNormOutputs out{view(y.data(), {kRows, kColumns})};
-    out.sum = view(sum.data(), {kRows, kColumns});
-    LayerNormInputs in{rows};
-    in.residual = rows, in.weight = columns, in.bias = columns;
-    const Status s = layer_norm(queue, in, out);
-    EXPECT_TRUE(s) << s.message();
-    y.insert(y.end(), sum.begin(), sum.end());
-    return y;
-  };
-  const std::vector<float> cpu = normalized(Queue::cpu({.threads = 1}));
-  for (int architecture : {86, 90}) {
-    const std::vector<float> gpu = normalized(Queue::emulated({.architecture = architecture}));
-    for (std::size_t i = 0; i < cpu.size(); ++i)
-      ASSERT_NEAR(gpu[i], cpu[i], 1e-4f) << "element " << i << ", architecture " << architecture;
-  }
-}
-
 TEST(DeviceQueue, HasTheSameBitsInAnyOrderOfThreads) {
   if (!kEmulatedIsBuilt) GTEST_SKIP() << "this build has no emulated device";
   const std::vector<float> x = numbers(5 * 3000);

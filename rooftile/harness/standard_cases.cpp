@@ -43,6 +43,7 @@ std::vector<Case> standard_cases(const Spec& spec, DType dtype) {
   add(0, 0);
   add(1, 1);
   add(1, 0);
+  add(1, 0, Layout::offset, Fill::bytes, 1);
   add(100, 30);
   add(30, 100);
   add(67, 257);

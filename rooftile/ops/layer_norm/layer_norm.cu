@@ -117,7 +117,7 @@ struct Forward {
   /// bf16 65536x768, H200: with all chunks 69 µs, without empty ones 62; but f32 65536x1000 134 and 137.
   static constexpr bool kStages = !kLong, kSkips = !kLong && kHalf;
   /// 524288x64, H200: with two threads bf16 42 µs and f32 78, with four 48 and 87, with eight 108 and 136.
-  static constexpr int neighbours(std::int64_t) { return 2; }
+  static constexpr int least_threads(std::int64_t) { return 2; }
   static constexpr int least_blocks(Span span) {
     if (kLong) return 1;
     if (span == Span::warp) return kHalf ? 6 : 4;
@@ -219,7 +219,7 @@ struct Backward {
   static constexpr int streams(const RowShape&) { return 1; }  // blocks of them
   static constexpr bool kStages = false, kSkips = false;
   /// f32 2097152x32, H200: 271 µs with four, 318 with two; bf16 220 and 229.
-  static constexpr int neighbours(std::int64_t) { return 4; }
+  static constexpr int least_threads(std::int64_t) { return 4; }
   LayerNormBackwardProblem p;
   std::int64_t programs;  // blocks with sums of their own, or rows
 

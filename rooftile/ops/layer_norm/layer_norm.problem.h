@@ -53,7 +53,8 @@ constexpr std::int64_t layer_norm_blocks(std::int64_t rows) {
       kMost, static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(rows / kLeastRows))));
 }
 /// The same on a GPU, where a block is what one team works through: as many as keep 65536 threads busy at 16
-/// elements a thread (131072 where a team is small; up to 256 columns 8 elements), and at least 16 rows each.
+/// elements a thread (131072 where a team is small; up to 256 columns teams of 8 or more threads with 8
+/// elements each, of which some have fewer by now), and at least 16 rows each.
 /// It follows from the length and the dtype alone, too.
 constexpr std::int64_t layer_norm_gpu_blocks(std::int64_t rows, std::int64_t columns) {
   constexpr std::int64_t kElements = 16, kLeastRows = 16;

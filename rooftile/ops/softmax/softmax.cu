@@ -28,7 +28,7 @@ struct Forward {
   static constexpr bool kRare = false, kStages = true, kSkips = false;
   /// f32 with two threads, four and eight, H200: 524288x64 82 µs with two, 70 with four; 655360x100 157 with
   /// four, 141 with eight; 2097152x32 154 with two, 196 with four. bf16 524288x64: 40 with two, 49 with four.
-  static constexpr int neighbours(std::int64_t columns) {
+  static constexpr int least_threads(std::int64_t columns) {
     return sizeof(T) == 2 ? 2 : columns > 64 ? 8 : columns > 32 ? 4 : 2;
   }
   static constexpr int least_blocks(Span) { return 0; }
@@ -64,7 +64,7 @@ struct Backward {
   static constexpr Span kShortest = Span::warp, kLongest = Span::any;
   static constexpr bool kRare = false, kStages = true, kSkips = false;
   /// f32 2097152x32, H200: 190 µs with four, 240 with two; bf16 104 and 99.
-  static constexpr int neighbours(std::int64_t) { return sizeof(T) == 2 ? 2 : 4; }
+  static constexpr int least_threads(std::int64_t) { return sizeof(T) == 2 ? 2 : 4; }
   static constexpr int least_blocks(Span) { return 0; }
   static constexpr int streams(const RowShape& shape) { return softmax_streams<T>(shape); }
   SoftmaxBackwardProblem p;

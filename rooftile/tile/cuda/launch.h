@@ -37,27 +37,27 @@ struct RowShape {
 
 /// Of a block that reads rows again; its threads have 64 registers.
 inline constexpr int kMostThreads = 1024;
-/// Of a block with short rows, or of parts of rows.
+/// Of a block with parts of rows, or small matrices.
 inline constexpr int kFewThreads = 256;
 inline constexpr int kMostCluster = 16;
 /// Of a launch.
 inline constexpr std::int64_t kMostBlocks = (std::int64_t{1} << 31) - 1;
 
 /// `columns` elements, `lanes` to a thread and chunk, at most `chunks` chunks: as few threads as hold the row
-/// (16 to 32 elements a thread move the most bytes) but no fewer than `neighbours`, a power of two within a
-/// warp and whole warps up to `held`; then blocks of a cluster, each with a part of the row. No cluster
-/// before it must be: a block waits for its neighbours, and is not there before all of them are
+/// (16 to 32 elements a thread move the most bytes), but `least` if it has so many words; a power of two
+/// within a warp and whole warps up to `held`; then blocks of a cluster, each with a part of the row. No
+/// cluster before it must be: a block waits for its neighbours, and is not there before all of them are
 /// (layer_norm_backward, bf16 4096x16384, H200: two blocks 129 µs, four 185). `stages`: rows that begin
 /// anywhere come from shared memory.
-constexpr RowShape row_shape(std::int64_t columns, int lanes, int chunks, int held, int neighbours,
-                             bool clusters, bool stages) {
+constexpr RowShape row_shape(std::int64_t columns, int lanes, int chunks, int held, int least, bool clusters,
+                             bool stages) {
   const std::int64_t words = (columns + lanes - 1) / lanes, wanted = (words + chunks - 1) / chunks;
   const auto whole_warps = [](std::int64_t threads) { return static_cast<int>((threads + 31) / 32 * 32); };
   if (wanted <= 32) {
     // Neighbours read lines of memory together, but every thread takes part in its row's reductions and has
     // fewer elements to show for it. In shared memory, where rows are that cannot be aligned since they are
     // no whole words, as few as hold a row are best.
-    const int least = stages && columns % lanes != 0 ? 1 : neighbours;
+    if (stages && columns % lanes != 0) least = 1;
     int threads = 1;
     while (threads < wanted || (threads < least && threads < words)) threads *= 2;
     return {threads, kWarpsThreads / threads, 1, columns};
@@ -106,13 +106,15 @@ Places touching_places(const Rows<kOperands>& rows, std::initializer_list<Staged
   Places places;
   int number = 0;
   for (const StagedRows& o : operands) {
-    if (o.data && (rows.rank > 1 || (rows.rank == 1 && rows.stride[number][0] != rows.columns))) return {};
+    if (!o.data) {
+      ++number;
+      continue;
+    }
+    if (rows.rank > 1 || (rows.rank == 1 && rows.stride[number][0] != rows.columns)) return {};
     const auto begin = reinterpret_cast<std::uintptr_t>(o.data);
     const void* input = o.input >= 0 ? operands.begin()[o.input].data : nullptr;
-    if (input && (begin - reinterpret_cast<std::uintptr_t>(input)) % 16 == 0)
-      places.set(number, places[o.input]);
-    else if (o.data)
-      places.set(number, places.rows++);
+    const bool follows = input && (begin - reinterpret_cast<std::uintptr_t>(input)) % 16 == 0;
+    places.set(number, follows ? places[o.input] : places.rows++);
     places.begins |= begin;
     ++number;
   }
@@ -353,19 +355,21 @@ bool launch_streams(const CudaLaunch& launch, const char* name, const Program& p
   return true;
 }
 
-/// Rows that are staged. False where they cannot be.
+/// Rows that are staged. False where they cannot be. Four operands and two vectors take 70 KiB at most, which
+/// blocks of every GPU may have.
 template <int kLanes, int kChunks, class Program>
 bool launch_staged(const CudaLaunch& launch, const char* name, const Program& program, const RowShape& shape,
                    std::int64_t rows, Status& status) {
   Places places = program.places();
-  if (shape.threads >= kWarp || places.rows == 0) return false;
+  if (program.p.rows.columns == 0 || shape.threads >= kWarp || places.rows == 0 ||
+      !one_stride(program.p.rows))
+    return false;
   constexpr std::int64_t kPlaceBytes = 16 * 1024;
   const std::int64_t columns = program.p.rows.columns, pass = columns * shape.teams * (16 / kLanes);
   const std::int64_t each = std::clamp<std::int64_t>(kPlaceBytes / pass, 1, 8);
   const std::int64_t blocks = (rows + each * shape.teams - 1) / (each * shape.teams);
   places.row_bytes = static_cast<int>((each * pass + 15) / 16 * 16 + 16);
   places.vector_bytes = static_cast<int>(vector_elements(columns)) * 4;  // of f32 at most
-  if (blocks > kMostBlocks || places.bytes() > shared_limits(launch.architecture).block) return false;
   const rooftile::cuda::Grid grid{static_cast<unsigned>(blocks),
                                   static_cast<unsigned>(shape.threads * shape.teams),
                                   static_cast<std::size_t>(places.bytes())};
@@ -397,7 +401,7 @@ bool launch_staged(const CudaLaunch& launch, const char* name, const Program& pr
 ///   kKept         vectors of a row's length that stay there beside them
 ///   kResident     threads that a multiprocessor runs at once
 /// and
-///   neighbours()  (columns) the fewest threads of a row in whole words
+///   least_threads() (columns) of a row that has so many words, but for odd ones that are staged
 ///   kSkips        whether rows of a warp's teams leave out chunks that no lane reaches
 ///   kStages       whether short rows may be staged. places() are those of its operands; none where rows do
 ///                 not follow one upon the other. each_staged() tells which they are
@@ -410,7 +414,7 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, L
   static_assert(Program::kMayStream == Span::any || Program::kResident > 0);
   if (rows <= 0) return {};
   const std::int64_t columns = program.p.rows.columns;
-  RowShape shape = row_shape(columns, kLanes, kChunks, Program::kHeldThreads, Program::neighbours(columns),
+  RowShape shape = row_shape(columns, kLanes, kChunks, Program::kHeldThreads, Program::least_threads(columns),
                              has_clusters(launch), Program::kStages);
   if constexpr (Program::kLongest == Span::any)
     if (shape.cluster == 0)
@@ -437,8 +441,8 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, L
     if (shape.cluster > 1) return run.template operator()<kAccess, Span::cluster>();
     if constexpr (kAccess != Access::strided)
       if (shape.threads <= kWarp) {
-        constexpr bool kSkips = kAccess == Access::aligned && Program::kSkips;
-        return run.template operator() < kSkips ? Access::reached : kAccess, Span::warp > ();
+        constexpr Access kHow = kAccess == Access::aligned && Program::kSkips ? Access::reached : kAccess;
+        return run.template operator()<kHow, Span::warp>();
       }
     return run.template operator()<kAccess, Span::block>();
   };

@@ -1,6 +1,6 @@
 #pragma once
 // Short rows that begin anywhere: a block copies all of its rows as they lie, word by word, between memory
-// and shared memory, where its teams then find single elements.
+// and shared memory, where its teams then find pieces of 2, 4 or 8 bytes.
 #include "rooftile/tile/cuda/team.h"
 
 namespace rooftile::tile {

@@ -28,6 +28,7 @@ struct Sums {
 
 /// Whose threads a team's are: a warp's, all of them or fewer; a block's; a cluster's. A kernel that knows
 /// has no instructions for the others; `any`: it is told.
+/// From short to long: comparisons rely on it.
 enum class Span : std::uint8_t { warp, block, cluster, any };
 
 /// N: lanes of a thread. kChunks: how many a row has at most; 0: any number, and what is held is read again.
@@ -459,9 +460,9 @@ class CudaTeam {
       }
       __syncthreads();
     }
-    // Threads have the power of two that holds all results again and again; or, in the loop of a stream, one
-    // each, which takes more steps and fewer registers.
-    const bool all = kSpan == Span::block ? false : kStreams;
+    // Threads have the power of two that holds all results again and again; or, where a cluster's rows
+    // stream, one each, which takes more steps and fewer registers.
+    const bool all = kStreams && kSpan != Span::block;
     const int most = all || count >= kWarp ? kWarp - 1 : ~(-1 << (31 - __clz(2 * count - 1)));
     const int mine = lane & most;
     ROOFTILE_UNROLL for (int k = 0; k < K; ++k) {
