@@ -108,7 +108,7 @@ struct Forward {
   static constexpr bool kSame = std::is_same_v<T, W>, kHalf = sizeof(T) == 2;
   static constexpr int kElements = kLong && !kHalf ? 16 : kShortElements;
   static constexpr int kHeldThreads = kLong ? 1024 : kShortThreads;
-  static constexpr Span kMayStream = kLong ? Span::block : Span::any, kMustStream = kMayStream;
+  static constexpr Span kStreamsFrom = kLong ? Span::block : Span::any, kAlwaysStreamsFrom = kStreamsFrom;
   static constexpr int kSlots = 1 + kAdds, kKept = kSame && !kAdds ? 2 : 0;
   static constexpr int kResident = 1024;
   static constexpr Span kShortest = kLong ? Span::block : Span::warp,
@@ -211,7 +211,7 @@ template <class T, class W>
 struct Backward {
   static constexpr bool kSame = std::is_same_v<T, W>;
   static constexpr int kHeldThreads = 512;
-  static constexpr Span kMayStream = Span::warp, kMustStream = kMayStream;
+  static constexpr Span kStreamsFrom = Span::warp, kAlwaysStreamsFrom = kStreamsFrom;
   static constexpr int kSlots = 2, kKept = kSame ? 1 : 0, kResident = 512;
   static constexpr Span kShortest = Span::warp, kLongest = Span::any;
   static constexpr bool kRare = !kSame;

@@ -18,12 +18,12 @@ constexpr int softmax_streams(const RowShape& shape) {
   return shape.threads <= 512 ? 2 : 0;
 }
 template <class T>
-inline constexpr Span kSoftmaxMayStream = sizeof(T) == 4 ? Span::cluster : Span::block;
+inline constexpr Span kSoftmaxStreamsFrom = sizeof(T) == 4 ? Span::cluster : Span::block;
 
 template <class T, bool kLog>
 struct Forward {
   static constexpr int kHeldThreads = 1024, kSlots = 1, kKept = 0, kResident = 1024;
-  static constexpr Span kMayStream = kSoftmaxMayStream<T>, kMustStream = Span::cluster;
+  static constexpr Span kStreamsFrom = kSoftmaxStreamsFrom<T>, kAlwaysStreamsFrom = Span::cluster;
   static constexpr Span kShortest = Span::warp, kLongest = Span::any;
   static constexpr bool kRare = false, kStages = true, kSkips = false;
   /// f32 with two threads, four and eight, H200: 524288x64 82 µs with two, 70 with four; 655360x100 157 with
@@ -60,7 +60,7 @@ struct Forward {
 template <class T>
 struct Backward {
   static constexpr int kHeldThreads = 1024, kSlots = 2, kKept = 0, kResident = 1024;
-  static constexpr Span kMayStream = kSoftmaxMayStream<T>, kMustStream = Span::cluster;
+  static constexpr Span kStreamsFrom = kSoftmaxStreamsFrom<T>, kAlwaysStreamsFrom = Span::cluster;
   static constexpr Span kShortest = Span::warp, kLongest = Span::any;
   static constexpr bool kRare = false, kStages = true, kSkips = false;
   /// f32 2097152x32, H200: 190 µs with four, 240 with two; bf16 104 and 99.

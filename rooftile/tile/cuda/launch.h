@@ -93,30 +93,26 @@ bool aligned_rows(const Rows<kOperands>& rows, int operand, const void* data, in
   return true;
 }
 
-/// An operand with rows. `input`: of an output the one that it may follow in its place, since a thread holds
-/// its elements of that when it writes its own.
+/// An operand with rows. `follows`: of an output the input that it may follow in its place, since a thread
+/// holds its elements of that when it writes its own.
 struct StagedRows {
   const void* data;
-  int input = -1;
+  int follows = -1;
 };
 /// The places of operands 0, 1, … in shared memory, those without data left out; none where rows of one do
 /// not follow one upon the other.
 template <int kOperands>
 Places touching_places(const Rows<kOperands>& rows, std::initializer_list<StagedRows> operands) {
   Places places;
-  int number = 0;
-  for (const StagedRows& o : operands) {
-    if (!o.data) {
-      ++number;
-      continue;
-    }
-    if (rows.rank > 1 || (rows.rank == 1 && rows.stride[number][0] != rows.columns)) return {};
-    const auto begin = reinterpret_cast<std::uintptr_t>(o.data);
-    const void* input = o.input >= 0 ? operands.begin()[o.input].data : nullptr;
-    const bool follows = input && (begin - reinterpret_cast<std::uintptr_t>(input)) % 16 == 0;
-    places.set(number, follows ? places[o.input] : places.rows++);
+  for (int o = 0; o < static_cast<int>(operands.size()); ++o) {
+    const auto [data, follows] = operands.begin()[o];
+    if (!data) continue;
+    if (rows.rank > 1 || (rows.rank == 1 && rows.stride[o][0] != rows.columns)) return {};
+    const auto begin = reinterpret_cast<std::uintptr_t>(data);
+    const void* input = follows >= 0 ? operands.begin()[follows].data : nullptr;
+    const bool same = input && (begin - reinterpret_cast<std::uintptr_t>(input)) % 16 == 0;
+    places.set(o, same ? places[follows] : places.rows++);
     places.begins |= begin;
-    ++number;
   }
   return places;
 }
@@ -251,14 +247,7 @@ __global__ void __launch_bounds__(kWarpsThreads, Program::least_blocks(Span::war
   const std::int64_t begin = blockIdx.x * rows, rest = program.p.rows.rows - begin;
   const int size = static_cast<int>(columns), room = static_cast<int>(rows * columns);
   const int elements = rest < rows ? static_cast<int>(rest * columns) : room;
-  Walk walk{begin + team_in_block(shape),
-            shape.teams,
-            0,
-            0,
-            columns,
-            {all, places.of, places.rows, places.row_bytes, places.vector_bytes},
-            begin};
-  walk.count = each.rows;
+  Walk walk{begin + team_in_block(shape), shape.teams, each.rows, 0, columns, {all, places}, begin};
   if (rest < rows) {
     const int before = team_in_block(shape) & ~(kWarp / shape.threads - 1);  // the first team of its warp
     walk.count = rest <= before ? 0 : (rest - before + shape.teams - 1) / shape.teams;
@@ -392,9 +381,9 @@ bool launch_staged(const CudaLaunch& launch, const char* name, const Program& pr
 ///                 has 128
 ///   least_blocks  (span) blocks that a multiprocessor must be able to have: such ones, or of kWarpsThreads
 ///                 where teams are warps; 0: as the compiler likes
-///   kMayStream    which teams' rows may come to shared memory while the row before is computed, where all
-///                 are whole aligned words: those of this span and longer ones; Span::any: none
-///   kMustStream   which do, if it can be; these have no kernel of the fastest kind that does without
+///   kStreamsFrom  the shortest teams whose rows may come to shared memory while the row before is computed,
+///                 where all are whole aligned words; Span::any: none
+///   kAlwaysStreamsFrom  those whose rows do if they can: of full ones there is no kernel that does without
 /// and, where some may,
 ///   streams()     how many rows to a team; kDirect: a team for each row, which does not stream
 ///   kSlots        operands that do
@@ -411,7 +400,7 @@ bool launch_staged(const CudaLaunch& launch, const char* name, const Program& pr
 template <int kLanes, int kChunks, class Program>
 Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, Layout layout,
                 const Program& program) {
-  static_assert(Program::kMayStream == Span::any || Program::kResident > 0);
+  static_assert(Program::kStreamsFrom == Span::any || Program::kResident > 0);
   if (rows <= 0) return {};
   const std::int64_t columns = program.p.rows.columns;
   RowShape shape = row_shape(columns, kLanes, kChunks, Program::kHeldThreads, Program::least_threads(columns),
@@ -427,11 +416,11 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, L
   Status status;
   const auto run = [&]<Access kAccess, Span kSpan>() {
     constexpr bool kHas = Program::kShortest <= kSpan && kSpan <= Program::kLongest;
-    if constexpr (kHas && in_words(kAccess) && kSpan >= Program::kMayStream) {
+    if constexpr (kHas && in_words(kAccess) && kSpan >= Program::kStreamsFrom) {
       using Team = CudaTeam<float, kLanes, kChunks, kAccess, kSpan, Program::kSlots, Program::kKept>;
       if (launch_streams<Team>(launch, name, program, shape, rows, status)) return true;
     }
-    if constexpr (kHas && !(kAccess == Access::full && kSpan >= Program::kMustStream)) {
+    if constexpr (kHas && !(kAccess == Access::full && kSpan >= Program::kAlwaysStreamsFrom)) {
       status = direct.template operator()<kAccess, kSpan>();
       return true;
     }

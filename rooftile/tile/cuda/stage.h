@@ -16,7 +16,7 @@ struct Places {
   int row_bytes = 0, vector_bytes = 0;  ///< of a place, multiples of 16
   std::uintptr_t begins = 0;            ///< the bits of all rows' addresses
 
-  int operator[](int operand) const { return static_cast<int>(of >> 4 * operand & 15); }
+  constexpr int operator[](int operand) const { return static_cast<int>(of >> 4 * operand & 15); }
   void set(int operand, int place) { of |= static_cast<unsigned>(place) << 4 * operand; }
   void add_vector(int operand) { set(operand, rows + vectors++); }
   std::int64_t bytes() const { return std::int64_t{row_bytes} * rows + std::int64_t{vector_bytes} * vectors; }
@@ -26,18 +26,17 @@ struct Places {
 /// vectors at a boundary.
 struct Stage {
   std::byte* all;
-  unsigned of;
-  int rows, row_bytes, vector_bytes;
+  Places places;
 
   template <class T>
   ROOFTILE_TILE T* at(int operand, const T* from) const {
     const auto offset = static_cast<int>(reinterpret_cast<std::uintptr_t>(from) % 16);
-    return reinterpret_cast<T*>(all + static_cast<int>(of >> 4 * operand & 15) * row_bytes + offset);
+    return reinterpret_cast<T*>(all + places[operand] * places.row_bytes + offset);
   }
   template <class T>
   ROOFTILE_TILE T* vector(int operand) const {
-    const int number = static_cast<int>(of >> 4 * operand & 15) - rows;
-    return reinterpret_cast<T*>(all + rows * row_bytes + number * vector_bytes);
+    const int number = places[operand] - places.rows;
+    return reinterpret_cast<T*>(all + places.rows * places.row_bytes + number * places.vector_bytes);
   }
 };
 
