@@ -27,7 +27,7 @@ template <class T>
 struct Copy {
   CopyProblem p;
   template <class Team>
-  ROOFTILE_TILE void operator()(const Team& team, const PartOfRow& part) const {
+  ROOFTILE_TILE void operator()(const Team& team, const auto& part) const {
     const auto x = part_of<const T>(p.rows, 1, p.x, part, p.x == p.y);
     const auto y = part_of<T>(p.rows, 0, p.y, part);
     team.copy(x, y);
@@ -64,7 +64,7 @@ template <class T>
 struct Add {
   AddProblem p;
   template <class Team>
-  ROOFTILE_TILE void operator()(const Team& team, const PartOfRow& part) const {
+  ROOFTILE_TILE void operator()(const Team& team, const auto& part) const {
     kernels::add(team, part_of<const T>(p.rows, 1, p.x, part, p.x == p.z),
                  part_of<const T>(p.rows, 2, p.y, part, p.y == p.z), part_of<T>(p.rows, 0, p.z, part));
   }
@@ -83,7 +83,7 @@ template <class T>
 struct Axpby {
   AxpbyProblem p;
   template <class Team>
-  ROOFTILE_TILE void operator()(const Team& team, const PartOfRow& part) const {
+  ROOFTILE_TILE void operator()(const Team& team, const auto& part) const {
     const auto x = part_of<const T>(p.rows, 1, p.x, part, p.x == p.y);
     const auto before = part_of<const T>(p.rows, 0, p.y, part, true);
     const auto y = part_of<T>(p.rows, 0, p.y, part);

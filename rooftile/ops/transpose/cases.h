@@ -43,7 +43,12 @@ inline std::vector<Case> transpose_cases() {
       add({70, 90}, layout);
       add({3, 64, 80}, layout);
     }
+    // Of rows that begin anywhere a tile has 32 to 256 times 64.
+    add({257, 65});
+    add({301, 131});
+    add({2, 523, 67}, Layout::padded_rows);
     for (std::int64_t offset : {1, 2, 4, 8}) add({96, 160}, Layout::offset, offset);
+    add({512, 128}, Layout::offset, 3);
   }
   return cases;
 }

@@ -1,6 +1,7 @@
-// Three kernels, for three kinds of problem. Matrices whose rows are whole 16-byte words in x and in y go in
-// squares that threads turn in their registers; any other matrix element by element, rows on both sides;
-// matrices of a few elements each, one thread an element. What is but a copy is copied.
+// Four kernels, for four kinds of problem. Matrices whose rows are whole 16-byte words in x and whole sectors
+// in y go in squares that threads turn in their registers; those whose rows begin anywhere, so that each
+// sector of y is stored at once; any other strides element by element; matrices of a few elements each, one
+// thread an element. What is but a copy is copied.
 #include "rooftile/backend/cuda/shared.h"
 #include "rooftile/core/width.h"
 #include "rooftile/ops/transpose/ladder/ladder.h"
@@ -15,8 +16,9 @@ using namespace tile;
 struct Tiles {
   std::int64_t down, across, count;
 
-  Tiles(const TransposeProblem& p, std::int64_t height, std::int64_t width)
-      : down((p.down.size + height - 1) / height),
+  /// `lead`: elements of y's rows that the first tiles may lack.
+  Tiles(const TransposeProblem& p, std::int64_t height, std::int64_t width, std::int64_t lead = 0)
+      : down((p.down.size + std::max<std::int64_t>(lead - 1, 0) + height - 1) / height),
         across((p.across.size + width - 1) / width),
         count(p.batch.rows * down * across) {}
 };
@@ -52,17 +54,17 @@ Status for_tiles(const CudaLaunch& launch, const Tiles& tiles, int threads, Kern
 
 // ---- squares: 16-byte words on both sides
 
-/// Elements of T in a word, words along a tile's side, and threads, of which each turns a square of kWord by
-/// kWord elements: kWord words in, kWord words out. A thread of 8-bit elements has 256 bytes on their way,
-/// one of 64-bit elements 32: so tiles of narrow elements are 8 words wide (128 bytes, a cache line), those
-/// of wide ones 16. By registers and shared memory a multiprocessor holds blocks for 64 KiB or more on their
-/// way; 4.8 TB/s for a latency of 700 ns would be 25 KiB for each of an H200's.
-template <class T>
+/// Elements of T in a word, words of a tile's rows in x and in y (kOut), and threads, of which each turns a
+/// square of kWord by kWord elements: kWord words in, kWord words out. 16 words, 256 bytes of each row (bf16
+/// 16384x16384, H200: 270 µs; with 128 in x 280, in y or in both 292), but of 8-bit elements 8 in x, or a
+/// tile is more than the 48 KiB that every block may have. 8 for matrices that would leave most of a tile
+/// empty.
+template <class T, int kOut_>
 struct Square {
   static constexpr int kWord = 16 / int(sizeof(T));
-  static constexpr int kSide = sizeof(T) <= 2 ? 8 : 16;
-  static constexpr int kTile = kSide * kWord;
-  static constexpr int kThreads = kSide * kSide;
+  static constexpr int kOut = kOut_, kIn = sizeof(T) == 1 ? 8 : kOut;
+  static constexpr int kHeight = kOut * kWord, kWidth = kIn * kWord;
+  static constexpr int kThreads = kIn * kOut;
 };
 
 /// Four bytes of column `k` of a square whose rows are `words`: the elements of 4 / sizeof(T) rows from row
@@ -86,31 +88,33 @@ ROOFTILE_TILE unsigned turned_piece(const unsigned (&words)[kRows][4], int k, in
 /// Columns of x wait in shared memory as rows of y, a word in a slot. A square's columns are kWord rows
 /// apart, which are the same banks: slot b of row r lies at b ^ (r / kWord) % 8, so that eight lanes, which
 /// take turns together, want eight different ones, going in (r / kWord differs) and coming out (b does).
-template <class T>
-__global__ void __launch_bounds__(Square<T>::kThreads)
+template <class T, int kOut>
+__global__ void __launch_bounds__(Square<T, kOut>::kThreads, 3)
     transpose_squares(const __grid_constant__ TransposeProblem p, const __grid_constant__ Tiles tiles,
                       std::int64_t first_tile) {
-  constexpr int kWord = Square<T>::kWord, kSide = Square<T>::kSide, kTile = Square<T>::kTile;
-  ROOFTILE_SHARED(turned, uint4[kTile][kSide]);
+  using S = Square<T, kOut>;
+  constexpr int kWord = S::kWord;
+  ROOFTILE_SHARED(turned, uint4[S::kWidth][S::kOut]);
   const TilePlace place = place_of(p, tiles, first_tile + blockIdx.x);
-  const int a = static_cast<int>(threadIdx.x) % kSide, b = static_cast<int>(threadIdx.x) / kSide;
+  const int in_a = static_cast<int>(threadIdx.x) % S::kIn, in_b = static_cast<int>(threadIdx.x) / S::kIn;
+  const int out_a = static_cast<int>(threadIdx.x) % S::kOut, out_b = static_cast<int>(threadIdx.x) / S::kOut;
   const std::int64_t x_pitch = p.down.x_stride / kWord, y_pitch = p.across.y_stride / kWord;
-  const std::int64_t first_i = place.down * kTile, first_j = place.across * kTile;
+  const std::int64_t first_i = place.down * S::kHeight, first_j = place.across * S::kWidth;
   const std::int64_t live_i = p.down.size - first_i, live_j = p.across.size - first_j;
 
-  const uint4* x = static_cast<const uint4*>(p.x) + place.x / kWord + (first_i + b * kWord) * x_pitch +
-                   first_j / kWord + a;
+  const uint4* x = static_cast<const uint4*>(p.x) + place.x / kWord + (first_i + in_b * kWord) * x_pitch +
+                   first_j / kWord + in_a;
   unsigned words[kWord][4];
   ROOFTILE_UNROLL for (int k = 0; k < kWord; ++k) {
     uint4 word{0, 0, 0, 0};
-    if (b * kWord < live_i && a * kWord < live_j) word = *x;  // [load]
+    if (in_b * kWord < live_i && in_a * kWord < live_j) word = *x;  // [load]
     x += x_pitch;
     words[k][0] = word.x, words[k][1] = word.y, words[k][2] = word.z, words[k][3] = word.w;
   }
   ROOFTILE_UNROLL for (int k = 0; k < kWord; ++k) {
     const uint4 column{turned_piece<T>(words, k, 0), turned_piece<T>(words, k, 1),
                        turned_piece<T>(words, k, 2), turned_piece<T>(words, k, 3)};
-    turned[a * kWord + k][b ^ (a % 8)] = column;  // [in]
+    turned[in_a * kWord + k][in_b ^ (in_a % 8)] = column;  // [in]
   }
   __syncthreads();
 
@@ -118,25 +122,154 @@ __global__ void __launch_bounds__(Square<T>::kThreads)
   // before.
   uint4 out[kWord];
   ROOFTILE_UNROLL for (int k = 0; k < kWord; ++k) {
-    const int row = k * kSide + b;
-    out[k] = turned[row][a ^ (row / kWord % 8)];  // [out]
+    const int row = k * S::kIn + out_b;
+    out[k] = turned[row][out_a ^ (row / kWord % 8)];  // [out]
   }
-  uint4* y = static_cast<uint4*>(p.y) + place.y / kWord + (first_j + b) * y_pitch + first_i / kWord + a;
+  uint4* y =
+      static_cast<uint4*>(p.y) + place.y / kWord + (first_j + out_b) * y_pitch + first_i / kWord + out_a;
   ROOFTILE_UNROLL for (int k = 0; k < kWord; ++k) {
-    if (k * kSide + b < live_j && a * kWord < live_i) *y = out[k];  // [store]
-    y += kSide * y_pitch;
+    if (k * S::kIn + out_b < live_j && out_a * kWord < live_i) *y = out[k];  // [store]
+    y += S::kIn * y_pitch;
   }
 }
 
-/// Whether each row of every matrix is whole 16-byte words, in x and in y.
-bool whole_words(const TransposeProblem& p) {
-  const auto whole = [&](std::int64_t elements) { return elements * p.width() % 16 == 0; };
-  const auto aligned = [](const void* data) { return reinterpret_cast<std::uintptr_t>(data) % 16 == 0; };
-  bool all = p.side_by_side() && aligned(p.x) && aligned(p.y) && whole(p.down.size) && whole(p.across.size) &&
-             whole(p.down.x_stride) && whole(p.across.y_stride);
-  for (int d = 0; d < p.batch.rank; ++d)
-    all = all && whole(p.batch.stride[0][d]) && whole(p.batch.stride[1][d]);
+/// Whether each row of every matrix begins at such a multiple of bytes, in x or in y.
+bool rows_begin_at(const TransposeProblem& p, bool in_y, int bytes) {
+  const auto whole = [&](std::int64_t elements) { return elements * p.width() % bytes == 0; };
+  const void* data = in_y ? p.y : p.x;
+  bool all = reinterpret_cast<std::uintptr_t>(data) % static_cast<unsigned>(bytes) == 0 &&
+             whole(in_y ? p.across.y_stride : p.down.x_stride);
+  for (int d = 0; d < p.batch.rank; ++d) all = all && whole(p.batch.stride[in_y ? 0 : 1][d]);
   return all;
+}
+/// Whether they are whole 16-byte words, too.
+bool whole_words(const TransposeProblem& p) {
+  return rows_begin_at(p, false, 16) && rows_begin_at(p, true, 16) && p.down.size * p.width() % 16 == 0 &&
+         p.across.size * p.width() % 16 == 0;
+}
+
+// ---- rows that begin anywhere
+
+/// What memory has at once. Where blocks store parts of a sector, it must be read to be put together: f32
+/// 8192x8192 that begins 4 bytes off, H200: 216 µs element by element, 154 where each block stores whole
+/// sectors.
+constexpr int kSector = 32;
+
+/// Tiles of 256 bytes of y's rows by kWidth of x's elements. In shared memory, and on the way to y, kEach
+/// elements go as one word.
+template <class T>
+struct Sectors {
+  using Word = std::conditional_t<(sizeof(T) > 4), T, unsigned>;
+  static constexpr int kEach = int(sizeof(Word) / sizeof(T));
+  static constexpr int kLead = kSector / int(sizeof(T));
+  static constexpr int kHeight = 256 / int(sizeof(T)), kWidth = 64, kThreads = 512;
+  static constexpr int kWords = (kHeight + kLead) / kEach;
+  static constexpr int kPitch = kWords | 1;  // odd: what lanes put side by side lies in different banks
+
+  ROOFTILE_TILE
+  static Word packed(const T (&value)[kEach]) {
+    if constexpr (kEach == 1)
+      return value[0];
+    else if constexpr (kEach == 2)
+      return __byte_perm(value[0], value[1], 0x5410);
+    else
+      return __byte_perm(__byte_perm(value[0], value[1], 0x0040), __byte_perm(value[2], value[3], 0x0040),
+                         0x5410);
+  }
+  /// The word that begins `shift` elements behind the first of two neighbours.
+  ROOFTILE_TILE
+  static Word shifted(Word low, Word high, unsigned shift) {
+    if constexpr (kEach == 1)
+      return low;
+    else
+      return __byte_perm(low, high, 0x3210 + 0x1111 * (shift * unsigned{sizeof(T)}));
+  }
+  ROOFTILE_TILE
+  static T element(Word word, int i) {
+    return static_cast<T>(kEach == 1 ? word : word >> (i * 8 * int(sizeof(T))));
+  }
+};
+
+/// A row's part of a tile begins with the sector of y in which the tile does: up to kLead - 1 elements
+/// before it, another number in each row. So a block reads `lead` more rows of x than it stores columns,
+/// which the block before it reads, too; lead = 0: y's rows begin with sectors.
+template <class T>
+__global__ void __launch_bounds__(Sectors<T>::kThreads, sizeof(T) < 4 ? 3 : 4)
+    transpose_sectors(const __grid_constant__ TransposeProblem p, const __grid_constant__ Tiles tiles,
+                      std::int64_t first_tile, int lead) {
+  using S = Sectors<T>;
+  constexpr int kEach = S::kEach, kRows = S::kThreads / S::kWidth, kWarps = S::kThreads / 32;
+  constexpr int kSteps = (S::kWords + kRows - 1) / kRows;
+  ROOFTILE_SHARED(tile, typename S::Word[S::kWidth][S::kPitch]);
+  const TilePlace place = place_of(p, tiles, first_tile + blockIdx.x);
+  const int t = static_cast<int>(threadIdx.x), j = t % S::kWidth, row = t / S::kWidth;
+  const std::int64_t tile_i = place.down * S::kHeight, first_i = tile_i - lead,
+                     rest_i = p.down.size - first_i;
+  const std::int64_t first_j = place.across * S::kWidth, rest_j = p.across.size - first_j;
+  const int height = S::kHeight + lead;
+  const int begin_i = first_i < 0 ? lead : 0, end_i = rest_i < height ? static_cast<int>(rest_i) : height;
+  const int width = rest_j < S::kWidth ? static_cast<int>(rest_j) : S::kWidth;
+
+  const auto there = [&](int k) {
+    return (k + 1) * kRows * kEach <= S::kHeight || (row + k * kRows) * kEach < height;
+  };
+  const std::int64_t x_pitch = p.down.x_stride;
+  const T* x = static_cast<const T*>(p.x) + place.x + (first_i + row * kEach) * x_pitch + first_j + j;
+  T value[kSteps][kEach];
+  const auto load = [&](auto lives) ROOFTILE_INLINE {
+    ROOFTILE_UNROLL for (int k = 0; k < kSteps; ++k) {
+      ROOFTILE_UNROLL for (int e = 0; e < kEach; ++e) {
+        value[k][e] = T{};
+        if (there(k) && lives((row + k * kRows) * kEach + e)) value[k][e] = x[e * x_pitch];  // [sectors load]
+      }
+      x += kRows * kEach * x_pitch;
+    }
+  };
+  // Loads with conditions of their own are not all on their way at once (f32 as above: 202 µs).
+  const bool inner = begin_i == 0 && end_i == height;
+  if (inner && width == S::kWidth)
+    load([](int) { return true; });
+  else
+    load([&](int i) { return i >= begin_i && i < end_i && j < width; });
+  ROOFTILE_UNROLL for (int k = 0; k < kSteps; ++k) {
+    if (there(k)) tile[j][row + k * kRows] = S::packed(value[k]);  // [sectors in]
+  }
+  __syncthreads();
+
+  // [sectors]
+  // Of most tiles, all words are there.
+  const auto store = [&](auto all, auto some) ROOFTILE_INLINE {
+    ROOFTILE_UNROLL for (int k = 0; k < S::kWidth / kWarps; ++k) {
+      const int out_j = t / 32 + k * kWarps;
+      if (out_j >= width) break;
+      T* y = static_cast<T*>(p.y) + place.y + (first_j + out_j) * p.across.y_stride + tile_i;
+      const unsigned before =
+          static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(y) % kSector) / unsigned{sizeof(T)};
+      const unsigned from = static_cast<unsigned>(lead) - before,
+                     shift = from % kEach;  // in the tile's column
+      y -= before;
+      ROOFTILE_UNROLL for (int w = t % 32; w < S::kHeight / kEach; w += 32) {
+        const auto low = tile[out_j][from / kEach + w];  // [sectors out]
+        auto high = low;
+        if (shift != 0) high = tile[out_j][from / kEach + w + 1];  // [sectors next]
+        const auto word = S::shifted(low, high, shift);
+        const int i = static_cast<int>(from) + w * kEach;
+        if (all(i)) {
+          reinterpret_cast<typename S::Word*>(y)[w] = word;  // [sectors store]
+        } else {
+          ROOFTILE_UNROLL for (int e = 0; e < kEach; ++e) {
+            if (some(i + e)) y[w * kEach + e] = S::element(word, e);
+          }
+        }
+      }
+    }
+  };
+  if (inner)
+    store([](int) { return true; }, [](int) { return true; });
+  else
+    store([&](int i) { return i >= begin_i && i + kEach <= end_i; },
+          [&](int i) { return i >= begin_i && i < end_i; });
+  // [/sectors]
 }
 
 // ---- any strides
@@ -188,6 +321,9 @@ __global__ void __launch_bounds__(kAnyThreads)
   }
 }
 
+/// Rows or columns of a thin matrix.
+constexpr std::int64_t kThin = 32;
+
 /// log₂ of a tile's width: 64, if neither side is less.
 int width_log_of(const TransposeProblem& p) {
   const auto log = [](std::int64_t size) {
@@ -224,7 +360,7 @@ struct CopyRows {
   const void* x;
   void* y;
   template <class Team>
-  ROOFTILE_TILE void operator()(const Team& team, const PartOfRow& part) const {
+  ROOFTILE_TILE void operator()(const Team& team, const auto& part) const {
     team.copy(part_of<const std::uint8_t>(rows, 1, x, part), part_of<std::uint8_t>(rows, 0, y, part));
   }
 };
@@ -249,9 +385,20 @@ Status launch_elements(const CudaLaunch& launch, const TransposeProblem& p) {
         {static_cast<unsigned>(blocks < kMostBlocks ? blocks : kMostBlocks), kFewThreads}, transpose_small<T>,
         p);
   }
-  if (whole_words(p)) {
-    const Tiles tiles(p, Square<T>::kTile, Square<T>::kTile);
-    return for_tiles(launch, tiles, Square<T>::kThreads, transpose_squares<T>, p);
+  const bool sectors = rows_begin_at(p, true, kSector);
+  const auto squares = [&]<int kOut>() {
+    using S = Square<T, kOut>;
+    return for_tiles(launch, Tiles(p, S::kHeight, S::kWidth), S::kThreads, transpose_squares<T, kOut>, p);
+  };
+  if (p.side_by_side() && sectors && whole_words(p))
+    return std::max(p.down.size, p.across.size) > Square<T, 8>::kHeight ? squares.template operator()<16>()
+                                                                        : squares.template operator()<8>();
+  // Of thinner ones most threads would have nothing to do.
+  if (p.side_by_side() && std::min(p.down.size, p.across.size) > kThin) {
+    using S = Sectors<T>;
+    const int lead = sectors ? 0 : S::kLead;
+    return for_tiles(launch, Tiles(p, S::kHeight, S::kWidth, lead), S::kThreads, transpose_sectors<T>, p,
+                     lead);
   }
   const int width_log = width_log_of(p);
   const Tiles tiles(p, std::int64_t{1} << (kAnyLog - width_log), std::int64_t{1} << width_log);

@@ -13,6 +13,9 @@ inline constexpr int kPartThreads = kFewThreads;
 struct PartOfRow {
   std::int64_t row, first, size;
 };
+/// The same of a tensor that is one row of whole aligned words: no offset is left to compute.
+struct PartOfWords : PartOfRow {};
+
 /// Each team takes one part after the other.
 template <class Team, class Program>
 __global__ void __launch_bounds__(kPartThreads)
@@ -33,13 +36,31 @@ __global__ void __launch_bounds__(kPartThreads)
   }
 }
 
+/// A block for each part, one word a thread. Where a thread has that little to do, what comes before its load
+/// counts: of 2^28 f32 a copy takes 502 µs on an H200 (with four words, and twice the registers, 528); by
+/// run_parts four words take 518 and one 587.
+template <class Team, class Program>
+__global__ void __launch_bounds__(kPartThreads)
+    run_words(const __grid_constant__ Program program, std::int64_t columns) {
+  constexpr int kLength = kPartThreads * Team::kLanes;
+  unsigned turn = 0;
+  const Team team(kPartThreads, turn);
+  const std::int64_t first = std::int64_t{blockIdx.x} * kLength, rest = columns - first;
+  program(team, PartOfWords{{0, first, rest < kLength ? rest : kLength}});
+}
+
 /// Runs program(team, part) over `rows` rows of `columns` elements, `kLanes` to a thread and chunk. A part is
-/// what kPartThreads threads hold.
+/// what kPartThreads threads hold. `aligned`: all rows of all operands are whole 16-byte words.
 template <int kLanes, int kChunks, class Real, class Program>
 Status for_parts(const CudaLaunch& launch, const char* name, std::int64_t rows, std::int64_t columns,
                  bool aligned, const Program& program) {
   constexpr std::int64_t kLength = std::int64_t{kPartThreads} * kLanes * kChunks;
   if (rows <= 0 || columns <= 0) return {};
+  constexpr std::int64_t kWord = std::int64_t{kPartThreads} * kLanes;
+  if (aligned && rows == 1 && columns / kWord < kMostBlocks)
+    return rooftile::cuda::launch(
+        launch, name, {static_cast<unsigned>((columns + kWord - 1) / kWord), kPartThreads},
+        run_words<CudaTeam<Real, kLanes, 1, Access::aligned, Span::block>, Program>, program, columns);
   const std::int64_t length = columns < kLength ? columns : kLength;
   const std::int64_t parts = (columns + length - 1) / length, count = rows * parts;
   const RowShape shape = row_shape(length, kLanes, kChunks, kPartThreads, 8, false, false);
@@ -56,15 +77,18 @@ Status for_parts(const CudaLaunch& launch, const char* name, std::int64_t rows, 
 
 /// Part of an operand. `written`: an input that is the output, too; a thread then reads no byte beside its
 /// own elements, since others write theirs meanwhile.
-template <class T, int kOperands>
-ROOFTILE_TILE Row<T> part_of(const Rows<kOperands>& rows, int operand, const void* data,
-                             const PartOfRow& part, bool written = false) {
-  const std::int64_t stride = rows.column_stride[operand];
-  Row<T> r{
-      static_cast<T*>(const_cast<void*>(data)) + offset_of(rows, operand, part.row) + part.first * stride,
-      part.size, stride};
-  if (written) r.begin = r.end = r.data;
-  return r;
+template <class T, int kOperands, class Part>
+ROOFTILE_TILE Row<T> part_of(const Rows<kOperands>& rows, int operand, const void* data, const Part& part,
+                             bool written = false) {
+  T* begin = static_cast<T*>(const_cast<void*>(data));
+  if constexpr (std::is_same_v<Part, PartOfWords>) {
+    return {begin + part.first, part.size};
+  } else {
+    const std::int64_t stride = rows.column_stride[operand];
+    Row<T> r{begin + offset_of(rows, operand, part.row) + part.first * stride, part.size, stride};
+    if (written) r.begin = r.end = r.data;
+    return r;
+  }
 }
 
 }  // namespace cuda

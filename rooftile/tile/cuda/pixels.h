@@ -50,7 +50,7 @@ ROOFTILE_TILE Tile<std::int32_t, N> multiply_short(const Tile<std::int32_t, N>& 
 template <Access kAccess, int N>
 ROOFTILE_TILE PixelTile<N> load_pixels(const Pixels& row, std::int64_t first, std::int64_t live) {
   PixelTile<N> pixels;
-  if (row.stride == 3 && row.channel == 1) {
+  if (in_words(kAccess) || (row.stride == 3 && row.channel == 1)) {
     const Row<const std::uint8_t> bytes{row.data, 3 * row.size};
     const auto pack = load_pack<kAccess, 3 * N>(bytes, 3 * first, 3 * live, std::uint8_t{0});
     ROOFTILE_EACH_LANE(N) {
