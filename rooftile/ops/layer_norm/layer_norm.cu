@@ -72,11 +72,12 @@ ROOFTILE_TILE Weight<W, kAhead> weight_of(const LayerNormColumns& c, const Walk&
   return {{data ? data + walk.first * c.stride : nullptr, walk.size, c.stride}, absent};
 }
 template <class T, class Team, class Problem>
-ROOFTILE_TILE Row<const T> input_of(const Problem& p, int operand, const Walk& walk, std::int64_t i) {
+ROOFTILE_TILE Row<const T> input_of(const Problem& p, int operand, const Walk& walk, std::int64_t i,
+                                    bool optional = false) {
   bool alone = false;
   for (int o = 0; o < Problem::kOperands; ++o)
     alone = alone || (o != operand && p.data[o] == p.data[operand]);
-  return row_of<const T, Team>(p.rows, operand, p.data[operand], walk, i, alone);
+  return row_of<const T, Team>(p.rows, operand, p.data[operand], walk, i, alone, optional);
 }
 template <class T, class Team, class Problem>
 ROOFTILE_TILE Row<T> output_of(const Problem& p, int operand, const Walk& walk, std::int64_t i,
@@ -127,6 +128,8 @@ struct Forward {
     return shape.cluster > 1 ? (kHalf ? 4 : 8) : kHalf ? 0 : 4;
   }
   LayerNormProblem p;
+  /// With a residual or without.
+  Forward<T, true, W, kLong> reread() const { return {p}; }
   Places places() const {
     using P = LayerNormProblem;
     Places places = touching_places(
@@ -153,7 +156,7 @@ struct Forward {
           input_of<T, Team>(p, P::kX, walk, i),         {},
           output_of<T, Team>(p, P::kY, walk, i, false), output_of<T, Team>(p, P::kSum, walk, i),
           value_of<Team>(p, P::kMean, walk, i),         value_of<Team>(p, P::kRstd, walk, i)};
-      if constexpr (kAdds) r.residual = input_of<T, Team>(p, P::kResidual, walk, i);
+      if constexpr (kAdds) r.residual = input_of<T, Team>(p, P::kResidual, walk, i, !Team::kHoldsRows);
       r.residual.slot = 1;
       return r;
     };

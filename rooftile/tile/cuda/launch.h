@@ -368,6 +368,8 @@ bool launch_staged(const CudaLaunch& launch, const char* name, const Program& pr
                                     RowsEach{each, 0}, places);
     return true;
   };
+  if constexpr (Program::kRare)
+    return run.template operator() < kLanes == 8 ? Access::staged_2 : Access::staged_4 > ();
   const std::uint64_t pieces = places.begins | static_cast<std::uint64_t>(columns) * (16 / kLanes);
   if (pieces % 8 == 0) return run.template operator()<Access::staged_8>();
   if constexpr (kLanes == 8)
@@ -383,7 +385,7 @@ bool launch_staged(const CudaLaunch& launch, const char* name, const Program& pr
 ///                 where teams are warps; 0: as the compiler likes
 ///   kStreamsFrom  the shortest teams whose rows may come to shared memory while the row before is computed,
 ///                 where all are whole aligned words; Span::any: none
-///   kAlwaysStreamsFrom  those whose rows do if they can: of full ones there is no kernel that does without
+///   kAlwaysStreamsFrom  those whose rows do if they can: there is no kernel for words that does without
 /// and, where some may,
 ///   streams()     how many rows to a team; kDirect: a team for each row, which does not stream
 ///   kSlots        operands that do
@@ -397,6 +399,8 @@ bool launch_staged(const CudaLaunch& launch, const char* name, const Program& pr
 ///   kShortest,    spans of its rows' teams; Span::any: a row may be longer than a cluster holds, and is
 ///   kLongest      read again
 ///   kRare         whether few kernels are enough: not the fastest one for each way that rows lie
+/// and may have
+///   reread()      the program that reads rows again, if not itself
 template <int kLanes, int kChunks, class Program>
 Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, Layout layout,
                 const Program& program) {
@@ -406,13 +410,18 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, L
   RowShape shape = row_shape(columns, kLanes, kChunks, Program::kHeldThreads, Program::least_threads(columns),
                              has_clusters(launch), Program::kStages);
   if constexpr (Program::kLongest == Span::any)
-    if (shape.cluster == 0)
-      return launch_direct<CudaTeam<float, kLanes, 0, Access::any>>(launch, name, program, shape, rows);
+    if (shape.cluster == 0) {
+      using Team = CudaTeam<float, kLanes, 0, Access::any>;
+      if constexpr (requires { program.reread(); })
+        return launch_direct<Team>(launch, name, program.reread(), shape, rows);
+      else
+        return launch_direct<Team>(launch, name, program, shape, rows);
+    }
   const auto direct = [&]<Access kAccess, Span kSpan>() {
     return launch_direct<CudaTeam<float, kLanes, kChunks, kAccess, kSpan>>(launch, name, program, shape,
                                                                            rows);
   };
-  // Kernels that know the span. False where there is none: full rows that must stream, and cannot.
+  // Kernels that know the span. False where there is none: words that must stream, and cannot.
   Status status;
   const auto run = [&]<Access kAccess, Span kSpan>() {
     constexpr bool kHas = Program::kShortest <= kSpan && kSpan <= Program::kLongest;
@@ -420,7 +429,7 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, L
       using Team = CudaTeam<float, kLanes, kChunks, kAccess, kSpan, Program::kSlots, Program::kKept>;
       if (launch_streams<Team>(launch, name, program, shape, rows, status)) return true;
     }
-    if constexpr (kHas && !(kAccess == Access::full && kSpan >= Program::kAlwaysStreamsFrom)) {
+    if constexpr (kHas && !(in_words(kAccess) && kSpan >= Program::kAlwaysStreamsFrom)) {
       status = direct.template operator()<kAccess, kSpan>();
       return true;
     }
@@ -447,11 +456,14 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, L
         launch_staged<kLanes, kChunks>(launch, name, program, shape, rows, status))
       return status;
   if constexpr (!Program::kRare)
-    if (layout == Layout::neighbours && shape.threads >= kWarp) {
+    if (layout != Layout::apart && shape.threads >= kWarp) {
       if (shape.threads == kWarp) shape.teams = 1;  // a block, as longer rows'
       if (run_known.template operator()<Access::strided>()) return status;
     }
-  return direct.template operator()<Access::any, Span::any>();
+  // What is left: elements apart, and short rows that are not staged since they lie apart. Programs without
+  // ways of their own for neighbours that begin anywhere have some left.
+  constexpr bool kNeighbours = Program::kRare || !(Program::kStages || Program::kShortest > Span::warp);
+  return direct.template operator() < kNeighbours ? Access::any : Access::apart, Span::any > ();
 }
 
 }  // namespace cuda

@@ -115,6 +115,8 @@ class CudaTeam {
   template <class Body>
   ROOFTILE_TILE void each(std::int64_t size, Body&& body) const {
     if constexpr (kHoldsRows) {
+      constexpr bool kBreaks =
+          kAccess == Access::any || kAccess == Access::apart || kAccess == Access::reached || kStaged;
       const int length = static_cast<int>(size), step = threads_ * N;
       // A strided warp has the same elements as one of neighbours, on other threads.
       const int mine =
@@ -129,7 +131,7 @@ class CudaTeam {
       }
       ROOFTILE_UNROLL for (int c = 0; c < kChunks; ++c) {
         const int first = c * step + mine;
-        if ((kAccess == Access::any || kAccess == Access::reached || kStaged) && c * step >= length) break;
+        if (kBreaks && c * step >= length) break;
         body(Chunk{c, first, length - first});
       }
     } else {
