@@ -65,6 +65,16 @@ struct StagedWeight {
     return widened<float>(pack);
   }
 };
+/// or in registers.
+template <class Team>
+struct HeldWeight {
+  typename Team::Scratch tiles;
+  template <class Weight>
+  ROOFTILE_TILE HeldWeight(const Team& team, const Weight& weight, std::int64_t size) {
+    team.each(size, [&](const tile::Chunk& chunk) { tiles[chunk] = weight.load(team, chunk); });
+  }
+  ROOFTILE_TILE typename Team::Tile load(const Team&, const tile::Chunk& chunk) const { return tiles[chunk]; }
+};
 /// The columns that this block has of it.
 template <class W, bool kAhead>
 ROOFTILE_TILE Weight<W, kAhead> weight_of(const LayerNormColumns& c, const Walk& walk, float absent) {
@@ -209,7 +219,8 @@ Status launch_forward(const CudaLaunch& launch, const LayerNormProblem& p) {
   });
 }
 
-/// A block of rows is a team's: its weight gradients stay in registers all the while.
+/// A block of rows is a team's: its weight gradients stay in registers all the while. It follows from the
+/// shape alone which rows these are.
 template <class T, class W>
 struct Backward {
   static constexpr bool kSame = std::is_same_v<T, W>;
@@ -235,6 +246,8 @@ struct Backward {
     };
     if constexpr (Team::kStreams && kKept > 0)
       all(KeptWeight<W, Team>(team, weight, kSlots));
+    else if constexpr (Team::kHoldsNext)
+      all(HeldWeight<Team>(team, weight, walk.size));
     else
       all(weight);
   }
@@ -242,9 +255,12 @@ struct Backward {
   ROOFTILE_TILE void block(const Team& team, const Walk& walk, std::int64_t number,
                            const Weight& weight) const {
     using P = LayerNormBackwardProblem;
-    const std::int64_t begin = layer_norm_block_begin(p.rows.rows, programs, number);
-    const std::int64_t end = layer_norm_block_begin(p.rows.rows, programs, number + 1);
-    const Walk rows{begin, 1, end - begin, walk.first, walk.size};
+    // Teams of a warp take turns in their blocks' rows, so that the warp reads neighbours.
+    const std::int64_t together = programs < team.in_warp() ? 1 : team.in_warp(), turn = number % together;
+    const std::int64_t begin = layer_norm_block_begin(p.rows.rows, programs, number - turn);
+    const std::int64_t end = layer_norm_block_begin(p.rows.rows, programs, number - turn + together);
+    const Walk rows{begin + turn, together, (end - begin - turn + together - 1) / together, walk.first,
+                    walk.size};
     const auto row_at = [&](std::int64_t i) {
       kernels::LayerNormBackwardRow<T> r{
           input_of<T, Team>(p, P::kX, rows, i), input_of<T, Team>(p, P::kDy, rows, i),

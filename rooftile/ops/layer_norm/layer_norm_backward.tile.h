@@ -109,11 +109,22 @@ ROOFTILE_TILE void layer_norm_backward_held(Team team, std::int64_t count, RowAt
   auto dweights = team.columns(dweight), dbiases = team.columns(dbias);
   team.ask(next.x);
   team.ask(next.dy);
+  using Held = typename Team::template Held<T>;
+  Held next_x, next_dy;
+  const auto hold_next = [&] {
+    next_x = team.hold(next.x, 0);
+    next_dy = team.hold(next.dy, 0);
+  };
+  if constexpr (Team::kHoldsNext) hold_next();
 
   for (std::int64_t i = 0; i < count; ++i) {
     const LayerNormBackwardRow<T> row = next;
-    const auto x = team.hold(row.x, 0), dy = team.hold(row.dy, 0);
-    if (i + 1 < count) next = row_at(i + 1);
+    if constexpr (!Team::kHoldsNext) hold_next();
+    const Held x = next_x, dy = next_dy;
+    if (i + 1 < count) {
+      next = row_at(i + 1);
+      if constexpr (Team::kHoldsNext) hold_next();
+    }
     LayerNormProducts<Team> gathered;
     gathered.begin(team);
     team.each(size, [&](auto chunk) ROOFTILE_INLINE {

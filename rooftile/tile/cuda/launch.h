@@ -455,6 +455,9 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, L
     if (layout == Layout::neighbours &&
         launch_staged<kLanes, kChunks>(launch, name, program, shape, rows, status))
       return status;
+  if constexpr (!Program::kStages && Program::kShortest == Span::warp)
+    if (layout == Layout::neighbours && shape.threads < kWarp)
+      return direct.template operator()<Access::singly, Span::warp>();
   if constexpr (!Program::kRare)
     if (layout != Layout::apart && shape.threads >= kWarp) {
       if (shape.threads == kWarp) shape.teams = 1;  // a block, as longer rows'

@@ -19,7 +19,8 @@ enum class Access : std::uint8_t {
   aligned,   ///< 16-byte words; some threads may have none
   reached,   ///< the same, and chunks that no lane of a row reaches are left out
   any,       ///< neighbours that begin anywhere, or lie apart
-  apart,     ///< the same, one by one: few instructions, and many of them
+  apart,     ///< the same, one by one: a short loop for each word
+  singly,    ///< neighbours that begin anywhere, one by one, all on their way at once
   strided,   ///< begin anywhere, side by side: a warp reads 32 neighbours, then the next 32
   staged_2,  ///< neighbours in shared memory (rooftile/tile/cuda/stage.h), rows in whole pieces of 2 bytes
   staged_4,  ///< of 4
@@ -245,6 +246,19 @@ ROOFTILE_TILE Pack<T, N> load_pack(const Row<const T>& row, std::int64_t first, 
     }
   } else if constexpr (kAccess == Access::apart) {
     gather(from);
+  } else if constexpr (kAccess == Access::singly) {
+    const auto* elements = reinterpret_cast<const BitsOf<T>*>(from);
+    BitsOf<T> bits[N];
+    memcpy(&bits[0], &other, sizeof other);
+    ROOFTILE_UNROLL for (int i = N - 1; i >= 0; --i) {
+      bits[i] = bits[0];
+      if (i < live) bits[i] = read<kConstant>(elements + i);
+    }
+    ROOFTILE_UNROLL for (int i = 0; i < N; ++i) {
+      T t;
+      memcpy(&t, &bits[i], sizeof t);
+      pack.set(i, t);
+    }
   } else if constexpr (kAccess == Access::strided) {
     const auto* elements = reinterpret_cast<const BitsOf<T>*>(from);
     const auto load = [&](int i) {
@@ -347,6 +361,14 @@ ROOFTILE_TILE void store_pack(const Row<T>& row, std::int64_t first, std::int64_
     constexpr int kEach = N / P::kWords;
     ROOFTILE_UNROLL for (int i = 0; i < P::kWords; ++i)
         scatter_word(pack.word(i), row.data + (first + i * kEach) * row.stride, row.stride, live - i * kEach);
+  } else if constexpr (kAccess == Access::singly) {
+    auto* to = reinterpret_cast<BitsOf<T>*>(row.data + first);
+    ROOFTILE_UNROLL for (int i = 0; i < N; ++i) {
+      const T t = pack.get(i);
+      BitsOf<T> bits;
+      memcpy(&bits, &t, sizeof t);
+      if (i < live) write(to + i, bits);
+    }
   } else if constexpr (kAccess == Access::strided) {
     auto* to = reinterpret_cast<BitsOf<T>*>(row.data + first);
     const auto store = [&](int i) {

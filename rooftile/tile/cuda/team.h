@@ -49,6 +49,8 @@ class CudaTeam {
   static constexpr Access kReads = kAccess;
   static constexpr Span kSpan = kSpan_;
   static constexpr bool kStreams = kSlots > 0, kStaged = piece_of(kAccess) > 0;
+  /// Whether a thread should hold the next row, too, since nothing else brings it.
+  static constexpr bool kHoldsNext = kAccess == Access::singly;
   /// Of dynamic shared memory for each thread of a block; in whole warps.
   static constexpr int kSharedBytes = (kSlots + kKept) * kChunks * 16;
 
@@ -80,6 +82,10 @@ class CudaTeam {
     }
 #endif
   }
+
+  /// Teams of a warp.
+  ROOFTILE_TILE
+  int in_warp() const { return threads_ < kWarp ? kWarp >> (31 - __clz(threads_)) : 1; }
 
   ROOFTILE_TILE
   void walk_once() {}
@@ -115,8 +121,7 @@ class CudaTeam {
   template <class Body>
   ROOFTILE_TILE void each(std::int64_t size, Body&& body) const {
     if constexpr (kHoldsRows) {
-      constexpr bool kBreaks =
-          kAccess == Access::any || kAccess == Access::apart || kAccess == Access::reached || kStaged;
+      constexpr bool kBreaks = kAccess >= Access::reached && kAccess != Access::strided;
       const int length = static_cast<int>(size), step = threads_ * N;
       // A strided warp has the same elements as one of neighbours, on other threads.
       const int mine =
