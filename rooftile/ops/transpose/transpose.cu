@@ -56,9 +56,8 @@ Status for_tiles(const CudaLaunch& launch, const Tiles& tiles, int threads, Kern
 
 /// Elements of T in a word, words of a tile's rows in x and in y (kOut), and threads, of which each turns a
 /// square of kWord by kWord elements: kWord words in, kWord words out. 16 words, 256 bytes of each row (bf16
-/// 16384x16384, H200: 270 µs; with 128 in x 280, in y or in both 292), but of 8-bit elements 8 in x, or a
-/// tile is more than the 48 KiB that every block may have. 8 for matrices that would leave most of a tile
-/// empty.
+/// 16384x16384, H200: 270 µs; with 8 words 293), but of 8-bit elements 8 in x, or a tile is more than the
+/// 48 KiB that every block may have. 8 for matrices that would leave most of a tile empty.
 template <class T, int kOut_>
 struct Square {
   static constexpr int kWord = 16 / int(sizeof(T));
