@@ -57,7 +57,7 @@ Status for_tiles(const CudaLaunch& launch, const Tiles& tiles, int threads, Kern
 /// Elements of T in a word, words of a tile's rows in x and in y (kOut), and threads, of which each turns a
 /// square of kWord by kWord elements: kWord words in, kWord words out. 16 words, 256 bytes of each row (bf16
 /// 16384x16384, H200: 270 µs; with 8 words 293), but of 8-bit elements 8 in x, or a tile is more than the
-/// 48 KiB that every block may have. 8 for matrices that would leave most of a tile empty.
+/// 48 KiB that every block may have. 8 for matrices that fit such a tile.
 template <class T, int kOut_>
 struct Square {
   static constexpr int kWord = 16 / int(sizeof(T));
@@ -320,9 +320,6 @@ __global__ void __launch_bounds__(kAnyThreads)
   }
 }
 
-/// Rows or columns of a thin matrix.
-constexpr std::int64_t kThin = 32;
-
 /// log₂ of a tile's width: 64, if neither side is less.
 int width_log_of(const TransposeProblem& p) {
   const auto log = [](std::int64_t size) {
@@ -392,9 +389,10 @@ Status launch_elements(const CudaLaunch& launch, const TransposeProblem& p) {
   if (p.side_by_side() && sectors && whole_words(p))
     return std::max(p.down.size, p.across.size) > Square<T, 8>::kHeight ? squares.template operator()<16>()
                                                                         : squares.template operator()<8>();
-  // Of thinner ones most threads would have nothing to do.
-  if (p.side_by_side() && std::min(p.down.size, p.across.size) > kThin) {
-    using S = Sectors<T>;
+  // Of others most threads would have nothing to do.
+  using S = Sectors<T>;
+  if (p.side_by_side() && p.down.size > std::max(S::kHeight, S::kWidth) / 2 &&
+      p.across.size > S::kWidth / 2) {
     const int lead = sectors ? 0 : S::kLead;
     return for_tiles(launch, Tiles(p, S::kHeight, S::kWidth, lead), S::kThreads, transpose_sectors<T>, p,
                      lead);

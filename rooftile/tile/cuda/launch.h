@@ -368,13 +368,13 @@ bool launch_staged(const CudaLaunch& launch, const char* name, const Program& pr
                                     RowsEach{each, 0}, places);
     return true;
   };
-  if constexpr (Program::kRare)
-    return run.template operator() < kLanes == 8 ? Access::staged_2 : Access::staged_4 > ();
+  constexpr Access kSmallest = kLanes == 8 ? Access::staged_2 : Access::staged_4;
   const std::uint64_t pieces = places.begins | static_cast<std::uint64_t>(columns) * (16 / kLanes);
-  if (pieces % 8 == 0) return run.template operator()<Access::staged_8>();
-  if constexpr (kLanes == 8)
-    if (pieces % 4 != 0) return run.template operator()<Access::staged_2>();
-  return run.template operator()<Access::staged_4>();
+  if constexpr (!Program::kRare) {
+    if (pieces % 8 == 0) return run.template operator()<Access::staged_8>();
+    if (pieces % 4 == 0) return run.template operator()<Access::staged_4>();
+  }
+  return run.template operator()<kSmallest>();
 }
 
 /// Runs program(team, walk) for `rows` rows, `kLanes` elements to a thread and chunk. A program says
@@ -463,10 +463,7 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, L
       if (shape.threads == kWarp) shape.teams = 1;  // a block, as longer rows'
       if (run_known.template operator()<Access::strided>()) return status;
     }
-  // What is left: elements apart, and short rows that are not staged since they lie apart. Programs without
-  // ways of their own for neighbours that begin anywhere have some left.
-  constexpr bool kNeighbours = Program::kRare || !(Program::kStages || Program::kShortest > Span::warp);
-  return direct.template operator() < kNeighbours ? Access::any : Access::apart, Span::any > ();
+  return direct.template operator()<Access::any, Span::any>();
 }
 
 }  // namespace cuda

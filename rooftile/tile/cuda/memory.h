@@ -19,7 +19,6 @@ enum class Access : std::uint8_t {
   aligned,   ///< 16-byte words; some threads may have none
   reached,   ///< the same, and chunks that no lane of a row reaches are left out
   any,       ///< neighbours that begin anywhere, or lie apart
-  apart,     ///< the same, one by one: a short loop for each word
   singly,    ///< neighbours that begin anywhere, one by one, all on their way at once
   strided,   ///< begin anywhere, side by side: a warp reads 32 neighbours, then the next 32
   staged_2,  ///< neighbours in shared memory (rooftile/tile/cuda/stage.h), rows in whole pieces of 2 bytes
@@ -231,12 +230,7 @@ template <Access kAccess, int N, bool kConstant = false, class T>
 ROOFTILE_TILE Pack<T, N> load_pack(const Row<const T>& row, std::int64_t first, std::int64_t live, T other) {
   using P = Pack<T, N>;
   P pack;
-  constexpr int kEach = N / P::kWords;
-  const auto gather = [&](const T* elements) {
-    ROOFTILE_UNROLL for (int i = 0; i < P::kWords; ++i)
-        pack.set_word(i, gather_word(elements + i * kEach * row.stride, row.stride, live - i * kEach, other));
-  };
-  const T* from = row.data + first * (kAccess == Access::any || kAccess == Access::apart ? row.stride : 1);
+  const T* from = row.data + first * (kAccess == Access::any ? row.stride : 1);
   if constexpr (in_words(kAccess)) {
     const auto* words = reinterpret_cast<const uint4*>(from);
     if (kAccess == Access::full || live > 0) {
@@ -244,8 +238,6 @@ ROOFTILE_TILE Pack<T, N> load_pack(const Row<const T>& row, std::int64_t first, 
     } else {
       ROOFTILE_UNROLL for (int i = 0; i < N; ++i) pack.set(i, other);
     }
-  } else if constexpr (kAccess == Access::apart) {
-    gather(from);
   } else if constexpr (kAccess == Access::singly) {
     const auto* elements = reinterpret_cast<const BitsOf<T>*>(from);
     BitsOf<T> bits[N];
@@ -300,7 +292,9 @@ ROOFTILE_TILE Pack<T, N> load_pack(const Row<const T>& row, std::int64_t first, 
         low = high;
       }
     } else {
-      gather(from);
+      constexpr int kEach = N / P::kWords;
+      ROOFTILE_UNROLL for (int i = 0; i < P::kWords; ++i)
+          pack.set_word(i, gather_word(from + i * kEach * row.stride, row.stride, live - i * kEach, other));
     }
   }
   return pack;
@@ -357,10 +351,6 @@ ROOFTILE_TILE void store_pack(const Row<T>& row, std::int64_t first, std::int64_
       auto* to = reinterpret_cast<uint4*>(row.data + first);
       ROOFTILE_UNROLL for (int w = 0; w < P::kWords; ++w) write(to + w, pack.word(w));
     }
-  } else if constexpr (kAccess == Access::apart) {
-    constexpr int kEach = N / P::kWords;
-    ROOFTILE_UNROLL for (int i = 0; i < P::kWords; ++i)
-        scatter_word(pack.word(i), row.data + (first + i * kEach) * row.stride, row.stride, live - i * kEach);
   } else if constexpr (kAccess == Access::singly) {
     auto* to = reinterpret_cast<BitsOf<T>*>(row.data + first);
     ROOFTILE_UNROLL for (int i = 0; i < N; ++i) {

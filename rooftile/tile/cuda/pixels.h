@@ -50,22 +50,18 @@ ROOFTILE_TILE Tile<std::int32_t, N> multiply_short(const Tile<std::int32_t, N>& 
 template <Access kAccess, int N>
 ROOFTILE_TILE PixelTile<N> load_pixels(const Pixels& row, std::int64_t first, std::int64_t live) {
   PixelTile<N> pixels;
-  const auto together = [&] {
-    const Row<const std::uint8_t> bytes{row.data, 3 * row.size};
-    const auto pack = load_pack<kAccess, 3 * N>(bytes, 3 * first, 3 * live, std::uint8_t{0});
-    ROOFTILE_EACH_LANE(N) {
-      ROOFTILE_UNROLL for (int c = 0; c < 3; ++c) pixels.channel[c][i] = pack.get(3 * i + c);
+  if constexpr (!in_words(kAccess))
+    if (row.stride != 3 || row.channel != 1) {
+      ROOFTILE_EACH_LANE(N) {
+        ROOFTILE_UNROLL for (int c = 0; c < 3; ++c) pixels.channel[c][i] =
+            i < live ? row.data[(first + i) * row.stride + c * row.channel] : 0;
+      }
+      return pixels;
     }
-  };
-  if constexpr (in_words(kAccess)) {
-    together();
-  } else if (row.stride == 3 && row.channel == 1) {
-    together();
-  } else {
-    ROOFTILE_EACH_LANE(N) {
-      ROOFTILE_UNROLL for (int c = 0; c < 3; ++c) pixels.channel[c][i] =
-          i < live ? row.data[(first + i) * row.stride + c * row.channel] : 0;
-    }
+  const Row<const std::uint8_t> bytes{row.data, 3 * row.size};
+  const auto pack = load_pack<kAccess, 3 * N>(bytes, 3 * first, 3 * live, std::uint8_t{0});
+  ROOFTILE_EACH_LANE(N) {
+    ROOFTILE_UNROLL for (int c = 0; c < 3; ++c) pixels.channel[c][i] = pack.get(3 * i + c);
   }
   return pixels;
 }
