@@ -177,11 +177,11 @@ void check_invariance(const Spec& spec, DType dtype, const Subjects& subjects, L
   };
   // Enough rows and bytes for seven threads; every offset and layout; a row of two tiles and a tail; a row
   // that is not held; every offset and layout of rows that fill several warps of a GPU, and of others in
-  // whole words that fill a part of one, all of one or none; the last are too few for the threads that they
-  // get.
+  // whole words that fill a part of one, all of one or none; elements too few for the threads that they get;
+  // rows of which sums go to several teams of a warp.
   constexpr Base kBases[] = {{67, 1009, false, false}, {9, 133, true, false}, {2, 70001, false, true},
                              {2, 2048, true, true},    {5, 136, true, true},  {3, 1000, true, true},
-                             {9, 24, true, true}};
+                             {9, 24, true, true},      {131, 40, true, true}};
   const Fill usual = is_floating(dtype) ? Fill::normal : Fill::bytes;
   const auto sets = parameter_sets(spec, dtype, 6);
   for (std::size_t s = 0; s < sets.size(); ++s) {
