@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "rooftile/core/convert.h"
+#include "rooftile/harness/fill.h"
 #include "rooftile/harness/machine.h"
 #include "rooftile/harness/timing.h"
 
@@ -166,8 +167,7 @@ BenchData::BenchData(const Spec& spec, const Case& c) {
   if (c.layout != Layout::contiguous && c.layout != Layout::offset)
     throw std::runtime_error(
         fmt::format("{}: the bench times contiguous operands, this case has others", spec.function));
-  finite_inputs_ =
-      c.fill != Fill::one_infinity && c.fill != Fill::minus_infinities && c.fill != Fill::one_nan;
+  finite_inputs_ = finite(c.fill);
   std::size_t size = 0;
   std::vector<std::size_t> at;
   std::vector<int> shares;

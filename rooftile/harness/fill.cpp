@@ -50,8 +50,14 @@ double any_integer(DType type, std::uint64_t bits) {
 bool fits(Fill fill, DType type) {
   if (fill == Fill::zeros || fill == Fill::constant_rows) return true;
   if (!is_floating(type)) return fill == Fill::bytes;
-  if (fill == Fill::one_infinity || fill == Fill::minus_infinities) return type != DType::f8e4m3;
+  if (fill == Fill::one_infinity || fill == Fill::minus_infinities || fill == Fill::masked)
+    return type != DType::f8e4m3;
   return fill != Fill::bytes;
+}
+
+bool finite(Fill fill) {
+  return fill != Fill::one_infinity && fill != Fill::minus_infinities && fill != Fill::masked &&
+         fill != Fill::one_nan;
 }
 
 std::vector<double> fill_values(const Operand& operand, Fill fill, std::uint64_t seed) {
@@ -105,6 +111,13 @@ std::vector<double> fill_values(const Operand& operand, Fill fill, std::uint64_t
       for (std::size_t i = 0; i < size; ++i)
         if ((random() >> 32) % 2 || (rows > 2 && i / columns == 1)) values[i] = -HUGE_VAL;
       break;
+    case Fill::masked:
+      // So low that exponentials from 0 instead of the row's largest lose their digits, and are not 0 yet.
+      for (std::size_t i = 0; i < size; ++i) {
+        const std::size_t seen = 1 + i / columns * 37 % columns;
+        values[i] = i % columns < seen ? values[i] - 95 : -HUGE_VAL;
+      }
+      break;
     case Fill::normal:
     case Fill::bytes:
       break;
@@ -113,9 +126,9 @@ std::vector<double> fill_values(const Operand& operand, Fill fill, std::uint64_t
 }
 
 const char* name(Fill fill) {
-  constexpr const char* names[] = {"normal",           "wide",    "positive",  "constant_rows",
-                                   "large_offset",     "zeros",   "denormals", "one_infinity",
-                                   "minus_infinities", "one_nan", "bytes"};
+  constexpr const char* names[] = {"normal",           "wide",   "positive",  "constant_rows",
+                                   "large_offset",     "zeros",  "denormals", "one_infinity",
+                                   "minus_infinities", "masked", "one_nan",   "bytes"};
   return names[static_cast<int>(fill)];
 }
 const char* name(Layout layout) {

@@ -9,6 +9,8 @@ namespace rooftile::harness {
 /// Whether a fill means something for a dtype: infinities only where the format has them, bytes only for
 /// integers.
 bool fits(Fill fill, DType type);
+/// Whether all values are numbers.
+bool finite(Fill fill);
 
 /// An operand's values, row by row; not yet rounded to its dtype. The same for the same seed, on every
 /// machine.

@@ -11,10 +11,6 @@
 namespace rooftile::harness {
 namespace {
 
-bool finite_fill(Fill fill) {
-  return fill != Fill::one_infinity && fill != Fill::minus_infinities && fill != Fill::one_nan;
-}
-
 /// One value throughout where a stride of 0 will show one element at every index of the first dimension.
 void repeat_first(std::vector<double>& values, const Shape& shape) {
   if (shape.empty() || shape[0] < 2) return;
@@ -35,7 +31,7 @@ Problem::Problem(const Spec& spec, const Case& c, std::uint64_t seed)
     const Operand& operand = operands_[o];
     // What all rows share (a weight) stays finite: a NaN in it would leave nothing else to see.
     const bool shared = any_batched && !operand.batched;
-    Fill fill = shared && !finite_fill(c.fill) ? Fill::normal : c.fill;
+    Fill fill = shared && !finite(c.fill) ? Fill::normal : c.fill;
     if (!fits(fill, operand.dtype)) fill = is_floating(operand.dtype) ? Fill::normal : Fill::bytes;
     inputs[operand.name] = Array<double>(fill_values(operand, fill, seed * 0x9E3779B97F4A7C15u + o));
   }

@@ -38,6 +38,7 @@ enum class Fill {
   denormals,         ///< around the dtype's smallest normal number
   one_infinity,      ///< normal, one +inf in each row
   minus_infinities,  ///< normal, half of each row -inf; a whole row -inf where there are several
+  masked,            ///< a causal mask's row: normal - 95 at its beginning, then -inf throughout
   one_nan,           ///< normal, one NaN in each row
   bytes,             ///< integers: uniform over the whole range of the dtype
 };

@@ -8,9 +8,9 @@
 namespace rooftile::harness {
 namespace {
 
-constexpr Fill kFills[] = {Fill::normal,           Fill::wide,    Fill::positive,  Fill::constant_rows,
-                           Fill::large_offset,     Fill::zeros,   Fill::denormals, Fill::one_infinity,
-                           Fill::minus_infinities, Fill::one_nan, Fill::bytes};
+constexpr Fill kFills[] = {Fill::normal,           Fill::wide,   Fill::positive,  Fill::constant_rows,
+                           Fill::large_offset,     Fill::zeros,  Fill::denormals, Fill::one_infinity,
+                           Fill::minus_infinities, Fill::masked, Fill::one_nan,   Fill::bytes};
 
 Fill usual(DType type) { return is_floating(type) ? Fill::normal : Fill::bytes; }
 

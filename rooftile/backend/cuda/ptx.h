@@ -64,27 +64,28 @@ ROOFTILE_PTX unsigned larger_half(unsigned a, unsigned b, unsigned infinity) {
 }
 }  // namespace detail
 #endif
-/// The larger ones of two pairs.
-ROOFTILE_PTX unsigned max_bf16x2(unsigned a, unsigned b) {
+/// The larger or smaller ones of two pairs; of a NaN and a number the number.
 #if defined(ROOFTILE_EMULATED)
-  return detail::larger_half(a >> 16, b >> 16, 0x7f80) << 16 |
-         detail::larger_half(a & 0xffff, b & 0xffff, 0x7f80);
+#define ROOFTILE_PAIRS(name, instruction, infinity, flip)            \
+  ROOFTILE_PTX unsigned name(unsigned a, unsigned b) {               \
+    a ^= flip, b ^= flip;                                            \
+    return (detail::larger_half(a >> 16, b >> 16, infinity) << 16 |  \
+            detail::larger_half(a & 0xffff, b & 0xffff, infinity)) ^ \
+           flip;                                                     \
+  }
 #else
-  unsigned larger;
-  asm("max.bf16x2 %0, %1, %2;" : "=r"(larger) : "r"(a), "r"(b));
-  return larger;
+#define ROOFTILE_PAIRS(name, instruction, infinity, flip)            \
+  ROOFTILE_PTX unsigned name(unsigned a, unsigned b) {               \
+    unsigned result;                                                 \
+    asm(instruction " %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b)); \
+    return result;                                                   \
+  }
 #endif
-}
-ROOFTILE_PTX unsigned max_f16x2(unsigned a, unsigned b) {
-#if defined(ROOFTILE_EMULATED)
-  return detail::larger_half(a >> 16, b >> 16, 0x7c00) << 16 |
-         detail::larger_half(a & 0xffff, b & 0xffff, 0x7c00);
-#else
-  unsigned larger;
-  asm("max.f16x2 %0, %1, %2;" : "=r"(larger) : "r"(a), "r"(b));
-  return larger;
-#endif
-}
+ROOFTILE_PAIRS(max_bf16x2, "max.bf16x2", 0x7f80, 0u)
+ROOFTILE_PAIRS(min_bf16x2, "min.bf16x2", 0x7f80, 0x80008000u)
+ROOFTILE_PAIRS(max_f16x2, "max.f16x2", 0x7c00, 0u)
+ROOFTILE_PAIRS(min_f16x2, "min.f16x2", 0x7c00, 0x80008000u)
+#undef ROOFTILE_PAIRS
 
 // --- copies into shared memory by a thread (sm_80 on)
 // ---------------------------------------------------------------
@@ -186,6 +187,14 @@ ROOFTILE_PTX void cluster_arrive(ROOFTILE_PTX_HERE_ONLY) {
   emulated::device::cluster_arrive(where);
 #else
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+#endif
+}
+/// The same without waiting for this thread's writes, which others then may not see.
+ROOFTILE_PTX void cluster_arrive_relaxed(ROOFTILE_PTX_HERE_ONLY) {
+#if defined(ROOFTILE_EMULATED)
+  emulated::device::cluster_arrive(where);
+#else
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 #endif
 }
 ROOFTILE_PTX void cluster_wait(ROOFTILE_PTX_HERE_ONLY) {

@@ -119,9 +119,10 @@ struct Forward {
   static constexpr bool kSame = std::is_same_v<T, W>, kHalf = sizeof(T) == 2;
   static constexpr int kElements = kLong && !kHalf ? 16 : kShortElements;
   static constexpr int kHeldThreads = kLong ? 1024 : kShortThreads;
-  static constexpr Span kStreamsFrom = kLong ? Span::block : Span::any, kAlwaysStreamsFrom = kStreamsFrom;
+  static constexpr Clusters kClusters{kHeldThreads, kHeldThreads, 512, kElements / (16 / int(sizeof(T)))};
   static constexpr int kSlots = 1 + kAdds, kKept = kSame && !kAdds ? 2 : 0;
-  static constexpr int kResident = 1024;
+  static constexpr Span kStreams = kLong ? Span::block : Span::any;
+  static constexpr Streaming kStreaming{kStreams, kStreams, kSlots, kKept, 1024};
   static constexpr Span kShortest = kLong ? Span::block : Span::warp,
                         kLongest = kLong ? Span::any : Span::block;
   static constexpr bool kRare = !kSame, kAhead = !kLong || sizeof(W) == 2;
@@ -225,8 +226,11 @@ template <class T, class W>
 struct Backward {
   static constexpr bool kSame = std::is_same_v<T, W>;
   static constexpr int kHeldThreads = 512;
-  static constexpr Span kStreamsFrom = Span::warp, kAlwaysStreamsFrom = kStreamsFrom;
-  static constexpr int kSlots = 2, kKept = kSame ? 1 : 0, kResident = 512;
+  /// A block waits for its neighbours, and is not there before all of them are: bf16 4096x16384, H200, two
+  /// blocks 129 µs, four 185.
+  static constexpr Clusters kClusters{512, 512, 512, int(sizeof(T))};
+  static constexpr int kSlots = 2, kKept = kSame ? 1 : 0;
+  static constexpr Streaming kStreaming{Span::warp, Span::warp, kSlots, kKept, 512};
   static constexpr Span kShortest = Span::warp, kLongest = Span::any;
   static constexpr bool kRare = !kSame;
   static constexpr int least_blocks(Span span) { return span == Span::warp ? 4 : 1; }

@@ -9,7 +9,7 @@ inline SoftmaxOptions softmax_options(const Case& c, const char* variant) {
   return {static_cast<float>(c.parameter("scale", 1)), c.parameter("log") != 0, variant};
 }
 
-inline std::vector<Case> softmax_cases() {
+inline std::vector<Case> softmax_cases(bool forward) {
   std::vector<Case> cases;
   for (DType type : {DType::f32, DType::f16, DType::bf16}) {
     for (double scale : {1.0, 0.125, -1.0, 0.0}) {
@@ -30,6 +30,10 @@ inline std::vector<Case> softmax_cases() {
     }
     for (Fill fill : {Fill::minus_infinities, Fill::one_nan, Fill::one_infinity})
       cases.push_back({{2, 66000}, type, {}, Layout::contiguous, fill});
+    // Warps that see nothing but -inf, in a block, in a cluster, and where a row is read again.
+    for (Shape shape : {Shape{9, 1111}, Shape{3, 4096}, Shape{2, 40000}, Shape{2, 300001}})
+      for (double log : {0., 1.})
+        if (forward) cases.push_back({shape, type, {{"log", log}}, Layout::contiguous, Fill::masked});
   }
   cases.push_back({{1, 1 << 20}, DType::f32, {}});
   return cases;
@@ -81,7 +85,7 @@ inline std::vector<Spec> softmax_specs() {
                     .accumulator = [](const Case&) { return DType::f32; },
                     .reason = "exp and the quotient add an ulp each to the sum's rounding"},
       .excuses = {},
-      .cases = softmax_cases,
+      .cases = [] { return softmax_cases(true); },
       .bench = [] { return softmax_bench(true); },
   };
   Spec backward{
@@ -105,7 +109,7 @@ inline std::vector<Spec> softmax_specs() {
                     .accumulator = [](const Case&) { return DType::f32; },
                     .reason = "one product and one difference beside the sum"},
       .excuses = {},
-      .cases = softmax_cases,
+      .cases = [] { return softmax_cases(false); },
       .bench = [] { return softmax_bench(false); },
       .gradient_of = "softmax",
       // The logarithm of a probability is not above 0.

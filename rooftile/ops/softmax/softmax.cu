@@ -7,23 +7,16 @@ namespace rooftile {
 namespace {
 using namespace tile;
 
-/// Blocks that come when others end keep multiprocessors busier than rows that come to the same blocks, if
-/// several blocks are there at once (bf16 8192x4096, H200: 38 µs with a row each, 42 with ten). Of 16-bit
-/// rows that a block of its own takes alone, and in clusters, too little is on its way else (2048x32768:
-/// 103 µs, 79).
-template <class T>
-constexpr int softmax_streams(const RowShape& shape) {
-  if (shape.cluster > 1) return 4;
-  if (sizeof(T) == 4 || shape.threads <= 256) return kDirect;
-  return shape.threads <= 512 ? 2 : 0;
-}
-template <class T>
-inline constexpr Span kSoftmaxStreamsFrom = sizeof(T) == 4 ? Span::cluster : Span::block;
+/// A block for each row, which ends with it: those that come instead keep multiprocessors busier than blocks
+/// that take the next row themselves (bf16 8192x4096, H200: 38 µs with a row each, 42 with ten). Blocks of
+/// clusters are short, and their threads hold more: bf16 4096x16384 72 µs with two blocks of 128 threads, 73
+/// with one of 512; 2048x32768 71 and, with one of 1024, 76.
 
 template <class T, bool kLog>
 struct Forward {
-  static constexpr int kHeldThreads = 1024, kSlots = 1, kKept = 0, kResident = 1024;
-  static constexpr Span kStreamsFrom = kSoftmaxStreamsFrom<T>, kAlwaysStreamsFrom = Span::cluster;
+  static constexpr int kHeldThreads = 1024;
+  static constexpr Clusters kClusters{sizeof(T) == 2 ? 256 : 512, 256, 256, 64 * int(sizeof(T)) / 16};
+  static constexpr Streaming kStreaming{};
   static constexpr Span kShortest = Span::warp, kLongest = Span::any;
   static constexpr bool kRare = false, kStages = true, kSkips = false;
   /// f32 with two threads, four and eight, H200: 524288x64 82 µs with two, 70 with four; 655360x100 157 with
@@ -31,8 +24,7 @@ struct Forward {
   static constexpr int least_threads(std::int64_t columns) {
     return sizeof(T) == 2 ? 2 : columns > 64 ? 8 : columns > 32 ? 4 : 2;
   }
-  static constexpr int least_blocks(Span) { return 0; }
-  static constexpr int streams(const RowShape& shape) { return softmax_streams<T>(shape); }
+  static constexpr int least_blocks(Span span) { return span == Span::cluster ? 3 : 0; }
   SoftmaxProblem p;
   Places places() const { return touching_places(p.rows, {{p.x}, {p.y, 0}}); }
   template <class Rows, class Vectors>
@@ -48,7 +40,6 @@ struct Forward {
                                     row_of<T, Team>(p.rows, 1, p.y, walk, i)};
     };
     if constexpr (Team::kHoldsRows) {
-      team.ask(row_at(0).x);
       kernels::softmax<T, kLog>(team, 0, walk.count, row_at, p.scale);
     } else {
       const auto row = row_at(0);
@@ -59,14 +50,14 @@ struct Forward {
 
 template <class T>
 struct Backward {
-  static constexpr int kHeldThreads = 1024, kSlots = 2, kKept = 0, kResident = 1024;
-  static constexpr Span kStreamsFrom = kSoftmaxStreamsFrom<T>, kAlwaysStreamsFrom = Span::cluster;
+  static constexpr int kHeldThreads = 1024;
+  static constexpr Clusters kClusters{512, 256, 256, 32 * int(sizeof(T)) / 16};
+  static constexpr Streaming kStreaming{};
   static constexpr Span kShortest = Span::warp, kLongest = Span::any;
   static constexpr bool kRare = false, kStages = true, kSkips = false;
   /// f32 2097152x32, H200: 190 µs with four, 240 with two; bf16 104 and 99.
   static constexpr int least_threads(std::int64_t) { return sizeof(T) == 2 ? 2 : 4; }
-  static constexpr int least_blocks(Span) { return 0; }
-  static constexpr int streams(const RowShape& shape) { return softmax_streams<T>(shape); }
+  static constexpr int least_blocks(Span span) { return span == Span::cluster ? 3 : 0; }
   SoftmaxBackwardProblem p;
   Places places() const { return touching_places(p.rows, {{p.y}, {p.dy}, {p.dx, 0}}); }
   template <class Rows, class Vectors>
@@ -82,11 +73,8 @@ struct Backward {
       kernels::SoftmaxBackwardRow<T> r{row_of<const T, Team>(p.rows, 0, p.y, walk, i, p.y == p.dx),
                                        row_of<const T, Team>(p.rows, 1, p.dy, walk, i, p.dy == p.dx),
                                        row_of<T, Team>(p.rows, 2, p.dx, walk, i)};
-      r.dy.slot = 1;
       return r;
     };
-    team.ask(row_at(0).y);
-    team.ask(row_at(0).dy);
     if (p.log)
       kernels::softmax_backward<T, true>(team, 0, walk.count, row_at, p.scale);
     else

@@ -20,15 +20,16 @@ ROOFTILE_TILE void softmax(Team team, std::int64_t begin, std::int64_t end, RowA
   SoftmaxRow<T> coming = row_at(begin), row = coming;
   const std::int64_t size = coming.x.size;
   const auto exps = team.scratch(kLog ? 0 : size);  // row i - 1's, chunk by chunk replaced by row i's
-  typename Team::Peak peak{};
-  float sum = 1;
+  typename Team::Total total{0, 1, 1};
 
   typename Team::template Held<T> x{}, written{};
   team.rows(begin, end, [&](std::int64_t i, auto reads, auto writes) ROOFTILE_INLINE {
-    [[maybe_unused]] const float shift = peak.value, inverse = 1 / sum, log_sum = kLog ? log(sum) : 0;
+    [[maybe_unused]] const float shift = total.peak, inverse = total.factor / total.sum,
+                                 log_sum = kLog ? log(total.sum) : 0;
     Team reader = team;
     row = coming;
     written = x;
+    typename Team::Peak peak{};
     if (reads) {
       coming = row_at(i);
       x = reader.hold(coming.x, team.below_all(scale));  // read from memory once
@@ -51,7 +52,7 @@ ROOFTILE_TILE void softmax(Team team, std::int64_t begin, std::int64_t end, RowA
       if constexpr (!kLog) exps[chunk] = e;
       sums += e;
     });
-    if (reads) sum = team.sum(sums);
+    if (reads) total = team.total(peak, sums);
   });
 }
 

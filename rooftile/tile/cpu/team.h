@@ -182,15 +182,21 @@ class CpuTeam {
   /// The largest of scale · x over a held row, whose empty lanes are `below_all(scale)`; `deep` is a GPU's.
   struct Peak {
     Real value;
-    bool deep;
+    static constexpr bool deep = false;
   };
   template <class T>
   ROOFTILE_TILE Peak peak(const Held<T>& x, std::int64_t size, Real scale) const {
     Tile peaks = fill(-kInfinity);
     each(size, [&](auto chunk)
                    ROOFTILE_INLINE { peaks = tile::max(peaks, only(chunk, x[chunk] * scale, -kInfinity)); });
-    return {max(peaks), false};
+    return {max(peaks)};
   }
+  /// Σ of the exponentials from there. On a GPU a warp's peak may not be the row's: `factor` brings its
+  /// exponentials to it.
+  struct Total {
+    Real peak, sum, factor;
+  };
+  ROOFTILE_TILE Total total(const Peak& peak, const Tile& sums) const { return {peak.value, sum(sums), 1}; }
   static constexpr Real below_all(Real) { return -kInfinity; }
 
   /// A row of pixels that is read once, in order. Its lines are asked for ahead in the cache, too: that costs

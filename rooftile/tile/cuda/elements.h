@@ -62,7 +62,7 @@ Status for_parts(const CudaLaunch& launch, const char* name, std::int64_t rows, 
         run_words<CudaTeam<Real, kLanes, 1, Access::aligned, Span::block>, Program>, program, columns);
   const std::int64_t length = columns < kLength ? columns : kLength;
   const std::int64_t parts = (columns + length - 1) / length, count = rows * parts;
-  const RowShape shape = row_shape(length, kLanes, kChunks, kPartThreads, 8, false, false);
+  const RowShape shape = row_shape(length, kLanes, kChunks, kPartThreads, 8, false, nullptr);
   const std::int64_t blocks = std::min((count + shape.teams - 1) / shape.teams, kMostBlocks);
   const rooftile::cuda::Grid grid{static_cast<unsigned>(blocks),
                                   static_cast<unsigned>(shape.threads * shape.teams)};

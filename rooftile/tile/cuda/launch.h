@@ -43,14 +43,30 @@ inline constexpr int kMostCluster = 16;
 /// Of a launch.
 inline constexpr std::int64_t kMostBlocks = (std::int64_t{1} << 31) - 1;
 
+/// How a program cuts rows among the blocks of a cluster.
+struct Clusters {
+  int alone;    ///< threads of a row that one block takes, on GPUs that have clusters
+  int pair;     ///< of a block of two
+  int threads;  ///< and of more
+  int chunks;   ///< of such a thread at most
+};
+
+/// Which of a program's rows come to shared memory while the row before is computed, where all are whole
+/// aligned words.
+struct Streaming {
+  Span from = Span::any;    ///< of the shortest teams that may; any: none
+  Span always = Span::any;  ///< those that do if they can: no kernel for words does without
+  int slots = 0;            ///< operands that do
+  int kept = 0;             ///< vectors of a row's length that stay there beside them
+  int resident = 0;         ///< threads that a multiprocessor runs at once
+};
+
 /// `columns` elements, `lanes` to a thread and chunk, at most `chunks` chunks: as few threads as hold the row
 /// (16 to 32 elements a thread move the most bytes), but `least` if it has so many words; a power of two
-/// within a warp and whole warps up to `held`; then blocks of a cluster, each with a part of the row. No
-/// cluster before it must be: a block waits for its neighbours, and is not there before all of them are
-/// (layer_norm_backward, bf16 4096x16384, H200: two blocks 129 µs, four 185). `stages`: rows that begin
-/// anywhere come from shared memory.
-constexpr RowShape row_shape(std::int64_t columns, int lanes, int chunks, int held, int least, bool clusters,
-                             bool stages) {
+/// within a warp and whole warps up to `held`; then blocks of a cluster, if `clusters` are to be had, each
+/// with a part of the row. `stages`: rows that begin anywhere come from shared memory.
+constexpr RowShape row_shape(std::int64_t columns, int lanes, int chunks, int held, int least, bool stages,
+                             const Clusters* clusters) {
   const std::int64_t words = (columns + lanes - 1) / lanes, wanted = (words + chunks - 1) / chunks;
   const auto whole_warps = [](std::int64_t threads) { return static_cast<int>((threads + 31) / 32 * 32); };
   if (wanted <= 32) {
@@ -62,16 +78,18 @@ constexpr RowShape row_shape(std::int64_t columns, int lanes, int chunks, int he
     while (threads < wanted || (threads < least && threads < words)) threads *= 2;
     return {threads, kWarpsThreads / threads, 1, columns};
   }
-  if (wanted <= held) return {whole_warps(wanted), 1, 1, columns};
-  // Two long blocks; else more of them that are shorter: a multiprocessor has one of another row, which works
-  // while this one waits for its neighbours.
-  const int shorter = std::min(held, 512);
-  const std::int64_t most = std::min(kMostCluster, kMostPartials * kWarp / shorter);
-  if (!clusters || wanted > shorter * most) return {kMostThreads, 1, 0, columns};
-  int cluster = 2;
-  while (std::int64_t{cluster} * (cluster == 2 ? held : shorter) < wanted) cluster *= 2;
-  const std::int64_t part = (words + cluster - 1) / cluster;
-  return {whole_warps((part + chunks - 1) / chunks), 1, cluster, part * lanes};
+  if (wanted <= (clusters ? clusters->alone : held)) return {whole_warps(wanted), 1, 1, columns};
+  if (clusters) {
+    const std::int64_t needed = (words + clusters->chunks - 1) / clusters->chunks;
+    const std::int64_t most = std::min(kMostCluster, kMostPartials * kWarp / clusters->threads);
+    int cluster = 2;
+    while (std::int64_t{cluster} * (cluster == 2 ? clusters->pair : clusters->threads) < needed) cluster *= 2;
+    if (cluster <= most) {
+      const std::int64_t part = (words + cluster - 1) / cluster;
+      return {whole_warps((part + clusters->chunks - 1) / clusters->chunks), 1, cluster, part * lanes};
+    }
+  }
+  return {kMostThreads, 1, 0, columns};
 }
 
 /// Calls f with the C++ type of `dtype`, one of `T...`; validation refused all others.
@@ -289,9 +307,14 @@ inline constexpr int kDirect = -1;
 
 /// The threads of a program's longest block with such teams, and how many a multiprocessor must have.
 template <class Team, class Program>
-inline constexpr int kBlockOf = Team::kSpan == Span::warp ? kWarpsThreads
-                                : Team::kHoldsRows        ? Program::kHeldThreads
-                                                          : kMostThreads;
+inline constexpr int kBlockOf =
+    Team::kSpan == Span::warp      ? kWarpsThreads
+    : !Team::kHoldsRows            ? kMostThreads
+    : Team::kSpan == Span::cluster ? std::max(Program::kClusters.pair, Program::kClusters.threads)
+                                   : Program::kHeldThreads;
+/// The chunks of a thread.
+template <class Program, int kChunks, Span kSpan>
+inline constexpr int kChunksOf = kSpan == Span::cluster ? Program::kClusters.chunks : kChunks;
 template <class Team, class Program>
 inline constexpr int kLeastOf = Team::kHoldsRows ? Program::least_blocks(Team::kSpan) : 1;
 
@@ -334,8 +357,9 @@ bool launch_streams(const CudaLaunch& launch, const char* name, const Program& p
   if (rows_each == kDirect || shared > limits.block || !one_stride(program.p.rows) ||
       all > kMostBlocks / std::max(1, shape.cluster))
     return false;
-  const std::int64_t resident = std::max<std::int64_t>(
-      1, std::min(Program::kResident / threads, limits.multiprocessor / (shared + SharedLimits::kOther)));
+  const std::int64_t resident =
+      std::max<std::int64_t>(1, std::min(Program::kStreaming.resident / threads,
+                                         limits.multiprocessor / (shared + SharedLimits::kOther)));
   const std::int64_t at_once =
       std::max<std::int64_t>(1, launch.multiprocessors * resident / std::max(1, shape.cluster));
   const std::int64_t wanted = rows_each > 0 ? (all + rows_each - 1) / rows_each : 0;
@@ -381,16 +405,11 @@ bool launch_staged(const CudaLaunch& launch, const char* name, const Program& pr
 ///   p.rows        where the rows lie
 ///   kHeldThreads  of the longest block that holds a row: with 1024 a thread has 64 registers, with 512 it
 ///                 has 128
+///   kClusters     how longer rows go to clusters
 ///   least_blocks  (span) blocks that a multiprocessor must be able to have: such ones, or of kWarpsThreads
 ///                 where teams are warps; 0: as the compiler likes
-///   kStreamsFrom  the shortest teams whose rows may come to shared memory while the row before is computed,
-///                 where all are whole aligned words; Span::any: none
-///   kAlwaysStreamsFrom  those whose rows do if they can: there is no kernel for words that does without
-/// and, where some may,
+///   kStreaming    which rows come to shared memory while the row before is computed; where some do, also
 ///   streams()     how many rows to a team; kDirect: a team for each row, which does not stream
-///   kSlots        operands that do
-///   kKept         vectors of a row's length that stay there beside them
-///   kResident     threads that a multiprocessor runs at once
 /// and
 ///   least_threads() (columns) of a row that has so many words, but for odd ones that are staged
 ///   kSkips        whether rows of a warp's teams leave out chunks that no lane reaches
@@ -404,11 +423,12 @@ bool launch_staged(const CudaLaunch& launch, const char* name, const Program& pr
 template <int kLanes, int kChunks, class Program>
 Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, Layout layout,
                 const Program& program) {
-  static_assert(Program::kStreamsFrom == Span::any || Program::kResident > 0);
+  static_assert(Program::kStreaming.from == Span::any || Program::kStreaming.resident > 0);
   if (rows <= 0) return {};
   const std::int64_t columns = program.p.rows.columns;
+  static constexpr Clusters kClusters = Program::kClusters;
   RowShape shape = row_shape(columns, kLanes, kChunks, Program::kHeldThreads, Program::least_threads(columns),
-                             has_clusters(launch), Program::kStages);
+                             Program::kStages, has_clusters(launch) ? &kClusters : nullptr);
   if constexpr (Program::kLongest == Span::any)
     if (shape.cluster == 0) {
       using Team = CudaTeam<float, kLanes, 0, Access::any>;
@@ -418,18 +438,19 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, L
         return launch_direct<Team>(launch, name, program, shape, rows);
     }
   const auto direct = [&]<Access kAccess, Span kSpan>() {
-    return launch_direct<CudaTeam<float, kLanes, kChunks, kAccess, kSpan>>(launch, name, program, shape,
-                                                                           rows);
+    return launch_direct<CudaTeam<float, kLanes, kChunksOf<Program, kChunks, kSpan>, kAccess, kSpan>>(
+        launch, name, program, shape, rows);
   };
   // Kernels that know the span. False where there is none: words that must stream, and cannot.
   Status status;
   const auto run = [&]<Access kAccess, Span kSpan>() {
     constexpr bool kHas = Program::kShortest <= kSpan && kSpan <= Program::kLongest;
-    if constexpr (kHas && in_words(kAccess) && kSpan >= Program::kStreamsFrom) {
-      using Team = CudaTeam<float, kLanes, kChunks, kAccess, kSpan, Program::kSlots, Program::kKept>;
+    if constexpr (kHas && in_words(kAccess) && kSpan >= Program::kStreaming.from) {
+      using Team = CudaTeam<float, kLanes, kChunksOf<Program, kChunks, kSpan>, kAccess, kSpan,
+                            Program::kStreaming.slots, Program::kStreaming.kept>;
       if (launch_streams<Team>(launch, name, program, shape, rows, status)) return true;
     }
-    if constexpr (kHas && !(in_words(kAccess) && kSpan >= Program::kAlwaysStreamsFrom)) {
+    if constexpr (kHas && !(in_words(kAccess) && kSpan >= Program::kStreaming.always)) {
       status = direct.template operator()<kAccess, kSpan>();
       return true;
     }
@@ -446,7 +467,8 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, L
   };
 
   if (layout == Layout::words) {
-    const bool full = columns == std::max(1, shape.cluster) * std::int64_t{shape.threads} * kLanes * kChunks;
+    const int chunks = shape.cluster > 1 ? Program::kClusters.chunks : kChunks;
+    const bool full = columns == std::max(1, shape.cluster) * std::int64_t{shape.threads} * kLanes * chunks;
     if constexpr (!Program::kRare)
       if (full && one_stride(program.p.rows) && run_known.template operator()<Access::full>()) return status;
     if (run_known.template operator()<Access::aligned>()) return status;
@@ -463,6 +485,8 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, L
       if (shape.threads == kWarp) shape.teams = 1;  // a block, as longer rows'
       if (run_known.template operator()<Access::strided>()) return status;
     }
+  if constexpr (Program::kClusters.chunks != kChunks)
+    if (shape.cluster > 1) return direct.template operator()<Access::any, Span::cluster>();
   return direct.template operator()<Access::any, Span::any>();
 }
 

@@ -9,6 +9,7 @@
 // to its own place in shared memory, where no other thread reads them, so that no barrier is needed.
 #include "rooftile/backend/cuda/shared.h"
 #include "rooftile/tile/cuda/columns.h"
+#include "rooftile/tile/cuda/meet.h"
 #include "rooftile/tile/cuda/memory.h"
 #include "rooftile/tile/cuda/pixels.h"
 
@@ -17,19 +18,11 @@ inline namespace cuda {
 
 inline constexpr float kInfinity = __builtin_huge_valf();
 
-/// Warps of the longest team, each with a partial result in every block's shared memory.
-inline constexpr int kMostPartials = 256;
-
 /// Two sums that were taken together.
 template <class Real>
 struct Sums {
   Real first, second;
 };
-
-/// Whose threads a team's are: a warp's, all of them or fewer; a block's; a cluster's. A kernel that knows
-/// has no instructions for the others; `any`: it is told.
-/// From short to long: comparisons rely on it.
-enum class Span : std::uint8_t { warp, block, cluster, any };
 
 /// N: lanes of a thread. kChunks: how many a row has at most; 0: any number, and what is held is read again.
 /// kSlots: operands of which the next row is on its way, their words aligned; kKept: what stays in slots
@@ -70,17 +63,7 @@ class CudaTeam {
       const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
       slots_ = reinterpret_cast<uint4*>(all) + warp * (kWarp * (kSlots + kKept) * kChunks) + lane;
     }
-#if defined(ROOFTILE_HAS_SM90)
-    if (in_cluster()) {
-      rooms();
-      if (thread_ == 0) {
-        rooftile::cuda::mbarrier_init(&arrivals()[0], 1);
-        rooftile::cuda::mbarrier_init(&arrivals()[1], 1);
-        rooftile::cuda::fence_mbarrier_init();
-      }
-      rooftile::cuda::cluster_sync();  // all are there before anyone writes to another's shared memory
-    }
-#endif
+    if (in_cluster()) Meet::open(thread_);
   }
 
   /// Teams of a warp.
@@ -217,9 +200,7 @@ class CudaTeam {
     return {r.v[0], r.v[1]};
   }
   ROOFTILE_TILE
-  Real max(const Tile& t) const {
-    return reduce({t}, -Real(kInfinity), [](Real a, Real b) { return larger(a, b); }).v[0];
-  }
+  Real max(const Tile& t) const { return reduce({t}, -Real(kInfinity), Larger{}).v[0]; }
   ROOFTILE_TILE
   Real min(const Tile& t) const {
     return reduce({t}, Real(kInfinity), [](Real a, Real b) { return smaller(a, b); }).v[0];
@@ -298,9 +279,9 @@ class CudaTeam {
     return pack;
   }
 
-  /// The largest of scale · x over a held row, and whether this thread has elements so far below it that
-  /// exponentials of the difference may be subnormal. Of 16-bit elements two are compared at once, and the
-  /// scale comes last: rounding keeps their order.
+  /// The largest of scale · x over this warp's part of a held row, which takes no barrier, and whether this
+  /// thread has elements so far below it that exponentials of the difference may be subnormal. Of 16-bit
+  /// elements two are compared at once, and the scale comes last: rounding keeps their order.
   struct Peak {
     Real value;
     bool deep;
@@ -311,19 +292,25 @@ class CudaTeam {
     Tile high, low;
     if constexpr (sizeof(T) == 2) {
       constexpr int kPieces = N / 2;
-      const unsigned signs = scale < 0 ? 0x80008000u : 0;
       Pack<T, N> highest, lowest;
-      ROOFTILE_UNROLL for (int i = 0; i < kPieces; ++i) highest.piece[i] = lowest.piece[i] = lowest_pair<T>();
+      ROOFTILE_UNROLL for (int i = 0; i < kPieces; ++i) {
+        highest.piece[i] = lowest_pair<T>();
+        lowest.piece[i] = lowest_pair<T>() ^ 0x80008000u;
+      }
       each(size, [&](const Chunk& chunk) {
         ROOFTILE_UNROLL for (int i = 0; i < kPieces; ++i) {
-          const unsigned pair = x.packs[chunk.index].piece[i] ^ signs;
-          highest.piece[i] = larger_pair<T>(highest.piece[i], pair);
-          lowest.piece[i] = larger_pair<T>(lowest.piece[i], pair ^ 0x80008000u);
+          highest.piece[i] = larger_pair<T>(highest.piece[i], x.packs[chunk.index].piece[i]);
+          lowest.piece[i] = smaller_pair<T>(lowest.piece[i], x.packs[chunk.index].piece[i]);
         }
       });
-      const Real factor = scale < 0 ? -scale : scale;
-      high = widened<Real>(highest) * factor;
-      low = widened<Real>(lowest) * -factor;
+      ROOFTILE_UNROLL for (int i = 0; i < kPieces; ++i) {
+        const unsigned least = lowest.piece[i], most = highest.piece[i];
+        highest.piece[i] =
+            scale < 0 ? least : most;  // of packs as a whole, the choice would go through memory
+        lowest.piece[i] = scale < 0 ? most : least;
+      }
+      high = widened<Real>(highest) * scale;
+      low = widened<Real>(lowest) * scale;
     } else {
       high = fill(-Real(kInfinity));
       low = fill(Real(kInfinity));
@@ -333,10 +320,31 @@ class CudaTeam {
         low = tile::min(low, only(chunk, t, Real(kInfinity)));
       });
     }
-    const Real value = max(high);
+    const Real most = in_part({high}, Larger{}).v[0];
+    const Real value = !is_part() && most == -Real(kInfinity) ? Real(0) : most;
     Real least = low.v[0];
     ROOFTILE_UNROLL for (int i = 1; i < N; ++i) least = smaller(least, low.v[i]);
     return {value, !(least - value > kDeep)};
+  }
+  /// Of a row whose parts have peaks of their own: its peak, Σ of the exponentials from there, and what an
+  /// exponential from this thread's peak is from there.
+  struct Total {
+    Real peak, sum, factor;
+  };
+  /// `sums`: of this thread's exponentials. The warps meet once, with both numbers.
+  ROOFTILE_TILE
+  Total total(const Peak& peak, const Tile& sums) const {
+    const Real sum = in_part({sums}, AddUp{}).v[0];
+    if (is_part()) return {peak.value, sum, 1};
+    // A part that is -inf throughout has no exponential above 0, others have one that is 1.
+    const Real mine = sum == 0 ? -Real(kInfinity) : peak.value;
+    const auto room = meet(tile::Tile<Real, 2>{{mine, sum}});
+    const Real most = over_warps(
+                          room, -Real(kInfinity), [&](int i) { return One{{room.at[0][i]}}; }, Larger{})
+                          .v[0];
+    const auto factor = [&](Real from) { return exp_below(One{{from - most}}).v[0]; };
+    const auto scaled = [&](int i) { return One{{room.at[1][i] * factor(room.at[0][i])}}; };
+    return {most, over_warps(room, Real(0), scaled, AddUp{}).v[0], factor(mine)};
   }
   /// What its empty lanes must hold.
   ROOFTILE_TILE
@@ -388,21 +396,15 @@ class CudaTeam {
  private:
   ROOFTILE_TILE
   bool in_cluster() const { return kSpan == Span::cluster || (kSpan == Span::any && cluster_ > 1); }
-  using Rooms = Real[2][2][kMostPartials];
+  using Meet = Meeting<Real>;
+  using One = tile::Tile<Real, 1>;
+  /// Whether no other warp has a part of the row.
   ROOFTILE_TILE
-  static Rooms& rooms() {
-    ROOFTILE_SHARED(all, Rooms);
-    return all;
+  bool is_part() const {
+    return kSpan == Span::warp || (kSpan == Span::any && threads_ <= kWarp && !in_cluster());
   }
   ROOFTILE_TILE
   uint4* place(int slot, const Chunk& chunk) const { return slots_ + (slot * kChunks + chunk.index) * kWarp; }
-  /// Barriers at which other blocks' partial results arrive.
-  using Arrivals = std::uint64_t[2];
-  ROOFTILE_TILE
-  static Arrivals& arrivals() {
-    ROOFTILE_SHARED(both, Arrivals);
-    return both;
-  }
   ROOFTILE_TILE
   static int rank_in_cluster() {
 #if defined(ROOFTILE_HAS_SM90)
@@ -412,75 +414,65 @@ class CudaTeam {
 #endif
   }
 
-  /// The upper half of the lanes folded onto the lower, and so on; then across the warp, each thread with the
-  /// one whose number differs in one bit, so that all have the same bits; then across the warps, the same
-  /// way.
+  /// Each thread with the one whose number differs in one bit, so that all have the same bits.
   template <int K, class Operation>
-  ROOFTILE_TILE tile::Tile<Real, K> reduce(const Tile (&tiles)[K], Real neutral, Operation operation) const {
+  ROOFTILE_TILE static void step(tile::Tile<Real, K>& r, int far, Operation operation) {
+    ROOFTILE_UNROLL for (int k = 0; k < K; ++k) r.v[k] =
+        operation(r.v[k], __shfl_xor_sync(0xffffffffu, r.v[k], far));
+  }
+  template <int K, class Operation>
+  ROOFTILE_TILE static void across(tile::Tile<Real, K>& r, int threads, Operation operation) {
+    ROOFTILE_UNROLL for (int far = kWarp / 2; far > 0; far /= 2) if (threads > far) step(r, far, operation);
+  }
+  /// The upper half of the lanes folded onto the lower, and so on; then across the warp, or the team if it is
+  /// shorter.
+  template <int K, class Operation>
+  ROOFTILE_TILE tile::Tile<Real, K> in_part(const Tile (&tiles)[K], Operation operation) const {
     tile::Tile<Real, K> r;
     ROOFTILE_UNROLL for (int k = 0; k < K; ++k) { r.v[k] = folded(tiles[k], operation); }
-    const auto step = [&](int far) {
-      ROOFTILE_UNROLL for (int k = 0; k < K; ++k) r.v[k] =
-          operation(r.v[k], __shfl_xor_sync(0xffffffffu, r.v[k], far));
-    };
-    const auto across = [&](int threads) {
-      ROOFTILE_UNROLL for (int far = kWarp / 2; far > 0; far /= 2) if (threads > far) step(far);
-    };
     if ((kSpan == Span::warp || kSpan == Span::any) && threads_ < kWarp) {
-      across(threads_);
-      return r;
-    }
-    if constexpr (kAccess == Access::strided) {
+      across(r, threads_, operation);
+    } else if constexpr (kAccess == Access::strided) {
       // The order of the neighbours' threads: element e is theirs as thread e / N.
-      ROOFTILE_UNROLL for (int far = N / 2; far > 0; far /= 2) step(far);
-      ROOFTILE_UNROLL for (int far = kWarp / 2; far >= N; far /= 2) step(far);
+      ROOFTILE_UNROLL for (int far = N / 2; far > 0; far /= 2) step(r, far, operation);
+      ROOFTILE_UNROLL for (int far = kWarp / 2; far >= N; far /= 2) step(r, far, operation);
     } else {
-      across(kWarp);
+      across(r, kWarp, operation);
     }
-    if (kSpan == Span::warp || (kSpan == Span::any && threads_ == kWarp && !in_cluster())) return r;
-    // Two rooms in turn: who writes one for the next but one reduction has met everyone at the next one's
-    // barrier, or has all their results, and so comes after all read it.
-    const unsigned turn = turn_++;
-    auto& room = rooms()[turn & 1];
-    const int lane = thread_ % kWarp, warps = threads_ / kWarp, warp = thread_ / kWarp;
-    int count = warps;
-#if defined(ROOFTILE_HAS_SM90)
-    if (in_cluster()) {
-      // No barrier of the cluster: it would wait for all that is on its way to and from memory (softmax, f32
-      // 4096x16384, H200: a block 136 µs, two 146, four 161). A block waits for the bytes instead.
-      if constexpr (sizeof(Real) == 4) {
-        count = warps * cluster_;
-        std::uint64_t* arrived = &arrivals()[turn & 1];
-        if (thread_ == 0)
-          rooftile::cuda::mbarrier_arrive_expect_tx(arrived, static_cast<unsigned>(count * K) * 4);
-        if (lane < cluster_) {
-          ROOFTILE_UNROLL for (int k = 0; k < K; ++k) rooftile::cuda::store_async_at(
-              &room[k][rank_ * warps + warp], r.v[k], arrived, static_cast<unsigned>(lane));
-        }
-        rooftile::cuda::mbarrier_wait(arrived, turn >> 1 & 1);
-      }
-    } else
-#endif
-    {
-      if (lane == 0) {
-        ROOFTILE_UNROLL for (int k = 0; k < K; ++k) room[k][warp] = r.v[k];
-      }
-      __syncthreads();
-    }
-    // Threads have the power of two that holds all results again and again; or, where a cluster's rows
-    // stream, one each, which takes more steps and fewer registers.
-    const bool all = kStreams && kSpan != Span::block;
-    const int most = all || count >= kWarp ? kWarp - 1 : ~(-1 << (31 - __clz(2 * count - 1)));
-    const int mine = lane & most;
-    ROOFTILE_UNROLL for (int k = 0; k < K; ++k) {
-      r.v[k] = mine < count ? room[k][mine] : neutral;
-      if (kSpan != Span::block && count > kWarp) {
-        ROOFTILE_UNROLL_BY(1)
-        for (int i = mine + kWarp; i < count; i += kWarp) r.v[k] = operation(r.v[k], room[k][i]);
-      }
-    }
-    across(most + 1);
     return r;
+  }
+  template <int K>
+  ROOFTILE_TILE auto meet(const tile::Tile<Real, K>& mine) const {
+    return Meet::meet(mine, thread_, threads_, in_cluster() ? cluster_ : 1, rank_, turn_++);
+  }
+  /// The results value(i) of all warps made one. Lanes that have none hold what changes nothing: steps for as
+  /// many as there are would each need a branch.
+  template <class Room, class Value, class Operation>
+  ROOFTILE_TILE auto over_warps(const Room& room, Real neutral, Value value, Operation operation) const {
+    const int lane = thread_ % kWarp;
+    auto r = operand<decltype(value(0))>(neutral);
+    if (lane < room.count) r = value(lane);
+    if (kSpan != Span::block && room.count > kWarp) {
+      ROOFTILE_UNROLL_BY(1)
+      for (int i = lane + kWarp; i < room.count; i += kWarp) {
+        const auto next = value(i);
+        ROOFTILE_UNROLL for (int k = 0; k < r.kLanes; ++k) r.v[k] = operation(r.v[k], next.v[k]);
+      }
+    }
+    across(r, kWarp, operation);
+    return r;
+  }
+  template <int K, class Operation>
+  ROOFTILE_TILE tile::Tile<Real, K> reduce(const Tile (&tiles)[K], Real neutral, Operation operation) const {
+    const tile::Tile<Real, K> part = in_part(tiles, operation);
+    if (is_part()) return part;
+    const auto room = meet(part);
+    const auto value = [&](int i) {
+      tile::Tile<Real, K> r;
+      ROOFTILE_UNROLL for (int k = 0; k < K; ++k) r.v[k] = room.at[k][i];
+      return r;
+    };
+    return over_warps(room, neutral, value, operation);
   }
   /// A tile's lanes made one; strided, the warp's next lower bits of the element's number are in the lanes of
   /// the warp, and each step sends away the half of the tile that the thread does not go on with.
@@ -503,6 +495,10 @@ class CudaTeam {
   struct AddUp {
     ROOFTILE_TILE
     Real operator()(Real a, Real b) const { return a + b; }
+  };
+  struct Larger {
+    ROOFTILE_TILE
+    Real operator()(Real a, Real b) const { return larger(a, b); }
   };
 
   // Four, without a gap before the reference: a copy of three came out of nvcc 13.0 with the second one's

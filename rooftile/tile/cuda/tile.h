@@ -259,10 +259,14 @@ ROOFTILE_TILE Tile<float, A::kLanes> exp_below(const A& a, bool deep = true) {
   return r;
 }
 
-/// Pairs of 16-bit elements: the larger ones, and a pair of -infinity.
+/// Pairs of 16-bit elements: the larger ones, the smaller ones, and a pair of -infinity.
 template <class T>
 ROOFTILE_TILE unsigned larger_pair(unsigned a, unsigned b) {
   return std::is_same_v<T, bf16> ? rooftile::cuda::max_bf16x2(a, b) : rooftile::cuda::max_f16x2(a, b);
+}
+template <class T>
+ROOFTILE_TILE unsigned smaller_pair(unsigned a, unsigned b) {
+  return std::is_same_v<T, bf16> ? rooftile::cuda::min_bf16x2(a, b) : rooftile::cuda::min_f16x2(a, b);
 }
 template <class T>
 constexpr unsigned lowest_pair() {
