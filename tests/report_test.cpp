@@ -1,5 +1,6 @@
 #include "rooftile/harness/report.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -134,6 +135,17 @@ TEST(Report, DrawsAGpusLargestCopyAsItsRoof) {
   EXPECT_EQ(occurrences(page, "<li>Liger is left out</li>"), 1u) << "two records may say the same";
   EXPECT_EQ(occurrences(markup(page), "sm_90, cold, sm_90"), 0u);
   EXPECT_GE(occurrences(markup(page), "<td>sm_90, cold</td>"), 1u);
+}
+
+TEST(Report, FoldsManyNotes) {
+  Json record = load("report_sample.json");
+  for (const std::size_t count : {4, 5}) {
+    record["notes"] = Json::array();
+    for (std::size_t i = 0; i < count; ++i) record["notes"].push_back(fmt::format("note {}", i));
+    const std::string page = markup(render_report(record));
+    EXPECT_EQ(occurrences(page, "<li>note 3</li>"), 1u);
+    EXPECT_EQ(occurrences(page, "<summary>5 notes</summary>"), count > 4 ? 1u : 0u);
+  }
 }
 
 TEST(Report, StandsAlone) {

@@ -69,13 +69,17 @@ std::string about(const report::Record& record) {
   return fmt::format("{}", fmt::join(parts, " · "));
 }
 
+/// More than a few are folded: who reads a page wants its figures first.
 std::string notes(const Json& record) {
+  constexpr std::size_t kFew = 4;
   std::string out;
   std::set<std::string> said;  // by another record already
   for (const Json& note : report::list(record, "notes"))
     if (note.is_string() && said.insert(note.get<std::string>()).second)
       out += "<li>" + report::escape(note.get<std::string>()) + "</li>\n";
-  return out.empty() ? "" : "<ul class=\"notes\">\n" + out + "</ul>\n";
+  if (out.empty()) return "";
+  out = "<ul class=\"notes\">\n" + out + "</ul>\n";
+  return said.size() <= kFew ? out : report::details(fmt::format("{} notes", said.size()).c_str(), out);
 }
 
 }  // namespace

@@ -147,7 +147,7 @@ inline std::string finding_ladders(const Record& record) {
     const double gain = *first.median_us / *(*fastest)->median_us;
     if (rungs.size() < 2 || gain <= best) continue;
     best = gain;
-    out = fmt::format("{} from plain C++ to the fastest rung of its ladder: {} goes from {} to {}.",
+    out = fmt::format("{} from the first rung of its ladder to the fastest: {} goes from {} to {}.",
                       strong(times(gain) + " faster"), escape(name), time_us(first.median_us),
                       time_us((*fastest)->median_us));
   }

@@ -304,9 +304,9 @@ class CudaTeam {
         }
       });
       ROOFTILE_UNROLL for (int i = 0; i < kPieces; ++i) {
+        // Of packs as a whole, the choice would go through memory.
         const unsigned least = lowest.piece[i], most = highest.piece[i];
-        highest.piece[i] =
-            scale < 0 ? least : most;  // of packs as a whole, the choice would go through memory
+        highest.piece[i] = scale < 0 ? least : most;
         lowest.piece[i] = scale < 0 ? most : least;
       }
       high = widened<Real>(highest) * scale;
@@ -321,7 +321,7 @@ class CudaTeam {
       });
     }
     const Real most = in_part({high}, Larger{}).v[0];
-    const Real value = !is_part() && most == -Real(kInfinity) ? Real(0) : most;
+    const Real value = !is_whole() && most == -Real(kInfinity) ? Real(0) : most;
     Real least = low.v[0];
     ROOFTILE_UNROLL for (int i = 1; i < N; ++i) least = smaller(least, low.v[i]);
     return {value, !(least - value > kDeep)};
@@ -335,7 +335,7 @@ class CudaTeam {
   ROOFTILE_TILE
   Total total(const Peak& peak, const Tile& sums) const {
     const Real sum = in_part({sums}, AddUp{}).v[0];
-    if (is_part()) return {peak.value, sum, 1};
+    if (is_whole()) return {peak.value, sum, 1};
     // A part that is -inf throughout has no exponential above 0, others have one that is 1.
     const Real mine = sum == 0 ? -Real(kInfinity) : peak.value;
     const auto room = meet(tile::Tile<Real, 2>{{mine, sum}});
@@ -398,9 +398,9 @@ class CudaTeam {
   bool in_cluster() const { return kSpan == Span::cluster || (kSpan == Span::any && cluster_ > 1); }
   using Meet = Meeting<Real>;
   using One = tile::Tile<Real, 1>;
-  /// Whether no other warp has a part of the row.
+  /// Whether this warp's part of the row is all of it.
   ROOFTILE_TILE
-  bool is_part() const {
+  bool is_whole() const {
     return kSpan == Span::warp || (kSpan == Span::any && threads_ <= kWarp && !in_cluster());
   }
   ROOFTILE_TILE
@@ -465,7 +465,7 @@ class CudaTeam {
   template <int K, class Operation>
   ROOFTILE_TILE tile::Tile<Real, K> reduce(const Tile (&tiles)[K], Real neutral, Operation operation) const {
     const tile::Tile<Real, K> part = in_part(tiles, operation);
-    if (is_part()) return part;
+    if (is_whole()) return part;
     const auto room = meet(part);
     const auto value = [&](int i) {
       tile::Tile<Real, K> r;
