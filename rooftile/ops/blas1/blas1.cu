@@ -166,8 +166,9 @@ __global__ void __launch_bounds__(kDotThreads) dot_total(const double* sums, int
   double node[kEach];
   ROOFTILE_UNROLL for (int i = 0; i < kEach; ++i) node[i] = first + i < count ? sums[first + i] : 0;
   ROOFTILE_UNROLL for (int far = 1; far < kEach; far *= 2) {
-    ROOFTILE_UNROLL for (int i = 0; i < kEach; i += 2 * far) if (first + i + far < count) node[i] +=
-        node[i + far];
+    ROOFTILE_UNROLL for (int i = 0; i < kEach; i += 2 * far) {
+      if (first + i + far < count) node[i] += node[i + far];
+    }
   }
   nodes[thread] = node[0];
   for (int far = 1; far < kDotThreads; far *= 2) {

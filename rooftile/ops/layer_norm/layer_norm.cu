@@ -122,7 +122,7 @@ struct Forward {
   static constexpr Clusters kClusters{kHeldThreads, kHeldThreads, 512, kElements / (16 / int(sizeof(T)))};
   static constexpr int kSlots = 1 + kAdds, kKept = kSame && !kAdds ? 2 : 0;
   static constexpr Span kStreams = kLong ? Span::block : Span::any;
-  static constexpr Streaming kStreaming{kStreams, kStreams, kSlots, kKept, 1024};
+  static constexpr Streaming kStreaming{kStreams, kSlots, kKept, 1024};
   static constexpr Span kShortest = kLong ? Span::block : Span::warp,
                         kLongest = kLong ? Span::any : Span::block;
   static constexpr bool kRare = !kSame, kAhead = !kLong || sizeof(W) == 2;
@@ -230,7 +230,7 @@ struct Backward {
   /// blocks 129 µs, four 185.
   static constexpr Clusters kClusters{512, 512, 512, int(sizeof(T))};
   static constexpr int kSlots = 2, kKept = kSame ? 1 : 0;
-  static constexpr Streaming kStreaming{Span::warp, Span::warp, kSlots, kKept, 512};
+  static constexpr Streaming kStreaming{Span::warp, kSlots, kKept, 512};
   static constexpr Span kShortest = Span::warp, kLongest = Span::any;
   static constexpr bool kRare = !kSame;
   static constexpr int least_blocks(Span span) { return span == Span::warp ? 4 : 1; }

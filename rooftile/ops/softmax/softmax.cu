@@ -11,7 +11,6 @@ using namespace tile;
 /// that take the next row themselves (bf16 8192x4096, H200: 38 µs with a row each, 42 with ten). Blocks of
 /// clusters are short, and their threads hold more: bf16 4096x16384 72 µs with two blocks of 128 threads, 73
 /// with one of 512; 2048x32768 71 and, with one of 1024, 76.
-
 template <class T, bool kLog>
 struct Forward {
   static constexpr int kHeldThreads = 1024;

@@ -54,11 +54,10 @@ struct Clusters {
 /// Which of a program's rows come to shared memory while the row before is computed, where all are whole
 /// aligned words.
 struct Streaming {
-  Span from = Span::any;    ///< of the shortest teams that may; any: none
-  Span always = Span::any;  ///< those that do if they can: no kernel for words does without
-  int slots = 0;            ///< operands that do
-  int kept = 0;             ///< vectors of a row's length that stay there beside them
-  int resident = 0;         ///< threads that a multiprocessor runs at once
+  Span from = Span::any;  ///< of the shortest teams that do, if they can; any: none
+  int slots = 0;          ///< operands that do
+  int kept = 0;           ///< vectors of a row's length that stay there beside them
+  int resident = 0;       ///< threads that a multiprocessor runs at once
 };
 
 /// `columns` elements, `lanes` to a thread and chunk, at most `chunks` chunks: as few threads as hold the row
@@ -301,10 +300,6 @@ constexpr SharedLimits shared_limits(int architecture) {
   return {all - SharedLimits::kOther, all};
 }
 
-/// What streams(shape) of a program says else: how many rows a team takes at most, as long as others wait for
-/// a multiprocessor; 0: any number.
-inline constexpr int kDirect = -1;
-
 /// The threads of a program's longest block with such teams, and how many a multiprocessor must have.
 template <class Team, class Program>
 inline constexpr int kBlockOf =
@@ -354,8 +349,7 @@ bool launch_streams(const CudaLaunch& launch, const char* name, const Program& p
   const std::int64_t threads = std::int64_t{shape.threads} * shape.teams;
   const std::int64_t shared = (threads + kWarp - 1) / kWarp * kWarp * Team::kSharedBytes;
   const std::int64_t all = (rows + shape.teams - 1) / shape.teams;
-  if (rows_each == kDirect || shared > limits.block || !one_stride(program.p.rows) ||
-      all > kMostBlocks / std::max(1, shape.cluster))
+  if (shared > limits.block || !one_stride(program.p.rows) || all > kMostBlocks / std::max(1, shape.cluster))
     return false;
   const std::int64_t resident =
       std::max<std::int64_t>(1, std::min(Program::kStreaming.resident / threads,
@@ -409,7 +403,9 @@ bool launch_staged(const CudaLaunch& launch, const char* name, const Program& pr
 ///   least_blocks  (span) blocks that a multiprocessor must be able to have: such ones, or of kWarpsThreads
 ///                 where teams are warps; 0: as the compiler likes
 ///   kStreaming    which rows come to shared memory while the row before is computed; where some do, also
-///   streams()     how many rows to a team; kDirect: a team for each row, which does not stream
+///   streams()     (shape) how many rows a team takes at most, as long as others wait for a multiprocessor;
+///   0:
+///                 any number
 /// and
 ///   least_threads() (columns) of a row that has so many words, but for odd ones that are staged
 ///   kSkips        whether rows of a warp's teams leave out chunks that no lane reaches
@@ -450,7 +446,7 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, L
                             Program::kStreaming.slots, Program::kStreaming.kept>;
       if (launch_streams<Team>(launch, name, program, shape, rows, status)) return true;
     }
-    if constexpr (kHas && !(in_words(kAccess) && kSpan >= Program::kStreaming.always)) {
+    if constexpr (kHas && !(in_words(kAccess) && kSpan >= Program::kStreaming.from)) {
       status = direct.template operator()<kAccess, kSpan>();
       return true;
     }

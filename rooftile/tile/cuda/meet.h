@@ -10,10 +10,18 @@ inline namespace cuda {
 /// Warps of the longest team, each with a partial result in every block's shared memory.
 inline constexpr int kMostPartials = 256;
 
-/// Whose threads a team's are: a warp's, all of them or fewer; a block's; a cluster's. A kernel that knows
-/// has no instructions for the others; `any`: it is told.
-/// From short to long: comparisons rely on it.
-enum class Span : std::uint8_t { warp, block, cluster, any };
+/// Each thread's numbers with those of the one whose number differs in one bit, so that all have the same
+/// bits;
+template <class Real, int K, class Operation>
+ROOFTILE_TILE void step(Tile<Real, K>& r, int far, Operation operation) {
+  ROOFTILE_UNROLL for (int k = 0; k < K; ++k) r.v[k] =
+      operation(r.v[k], __shfl_xor_sync(0xffffffffu, r.v[k], far));
+}
+/// and so on across so many neighbours of a warp.
+template <class Real, int K, class Operation>
+ROOFTILE_TILE void across(Tile<Real, K>& r, int threads, Operation operation) {
+  ROOFTILE_UNROLL for (int far = kWarp / 2; far > 0; far /= 2) if (threads > far) step(r, far, operation);
+}
 
 /// Of numbers of one type, up to two from each warp at once.
 template <class Real>
@@ -26,8 +34,7 @@ class Meeting {
   };
 
   /// Of a cluster, before anything else: its blocks must all be there before one writes to another's shared
-  /// memory. They wait for that when they meet, with what a row needs on its way (layer_norm, bf16
-  /// 512x131072, H200: 85 µs; waiting at once 88).
+  /// memory. They wait for that when they meet, so that what a row needs is on its way meanwhile.
   ROOFTILE_TILE
   static void open([[maybe_unused]] int thread) {
 #if defined(ROOFTILE_HAS_SM90)

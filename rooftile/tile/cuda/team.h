@@ -24,6 +24,11 @@ struct Sums {
   Real first, second;
 };
 
+/// Whose threads a team's are: a warp's, all of them or fewer; a block's; a cluster's. A kernel that knows
+/// has no instructions for the others; `any`: it is told.
+/// From short to long: comparisons rely on it.
+enum class Span : std::uint8_t { warp, block, cluster, any };
+
 /// N: lanes of a thread. kChunks: how many a row has at most; 0: any number, and what is held is read again.
 /// kSlots: operands of which the next row is on its way, their words aligned; kKept: what stays in slots
 /// behind theirs.
@@ -414,16 +419,6 @@ class CudaTeam {
 #endif
   }
 
-  /// Each thread with the one whose number differs in one bit, so that all have the same bits.
-  template <int K, class Operation>
-  ROOFTILE_TILE static void step(tile::Tile<Real, K>& r, int far, Operation operation) {
-    ROOFTILE_UNROLL for (int k = 0; k < K; ++k) r.v[k] =
-        operation(r.v[k], __shfl_xor_sync(0xffffffffu, r.v[k], far));
-  }
-  template <int K, class Operation>
-  ROOFTILE_TILE static void across(tile::Tile<Real, K>& r, int threads, Operation operation) {
-    ROOFTILE_UNROLL for (int far = kWarp / 2; far > 0; far /= 2) if (threads > far) step(r, far, operation);
-  }
   /// The upper half of the lanes folded onto the lower, and so on; then across the warp, or the team if it is
   /// shorter.
   template <int K, class Operation>
