@@ -101,6 +101,16 @@ ROOFTILE_PTX void cp_async_16(void* to_shared, const void* from_global, int byte
                : "memory");
 #endif
 }
+/// The same, all 16, by way of the first cache: what neighbouring blocks copied may be there.
+ROOFTILE_PTX void cp_async_16_cached(void* to_shared, const void* from_global) {
+#if defined(ROOFTILE_EMULATED)
+  emulated::device::async_copy(to_shared, from_global, 16, 0);
+#else
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(detail::shared_address(to_shared)),
+               "l"(from_global)
+               : "memory");
+#endif
+}
 /// Closes a group: the copies since the last one.
 ROOFTILE_PTX void cp_async_commit() {
 #if defined(ROOFTILE_EMULATED)

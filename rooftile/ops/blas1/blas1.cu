@@ -141,8 +141,8 @@ template <class T, Access kAccess>
 __global__ void __launch_bounds__(kDotThreads)
     dot_chunks(const __grid_constant__ DotProblem p, bool flat, std::int64_t chunk, double* sums) {
   using Real = RealOf<T>;
-  unsigned turn = 0;
-  const CudaTeam<Real, 16 / int(sizeof(T)), 0, kAccess, Span::block> team(kDotThreads, turn);
+  Turns turns;
+  const CudaTeam<Real, 16 / int(sizeof(T)), 0, kAccess, Span::block> team(kDotThreads, turns);
   const auto* x = static_cast<const T*>(p.x);
   const auto* y = static_cast<const T*>(p.y);
   const std::int64_t first = blockIdx.x * chunk, rest = p.rows.rows * p.rows.columns - first;

@@ -230,7 +230,8 @@ Status layer_norm(const Queue& queue, const LayerNormInputs& in, const LayerNorm
       columns_of(in.bias),
       in.x.dtype,
       weight_dtype,
-      options.eps};
+      options.eps,
+      1 / static_cast<float>(in.x.shape[in.x.rank - 1])};
   return dispatch(queue, layer_norm_op, &problem, options.variant);
 }
 

@@ -13,6 +13,8 @@ struct Weight {
   Row<const W> row;
   float absent;
   template <class Team>
+  ROOFTILE_TILE void ask(const Team&) const {}
+  template <class Team>
   ROOFTILE_TILE typename Team::Tile load(const Team& team, const tile::Chunk& chunk) const {
     return widened<float>(pack(team, chunk));
   }
@@ -25,21 +27,29 @@ struct Weight {
     return pack;
   }
 };
-/// The same for many rows, in a slot;
+/// The same in a slot: asked for at once where it is for many rows, else behind the row's loads, which would
+/// wait for these instructions, and not when the sums are known (bf16 8192x4096, H200: 40.4 µs, so 39 to 40);
 template <class W, class Team>
 struct KeptWeight {
   Row<const W> row;
   float absent;
   template <bool kAhead>
-  ROOFTILE_TILE KeptWeight(const Team& team, const Weight<W, kAhead>& weight, int slot)
+  ROOFTILE_TILE KeptWeight(const Team& team, const Weight<W, kAhead>& weight, int number)
       : row(weight.row), absent(weight.absent) {
-    row.slot = slot;
+    row.slot = Team::kSlots + number;
+    if constexpr (Team::kStreams) bring(team);
+  }
+  ROOFTILE_TILE void ask(const Team& team) const {
+    if constexpr (!Team::kStreams) bring(team);
+  }
+  ROOFTILE_TILE void bring(const Team& team) const {
     if (row.data)
-      team.ask(row);
+      team.ask_kept(row);
     else
       team.keep(row, absent);
   }
   ROOFTILE_TILE typename Team::Tile load(const Team& team, const tile::Chunk& chunk) const {
+    if (!Team::kStreams && chunk.index == 0) rooftile::cuda::cp_async_wait<0>();
     return widened<float>(team.arrived(row, chunk, absent));
   }
 };
@@ -53,6 +63,8 @@ struct StagedWeight {
   template <bool kAhead>
   ROOFTILE_TILE StagedWeight(const Stage& stage, int operand, const Weight<W, kAhead>& weight)
       : there(weight.row.data), row{stage.vector<const W>(operand), weight.row.size}, absent(weight.absent) {}
+  template <class Team>
+  ROOFTILE_TILE void ask(const Team&) const {}
   template <class Team>
   ROOFTILE_TILE typename Team::Tile load(const Team& team, const tile::Chunk& chunk) const {
     if (!there) return team.fill(absent);
@@ -110,7 +122,7 @@ constexpr int kWeight = LayerNormProblem::kSum + 1, kBias = kWeight + 1;
 
 /// W: the weights' type. kLong: of rows that more than kShortThreads hold. Their threads have 64 registers,
 /// and the weights are in shared memory while rows stream: a multiprocessor has one or two blocks
-/// (4096x16384, H200: bf16 78 µs with all rows, 86 with one; f32 140 with four, 144 with all, 169 with one).
+/// (4096x16384, H200: bf16 73 µs, f32 140; with one row to a block 86 and 169).
 ///
 /// Of short 16-bit rows, warps have 80 registers (65536x1024: 71 µs; with 64 72) and blocks 64
 /// (8192x4096: 40.7 µs; with 80 41.2).
@@ -120,9 +132,7 @@ struct Forward {
   static constexpr int kElements = kLong && !kHalf ? 16 : kShortElements;
   static constexpr int kHeldThreads = kLong ? 1024 : kShortThreads;
   static constexpr Clusters kClusters{kHeldThreads, kHeldThreads, 512, kElements / (16 / int(sizeof(T)))};
-  static constexpr int kSlots = 1 + kAdds, kKept = kSame && !kAdds ? 2 : 0;
-  static constexpr Span kStreams = kLong ? Span::block : Span::any;
-  static constexpr Streaming kStreaming{kStreams, kSlots, kKept, 1024};
+  static constexpr Streaming kStreaming{kLong ? Span::block : Span::any, 1 + kAdds, 1024};
   static constexpr Span kShortest = kLong ? Span::block : Span::warp,
                         kLongest = kLong ? Span::any : Span::block;
   static constexpr bool kRare = !kSame, kAhead = !kLong || sizeof(W) == 2;
@@ -135,8 +145,14 @@ struct Forward {
     if (span == Span::warp) return kHalf ? 6 : 4;
     return kHalf ? 4 : 2;
   }
-  static constexpr int streams(const RowShape& shape) {
-    return shape.cluster > 1 ? (kHalf ? 4 : 8) : kHalf ? 0 : 4;
+  static constexpr int kept(Span span) {
+    if (!kSame || (kLong && kAdds)) return 0;
+    return kLong || (kHalf && span == Span::block) ? 2 : 0;
+  }
+  /// bf16, H200: 4096x16384 all rows early 75.4 µs, so 73.7, a quarter late in twos 74.8; 2048x32768 76.5, so
+  /// 74.8 and 75.0; 512x131072 81.7, so 82.7 and 77.9. f32 1024x131072: 281, 313 and 279.
+  static constexpr Late late(const RowShape& shape) {
+    return shape.cluster > 1 || !kHalf ? Late{25, 2} : Late{12, 1};
   }
   LayerNormProblem p;
   /// With a residual or without.
@@ -174,13 +190,14 @@ struct Forward {
     const auto run = [&](const auto& weight, const auto& bias) {
       team.ask(row_at(0).x);
       if constexpr (kAdds) team.ask(row_at(0).residual);
-      kernels::layer_norm<T, kAdds, Team::kHoldsRows>(team, 0, walk.count, row_at, weight, bias, p.eps);
+      kernels::layer_norm<T, kAdds, Team::kHoldsRows>(team, 0, walk.count, row_at, weight, bias, p.eps,
+                                                      p.each_one);
     };
     const auto weight = weight_of<W, kAhead>(p.weight, walk, 1), bias = weight_of<W, kAhead>(p.bias, walk, 0);
     if constexpr (Team::kStaged)
       run(StagedWeight<W>(walk.stage, kWeight, weight), StagedWeight<W>(walk.stage, kBias, bias));
-    else if constexpr (Team::kStreams && kKept > 0)
-      run(KeptWeight<W, Team>(team, weight, kSlots), KeptWeight<W, Team>(team, bias, kSlots + 1));
+    else if constexpr (Team::kVectors > 0)
+      run(KeptWeight<W, Team>(team, weight, 0), KeptWeight<W, Team>(team, bias, 1));
     else
       run(weight, bias);
   }
@@ -229,12 +246,12 @@ struct Backward {
   /// A block waits for its neighbours, and is not there before all of them are: bf16 4096x16384, H200, two
   /// blocks 129 µs, four 185.
   static constexpr Clusters kClusters{512, 512, 512, int(sizeof(T))};
-  static constexpr int kSlots = 2, kKept = kSame ? 1 : 0;
-  static constexpr Streaming kStreaming{Span::warp, kSlots, kKept, 512};
+  static constexpr Streaming kStreaming{Span::warp, 2, 512};
   static constexpr Span kShortest = Span::warp, kLongest = Span::any;
   static constexpr bool kRare = !kSame;
   static constexpr int least_blocks(Span span) { return span == Span::warp ? 4 : 1; }
-  static constexpr int streams(const RowShape&) { return 1; }  // blocks of them
+  static constexpr int kept(Span) { return kSame ? 1 : 0; }
+  static constexpr Late late(const RowShape&) { return {100, 1}; }  // blocks of rows
   static constexpr bool kStages = false, kSkips = false;
   /// f32 2097152x32, H200: 271 µs with four, 318 with two; bf16 220 and 229.
   static constexpr int least_threads(std::int64_t) { return 4; }
@@ -248,8 +265,8 @@ struct Backward {
     const auto all = [&](const auto& kept) {
       for (std::int64_t i = 0; i < walk.count; ++i) block(team, walk, walk.row + i * walk.step, kept);
     };
-    if constexpr (Team::kStreams && kKept > 0)
-      all(KeptWeight<W, Team>(team, weight, kSlots));
+    if constexpr (Team::kVectors > 0)
+      all(KeptWeight<W, Team>(team, weight, 0));
     else if constexpr (Team::kHoldsNext)
       all(HeldWeight<Team>(team, weight, walk.size));
     else
@@ -259,26 +276,43 @@ struct Backward {
   ROOFTILE_TILE void block(const Team& team, const Walk& walk, std::int64_t number,
                            const Weight& weight) const {
     using P = LayerNormBackwardProblem;
-    // Teams of a warp take turns in their blocks' rows, so that the warp reads neighbours.
-    const std::int64_t together = programs < team.in_warp() ? 1 : team.in_warp(), turn = number % together;
+    const std::int64_t together = layer_norm_gpu_turns(programs, p.rows.columns, p.dtype);
+    const std::int64_t turn = number % together;
     const std::int64_t begin = layer_norm_block_begin(p.rows.rows, programs, number - turn);
     const std::int64_t end = layer_norm_block_begin(p.rows.rows, programs, number - turn + together);
     const Walk rows{begin + turn, together, (end - begin - turn + together - 1) / together, walk.first,
                     walk.size};
+    const float *mean = nullptr, *rstd = nullptr;
     const auto row_at = [&](std::int64_t i) {
-      kernels::LayerNormBackwardRow<T> r{
-          input_of<T, Team>(p, P::kX, rows, i), input_of<T, Team>(p, P::kDy, rows, i),
-          output_of<T, Team>(p, P::kDx, rows, i), *value_of<Team>(p, P::kMean, rows, i),
-          *value_of<Team>(p, P::kRstd, rows, i)};
+      mean = value_of<Team>(p, P::kMean, rows, i);
+      rstd = value_of<Team>(p, P::kRstd, rows, i);
+      kernels::LayerNormBackwardRow<T> r{input_of<T, Team>(p, P::kX, rows, i),
+                                         input_of<T, Team>(p, P::kDy, rows, i),
+                                         output_of<T, Team>(p, P::kDx, rows, i), *mean, *rstd};
       r.dy.slot = 1;
+      return r;
+    };
+    // Of rows that one stride walks: five products fewer for each, a tenth of a row's instructions.
+    const auto step = [&](int operand) { return offset_for<Team>(p.rows, operand, together); };
+    const auto after = [&](kernels::LayerNormBackwardRow<T> r, auto i) {
+      if constexpr (!Team::kStreams) return row_at(i);
+      r.x.data += step(P::kX);
+      r.dy.data += step(P::kDy);
+      r.dx.data += step(P::kDx);
+      r.mean = *(mean += step(P::kMean));
+      r.rstd = *(rstd += step(P::kRstd));
+      if (i + 1 == static_cast<decltype(i)>(rows.count)) r.x.ahead = r.dy.ahead = 0;
       return r;
     };
     const auto sums = [&](bool bias) {
       float* all = p.block_sums(number, bias);
       return Row<float>{all ? all + walk.first : nullptr, walk.size};
     };
+    // A block's rows are few where streams know them; a tensor of one column may have more.
+    using Count = std::conditional_t<Team::kStreams, int, std::int64_t>;
     if constexpr (Team::kHoldsRows)
-      kernels::layer_norm_backward_held<T>(team, rows.count, row_at, weight, sums(false), sums(true));
+      kernels::layer_norm_backward_held<T>(team, static_cast<Count>(rows.count), row_at(0), after, weight,
+                                           sums(false), sums(true));
     else
       kernels::layer_norm_backward<T, false>(team, 0, rows.count, row_at, weight, sums(false), sums(true));
   }

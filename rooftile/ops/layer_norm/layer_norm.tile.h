@@ -73,26 +73,28 @@ struct LayerNormScale {
 /// What one reading of a row gathers: Σ(h - shift) and Σ(h - shift)².
 ///
 /// With shift = 0 that is the variance by E[h²] - E[h]², which loses all digits where the mean is large. Here
-/// the shift is the mean of the row's first eighth (a team that holds the row takes all of it). Whatever the
-/// row holds, the mean of an eighth of it lies within √7 standard deviations of the whole's (Cauchy and
-/// Schwarz), so the difference below takes at most 8 times the variance from itself: three bits at worst,
-/// none as a rule. The second reading that two exact passes would need is saved.
+/// the shift is the mean of the row's first eighth (a team that holds the row takes all of it, or of the part
+/// that its block has). Whatever the row holds, the mean of an eighth of it lies within √7 standard
+/// deviations of the whole's (Cauchy and Schwarz), so the difference below takes at most 8 times the variance
+/// from itself: three bits at worst, none as a rule. The second reading that two exact passes would need is
+/// saved.
 template <class Team>
 struct LayerNormMoments {
   using Tile = typename Team::Tile;
   float shift;
   Tile sums, squares;
 
-  /// `input(chunk, use)` calls use(h); `length`: of the whole row, of which a team may see a part.
+  /// `input(chunk, use)` calls use(h); `each_one`: 1 / elements of the whole row, of which a team may see a
+  /// part.
   template <class Input>
-  ROOFTILE_TILE void begin(const Team& team, std::int64_t row_size, std::int64_t length, Input input) {
+  ROOFTILE_TILE void begin(const Team& team, std::int64_t row_size, float each_one, Input input) {
     const std::int64_t size = team.sample(row_size);
     sums = team.fill(0);
     team.each(size, [&](auto chunk) ROOFTILE_INLINE {
       input(chunk, [&](const Tile& h) ROOFTILE_INLINE { sums += h; });  // empty lanes are 0
     });
     if constexpr (Team::kHoldsRows)
-      shift = team.sum(sums) * (1 / static_cast<float>(length));
+      shift = team.part_sum(sums) * (team.has_part() ? 1 / static_cast<float>(row_size) : each_one);
     else
       shift = team.sum(sums) / static_cast<float>(size);
     // Any shift is right, but inf - inf would make a NaN of an infinite mean.
@@ -108,9 +110,11 @@ struct LayerNormMoments {
   template <class T>
   ROOFTILE_TILE LayerNormScale finish(const Team& team, const LayerNormRow<T>& row, float each_one,
                                       float eps) const {
-    float delta = 0, variance;  // from the shift to the mean
+    float mean = shift, delta = 0, variance;  // delta: from the shift to the mean
     if constexpr (Team::kHoldsRows) {
-      variance = team.sum(squares) * each_one;
+      const auto all = team.joined({shift, team.part_sum(squares), static_cast<float>(row.x.size)}, each_one);
+      mean = all.mean;
+      variance = all.squares * each_one;
     } else {
       const auto both = team.sums(sums, squares);
       delta = both.first * each_one;
@@ -118,10 +122,10 @@ struct LayerNormMoments {
     }
     if (variance < 0) variance = 0;
     const float rstd = rsqrt(variance + eps);
-    if (row.mean) team.store_scalar(row.mean, shift + delta);
+    if (row.mean) team.store_scalar(row.mean, mean + delta);
     if (row.rstd) team.store_scalar(row.rstd, rstd);
     // h - shift is exact where shift + delta had to be rounded.
-    return {shift, rstd, -delta * rstd};
+    return {mean, rstd, -delta * rstd};
   }
 };
 
@@ -138,16 +142,15 @@ ROOFTILE_TILE void layer_norm_write(const Team& team, const LayerNormRow<T>& row
 
 /// Rows `begin` to `end`: y = (h - mean) · rstd · weight + bias. While one row is written, the next is read:
 /// alone, each would wait for its last sum, its root and its quotient with nothing else to do (64x1024 f32:
-/// 0.36 of a copy in the second cache; together 0.53). `row_at(i)` gives row i's operands. `kHeld`: h waits
-/// as floats in scratch, which pays where reading it again would take more than a load; bits do not depend on
-/// it.
+/// 0.36 of a copy in the second cache; together 0.53). `row_at(i)` gives row i's operands, `each_one` is 1 /
+/// columns: before the first load, a division would hold up short rows. `kHeld`: h waits as floats in
+/// scratch, which pays where reading it again would take more than a load; bits do not depend on it.
 template <class T, bool kAdds, bool kHeld, class Team, class RowAt, class Weight>
 ROOFTILE_TILE void layer_norm(Team team, std::int64_t begin, std::int64_t end, RowAt row_at, Weight weight,
-                              Weight bias, float eps) {
+                              Weight bias, float eps, float each_one) {
   using Tile = typename Team::Tile;
   LayerNormRow<T> coming = row_at(begin), row = coming;
-  const std::int64_t size = coming.x.size, length = team.length(coming.x);
-  const float each_one = 1 / static_cast<float>(length);
+  const std::int64_t size = coming.x.size;
   LayerNormMoments<Team> moments;
   LayerNormScale scale{};
   // Row i - 1, chunk by chunk replaced by row i; as memory has it where a team holds rows anyway.
@@ -177,14 +180,16 @@ ROOFTILE_TILE void layer_norm(Team team, std::int64_t begin, std::int64_t end, R
           const auto residual = team.hold(coming.residual, 0);
           team.each(size, [&](auto chunk) { h.set(chunk, h[chunk] + residual[chunk]); });
         }
+        weight.ask(team);
+        bias.ask(team);
         if (coming.sum.data) team.each(size, [&](auto chunk) { team.store(coming.sum, chunk, h[chunk]); });
-        moments.begin(team, size, length, [&](auto chunk, auto use) ROOFTILE_INLINE { use(h[chunk]); });
+        moments.begin(team, size, each_one, [&](auto chunk, auto use) ROOFTILE_INLINE { use(h[chunk]); });
       } else {
         if (writes) {
           reader.hold(coming.x, 0);
           if (coming.residual.data) reader.hold(coming.residual, 0);
         }
-        moments.begin(reader, size, length, input);
+        moments.begin(reader, size, each_one, input);
       }
     }
     reader.each(size, [&](auto chunk) ROOFTILE_INLINE {
@@ -265,11 +270,10 @@ ROOFTILE_TILE void layer_norm_step(const Team& team, std::int64_t read_size, std
 /// asked for; with 8 KiB it is the same, with 4 a fifth of the speed is lost.
 template <class T, bool kAdds, class Team, class RowAt, class Weight>
 ROOFTILE_TILE void layer_norm_by_blocks(Team team, std::int64_t begin, std::int64_t end, RowAt row_at,
-                                        Weight weight, Weight bias, float eps) {
+                                        Weight weight, Weight bias, float eps, float each_one) {
   using Tile = typename Team::Tile;
   using Groups = LayerNormGroups<T>;
   const Groups groups{row_at(begin).x.size};
-  const float each_one = 1 / static_cast<float>(groups.size);
   LayerNormRow<T> coming[Groups::kRows], rows[Groups::kRows];
   LayerNormScale found[Groups::kRows], scales[Groups::kRows];
   LayerNormMoments<Team> moments;
@@ -290,7 +294,7 @@ ROOFTILE_TILE void layer_norm_by_blocks(Team team, std::int64_t begin, std::int6
       Team reader = team;
       if (s.reading) {
         if (s.read_block == 0)
-          moments.begin(team, groups.size, groups.size, [&](auto chunk, auto use) ROOFTILE_INLINE {
+          moments.begin(team, groups.size, each_one, [&](auto chunk, auto use) ROOFTILE_INLINE {
             layer_norm_input<kAdds>(team, coming[s.read_row], chunk, use);
           });
         const std::int64_t row = first + s.read_row;

@@ -98,12 +98,13 @@ ROOFTILE_TILE void layer_norm_backward(Team team, std::int64_t begin, std::int64
   dbiases.write();
 }
 
-/// The same for `count` rows and a team that holds them, in registers as memory has them.
-template <class T, class Team, class RowAt, class Weight>
-ROOFTILE_TILE void layer_norm_backward_held(Team team, std::int64_t count, RowAt row_at, const Weight& weight,
-                                            Row<float> dweight, Row<float> dbias) {
-  using Tile = typename Team::Tile;
-  LayerNormBackwardRow<T> next = row_at(0);  // whose mean and rstd are on their way
+/// The same for `count` rows and a team that holds them, in registers as memory has them. The sums are taken
+/// also where nobody asks for them: a branch for each chunk costs more.
+/// `after(row, i)` is row i, the one after `row`.
+template <class T, class Team, class Count, class After, class Weight>
+ROOFTILE_TILE void layer_norm_backward_held(Team team, Count count, LayerNormBackwardRow<T> next, After after,
+                                            const Weight& weight, Row<float> dweight, Row<float> dbias) {
+  using Tile = typename Team::Tile;  // `next`: whose mean and rstd are on their way
   const std::int64_t size = next.x.size;
   const float each_one = 1 / static_cast<float>(team.length(next.x));
   auto dweights = team.columns(dweight), dbiases = team.columns(dbias);
@@ -117,12 +118,12 @@ ROOFTILE_TILE void layer_norm_backward_held(Team team, std::int64_t count, RowAt
   };
   if constexpr (Team::kHoldsNext) hold_next();
 
-  for (std::int64_t i = 0; i < count; ++i) {
+  for (Count i = 0; i < count; ++i) {
     const LayerNormBackwardRow<T> row = next;
     if constexpr (!Team::kHoldsNext) hold_next();
     const Held x = next_x, dy = next_dy;
     if (i + 1 < count) {
-      next = row_at(i + 1);
+      next = after(row, i + 1);
       if constexpr (Team::kHoldsNext) hold_next();
     }
     LayerNormProducts<Team> gathered;
@@ -137,8 +138,8 @@ ROOFTILE_TILE void layer_norm_backward_held(Team team, std::int64_t count, RowAt
     const float slope = both.second * each_one * row.rstd * row.rstd * row.rstd + (row.rstd - row.rstd);
     team.each(size, [&](auto chunk) ROOFTILE_INLINE {
       const Tile centered = x[chunk] - row.mean, gradient = dy[chunk], scaled = gradient * row.rstd;
-      if (dweight.data) dweights.add_product(chunk, scaled, centered, i == 0);
-      if (dbias.data) dbiases.add(chunk, gradient, i == 0);
+      dweights.add_product(chunk, scaled, centered, i == 0);
+      dbiases.add(chunk, gradient, i == 0);
       team.store(row.dx, chunk, fma(centered, -slope, fma(scaled, weight.load(team, chunk), -shift)));
     });
   }

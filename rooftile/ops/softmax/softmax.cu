@@ -16,6 +16,7 @@ struct Forward {
   static constexpr int kHeldThreads = 1024;
   static constexpr Clusters kClusters{sizeof(T) == 2 ? 256 : 512, 256, 256, 64 * int(sizeof(T)) / 16};
   static constexpr Streaming kStreaming{};
+  static constexpr int kept(Span) { return 0; }
   static constexpr Span kShortest = Span::warp, kLongest = Span::any;
   static constexpr bool kRare = false, kStages = true, kSkips = false;
   /// f32 with two threads, four and eight, H200: 524288x64 82 µs with two, 70 with four; 655360x100 157 with
@@ -52,6 +53,7 @@ struct Backward {
   static constexpr int kHeldThreads = 1024;
   static constexpr Clusters kClusters{512, 256, 256, 32 * int(sizeof(T)) / 16};
   static constexpr Streaming kStreaming{};
+  static constexpr int kept(Span) { return 0; }
   static constexpr Span kShortest = Span::warp, kLongest = Span::any;
   static constexpr bool kRare = false, kStages = true, kSkips = false;
   /// f32 2097152x32, H200: 190 µs with four, 240 with two; bf16 104 and 99.

@@ -21,8 +21,8 @@ template <class Team, class Program>
 __global__ void __launch_bounds__(kPartThreads)
     run_parts(const __grid_constant__ Program program, std::int64_t count, std::int64_t columns,
               std::int64_t length, std::int64_t parts, const __grid_constant__ RowShape shape) {
-  unsigned turn = 0;
-  const Team team(shape.threads, turn);
+  Turns turns;
+  const Team team(shape.threads, turns);
   for (std::int64_t index = std::int64_t{blockIdx.x} * shape.teams + team_in_block(shape); index < count;
        index += std::int64_t{gridDim.x} * shape.teams) {
     // Of 32 bits where that is enough: a fifth of the other division's instructions.
@@ -42,8 +42,8 @@ template <class Team, class Program>
 __global__ void __launch_bounds__(kPartThreads)
     run_words(const __grid_constant__ Program program, std::int64_t columns) {
   constexpr int kLength = kPartThreads * Team::kLanes;
-  unsigned turn = 0;
-  const Team team(kPartThreads, turn);
+  Turns turns;
+  const Team team(kPartThreads, turns);
   const std::int64_t first = std::int64_t{blockIdx.x} * kLength, rest = columns - first;
   program(team, PartOfWords{{0, first, rest < kLength ? rest : kLength}});
 }

@@ -39,7 +39,6 @@ struct RowShape {
 inline constexpr int kMostThreads = 1024;
 /// Of a block with parts of rows, or small matrices.
 inline constexpr int kFewThreads = 256;
-inline constexpr int kMostCluster = 16;
 /// Of a launch.
 inline constexpr std::int64_t kMostBlocks = (std::int64_t{1} << 31) - 1;
 
@@ -56,8 +55,14 @@ struct Clusters {
 struct Streaming {
   Span from = Span::any;  ///< of the shortest teams that do, if they can; any: none
   int slots = 0;          ///< operands that do
-  int kept = 0;           ///< vectors of a row's length that stay there beside them
   int resident = 0;       ///< threads that a multiprocessor runs at once
+};
+
+/// Of rows that stream, how many wait for a multiprocessor that comes free, instead of being shared out at
+/// once to the teams that run at a time: some of these are done earlier than others.
+struct Late {
+  int percent = 0;
+  int rows = 1;  ///< of such a team
 };
 
 /// `columns` elements, `lanes` to a thread and chunk, at most `chunks` chunks: as few threads as hold the row
@@ -213,10 +218,11 @@ int team_in_block(const RowShape& shape) {
   return shape.teams == 1 ? 0 : static_cast<int>(threadIdx.x) >> (31 - __clz(shape.threads));
 }
 
-/// How many rows each team takes, and how many teams take one more; where none takes more than one, how many
-/// there are.
+/// Which rows teams take: of those that take one each, how many there are; else the rows of each of the
+/// `early` teams, which lie that many apart, and of each late one, which are neighbours behind theirs.
 struct RowsEach {
-  std::int64_t rows, one_more;
+  std::int64_t rows, all = 0;
+  int early = 0, late = 0;
 };
 
 /// A team for each row; or, where rows stream, for one after the other. Those that meet at barriers are a
@@ -225,9 +231,9 @@ template <int kBlock, int kLeastBlocks, class Team, class Program>
 __global__ void __launch_bounds__(kBlock, kLeastBlocks)
     run_rows(const __grid_constant__ Program program, const __grid_constant__ RowShape shape,
              const __grid_constant__ RowsEach each) {
-  unsigned turn = 0;
-  const Team team(shape.threads, turn, shape.cluster);
-  unsigned block = blockIdx.x, blocks = gridDim.x;
+  Turns turns;
+  const Team team(shape.threads, turns, shape.cluster);
+  unsigned block = blockIdx.x;
   Walk walk{0, 0, 1, 0, program.p.rows.columns};
 #if defined(ROOFTILE_HAS_SM90)
   if (Team::kSpan == Span::cluster || (Team::kSpan == Span::any && shape.cluster > 1)) {
@@ -235,15 +241,21 @@ __global__ void __launch_bounds__(kBlock, kLeastBlocks)
     walk.first = shape.part * (block % cluster);
     walk.size = walk.size - walk.first < shape.part ? walk.size - walk.first : shape.part;
     block /= cluster;
-    blocks /= cluster;
   }
 #endif
   walk.row = block;
   if constexpr (Team::kSpan == Span::warp || Team::kSpan == Span::any)
     walk.row = std::int64_t{block} * shape.teams + team_in_block(shape);
   if constexpr (Team::kStreams) {
-    walk.step = std::int64_t{blocks} * shape.teams;
-    walk.count = each.rows + (walk.row < each.one_more ? 1 : 0);
+    if (walk.row < each.early) {
+      walk.step = each.early;
+      walk.count = each.rows;
+    } else {
+      walk.row = each.early * each.rows + (walk.row - each.early) * each.late;
+      walk.step = 1;
+      const std::int64_t rest = each.all - walk.row;
+      walk.count = rest < each.late ? rest : each.late;
+    }
     if (walk.count > 0) program(team, walk);
   } else {
     if (walk.row < each.rows) program(team, walk);
@@ -258,8 +270,8 @@ __global__ void __launch_bounds__(kWarpsThreads, Program::least_blocks(Span::war
     run_staged(const __grid_constant__ Program program, const __grid_constant__ RowShape shape,
                const __grid_constant__ RowsEach each, const __grid_constant__ Places places) {
   ROOFTILE_DYNAMIC_SHARED(all);
-  unsigned turn = 0;
-  const Team team(shape.threads, turn);
+  Turns turns;
+  const Team team(shape.threads, turns);
   const std::int64_t columns = program.p.rows.columns, rows = each.rows * shape.teams;
   const std::int64_t begin = blockIdx.x * rows, rest = program.p.rows.rows - begin;
   const int size = static_cast<int>(columns), room = static_cast<int>(rows * columns);
@@ -312,53 +324,59 @@ template <class Program, int kChunks, Span kSpan>
 inline constexpr int kChunksOf = kSpan == Span::cluster ? Program::kClusters.chunks : kChunks;
 template <class Team, class Program>
 inline constexpr int kLeastOf = Team::kHoldsRows ? Program::least_blocks(Team::kSpan) : 1;
+/// Dynamic shared memory of a block of so many threads.
+template <class Team>
+constexpr std::int64_t shared_bytes(int threads) {
+  return (threads + kWarp - 1) / kWarp * kWarp * std::int64_t{Team::kSharedBytes};
+}
 
-/// Runs a program with so many clusters (of one block, as a rule), each with so many bytes of dynamic shared
-/// memory.
+/// Runs a program with so many clusters (of one block, as a rule).
 template <class Team, class Program>
 Status launch_rows(const CudaLaunch& launch, const char* name, const Program& program, const RowShape& shape,
-                   std::int64_t rows, std::int64_t clusters, std::int64_t shared) {
-  const int cluster = std::max(1, shape.cluster);
-  const std::int64_t teams = clusters * shape.teams;
+                   std::int64_t clusters, const RowsEach& each) {
+  const int cluster = std::max(1, shape.cluster), threads = shape.threads * shape.teams;
   if (clusters > kMostBlocks / cluster)
     return Status::error("%s: %lld rows of %lld elements take more blocks than the %lld of a launch", name,
-                         static_cast<long long>(rows), static_cast<long long>(program.p.rows.columns),
-                         static_cast<long long>(kMostBlocks));
-  const rooftile::cuda::Grid grid{static_cast<unsigned>(clusters * cluster),
-                                  static_cast<unsigned>(shape.threads * shape.teams),
-                                  static_cast<std::size_t>(shared), static_cast<unsigned>(cluster)};
+                         static_cast<long long>(program.p.rows.rows),
+                         static_cast<long long>(program.p.rows.columns), static_cast<long long>(kMostBlocks));
+  const rooftile::cuda::Grid grid{static_cast<unsigned>(clusters * cluster), static_cast<unsigned>(threads),
+                                  static_cast<std::size_t>(shared_bytes<Team>(threads)),
+                                  static_cast<unsigned>(cluster)};
   constexpr auto kKernel = run_rows<kBlockOf<Team, Program>, kLeastOf<Team, Program>, Team, Program>;
-  return rooftile::cuda::launch(launch, name, grid, kKernel, program, shape,
-                                Team::kStreams ? RowsEach{rows / teams, rows % teams} : RowsEach{rows, 0});
+  return rooftile::cuda::launch(launch, name, grid, kKernel, program, shape, each);
 }
 
 /// A team for each row.
 template <class Team, class Program>
 Status launch_direct(const CudaLaunch& launch, const char* name, const Program& program,
                      const RowShape& shape, std::int64_t rows) {
-  return launch_rows<Team>(launch, name, program, shape, rows, (rows + shape.teams - 1) / shape.teams, 0);
+  return launch_rows<Team>(launch, name, program, shape, (rows + shape.teams - 1) / shape.teams,
+                           RowsEach{rows});
 }
 
-/// Rows that stream: as many blocks as the device runs at once, or more, so that no team has more rows than
-/// it should. False where it cannot be.
+/// Rows that stream: most of them through as many blocks as the device runs at once. False where it cannot
+/// be.
 template <class Team, class Program>
 bool launch_streams(const CudaLaunch& launch, const char* name, const Program& program, const RowShape& shape,
                     std::int64_t rows, Status& status) {
-  const std::int64_t rows_each = Program::streams(shape);
   const SharedLimits limits = shared_limits(launch.architecture);
-  const std::int64_t threads = std::int64_t{shape.threads} * shape.teams;
-  const std::int64_t shared = (threads + kWarp - 1) / kWarp * kWarp * Team::kSharedBytes;
-  const std::int64_t all = (rows + shape.teams - 1) / shape.teams;
-  if (shared > limits.block || !one_stride(program.p.rows) || all > kMostBlocks / std::max(1, shape.cluster))
-    return false;
-  const std::int64_t resident =
-      std::max<std::int64_t>(1, std::min(Program::kStreaming.resident / threads,
-                                         limits.multiprocessor / (shared + SharedLimits::kOther)));
-  const std::int64_t at_once =
-      std::max<std::int64_t>(1, launch.multiprocessors * resident / std::max(1, shape.cluster));
-  const std::int64_t wanted = rows_each > 0 ? (all + rows_each - 1) / rows_each : 0;
-  status =
-      launch_rows<Team>(launch, name, program, shape, rows, std::min(all, std::max(at_once, wanted)), shared);
+  const int threads = shape.threads * shape.teams, cluster = std::max(1, shape.cluster);
+  const std::int64_t shared = shared_bytes<Team>(threads);
+  if (shared > limits.block || !one_stride(program.p.rows) || rows > kMostBlocks / cluster) return false;
+  const std::int64_t resident = std::max<std::int64_t>(
+      1, std::min<std::int64_t>(Program::kStreaming.resident / threads,
+                                limits.multiprocessor / (shared + SharedLimits::kOther)));
+  const std::int64_t at_once = std::max<std::int64_t>(1, launch.multiprocessors * resident / cluster);
+  const Late late = Program::late(shape);
+  const std::int64_t each = rows / (at_once * shape.teams);
+  const std::int64_t early =
+      std::max<std::int64_t>(0, each - std::max<std::int64_t>(late.rows, (each * late.percent + 50) / 100));
+  const std::int64_t teams = early > 0 ? at_once * shape.teams : 0;
+  const int late_rows = each < 2 * late.rows ? 1 : late.rows;
+  const std::int64_t late_teams = (rows - teams * early + late_rows - 1) / late_rows;
+  const std::int64_t clusters = (teams + late_teams + shape.teams - 1) / shape.teams;
+  status = launch_rows<Team>(launch, name, program, shape, clusters,
+                             RowsEach{early, rows, static_cast<int>(teams), late_rows});
   return true;
 }
 
@@ -383,7 +401,7 @@ bool launch_staged(const CudaLaunch& launch, const char* name, const Program& pr
   const auto run = [&]<Access kAccess>() {
     using Team = CudaTeam<float, kLanes, kChunks, kAccess, Span::warp>;
     status = rooftile::cuda::launch(launch, name, grid, run_staged<Team, Program>, program, shape,
-                                    RowsEach{each, 0}, places);
+                                    RowsEach{each}, places);
     return true;
   };
   constexpr Access kSmallest = kLanes == 8 ? Access::staged_2 : Access::staged_4;
@@ -403,9 +421,8 @@ bool launch_staged(const CudaLaunch& launch, const char* name, const Program& pr
 ///   least_blocks  (span) blocks that a multiprocessor must be able to have: such ones, or of kWarpsThreads
 ///                 where teams are warps; 0: as the compiler likes
 ///   kStreaming    which rows come to shared memory while the row before is computed; where some do, also
-///   streams()     (shape) how many rows a team takes at most, as long as others wait for a multiprocessor;
-///   0:
-///                 any number
+///   late()        (shape) which of them are shared out late
+///   kept()        (span) vectors of a row's length that teams bring to shared memory beside them, or alone
 /// and
 ///   least_threads() (columns) of a row that has so many words, but for odd ones that are staged
 ///   kSkips        whether rows of a warp's teams leave out chunks that no lane reaches
@@ -434,7 +451,9 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, L
         return launch_direct<Team>(launch, name, program, shape, rows);
     }
   const auto direct = [&]<Access kAccess, Span kSpan>() {
-    return launch_direct<CudaTeam<float, kLanes, kChunksOf<Program, kChunks, kSpan>, kAccess, kSpan>>(
+    constexpr int kKept = in_words(kAccess) ? Program::kept(kSpan) : 0;
+    return launch_direct<
+        CudaTeam<float, kLanes, kChunksOf<Program, kChunks, kSpan>, kAccess, kSpan, 0, kKept>>(
         launch, name, program, shape, rows);
   };
   // Kernels that know the span. False where there is none: words that must stream, and cannot.
@@ -443,7 +462,7 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, L
     constexpr bool kHas = Program::kShortest <= kSpan && kSpan <= Program::kLongest;
     if constexpr (kHas && in_words(kAccess) && kSpan >= Program::kStreaming.from) {
       using Team = CudaTeam<float, kLanes, kChunksOf<Program, kChunks, kSpan>, kAccess, kSpan,
-                            Program::kStreaming.slots, Program::kStreaming.kept>;
+                            Program::kStreaming.slots, Program::kept(kSpan)>;
       if (launch_streams<Team>(launch, name, program, shape, rows, status)) return true;
     }
     if constexpr (kHas && !(in_words(kAccess) && kSpan >= Program::kStreaming.from)) {

@@ -1,14 +1,19 @@
 #pragma once
-// How the warps of a team come to one result: each leaves what it has in shared memory of all the team's
-// blocks, where every thread reads all of it.
+// How the warps of a block, or the blocks of a cluster, come to one result: each leaves what it has in shared
+// memory of all the team's blocks, where every thread reads all of it.
 #include "rooftile/backend/cuda/shared.h"
 #include "rooftile/tile/cuda/memory.h"
 
 namespace rooftile::tile {
 inline namespace cuda {
 
-/// Warps of the longest team, each with a partial result in every block's shared memory.
-inline constexpr int kMostPartials = 256;
+/// How many warps a block has at most, how many blocks a cluster, and how many warps such a team.
+inline constexpr int kMostWarps = 32, kMostCluster = 16, kMostPartials = 256;
+
+/// How often a team's threads met: those of a block, and those of a cluster's blocks.
+struct Turns {
+  unsigned block = 0, cluster = 0;
+};
 
 /// Each thread's numbers with those of the one whose number differs in one bit, so that all have the same
 /// bits;
@@ -23,78 +28,141 @@ ROOFTILE_TILE void across(Tile<Real, K>& r, int threads, Operation operation) {
   ROOFTILE_UNROLL for (int far = kWarp / 2; far > 0; far /= 2) if (threads > far) step(r, far, operation);
 }
 
-/// Of numbers of one type, up to two from each warp at once.
-template <class Real>
-class Meeting {
- public:
-  /// What `count` warps left: at[k][i] is warp i's number k.
-  struct Room {
-    Real (&at)[2][kMostPartials];
-    int count;
-  };
+/// A tile's lanes made one: the upper half folded onto the lower, and so on. Strided, the warp's next lower
+/// bits of the element's number are in the lanes of the warp, and each step sends away the half of the tile
+/// that the thread does not go on with.
+template <Access kAccess, class Real, int N, class Operation>
+ROOFTILE_TILE Real folded(const Tile<Real, N>& tile, Operation operation) {
+  Tile<Real, N> t = tile;
+  ROOFTILE_UNROLL for (int half = N / 2; half > 0; half /= 2) {
+    if constexpr (kAccess == Access::strided) {
+      const bool upper = threadIdx.x & static_cast<unsigned>(half);
+      ROOFTILE_EACH_LANE(half) {
+        const Real keep = upper ? t.v[i + half] : t.v[i], send = upper ? t.v[i] : t.v[i + half];
+        t.v[i] = operation(keep, __shfl_xor_sync(0xffffffffu, send, half));
+      }
+    } else {
+      ROOFTILE_EACH_LANE(half) t.v[i] = operation(t.v[i], t.v[i + half]);
+    }
+  }
+  return t.v[0];
+}
+struct AddUp {
+  template <class Real>
+  ROOFTILE_TILE Real operator()(Real a, Real b) const {
+    return a + b;
+  }
+};
+struct Larger {
+  template <class Real>
+  ROOFTILE_TILE Real operator()(Real a, Real b) const {
+    return larger(a, b);
+  }
+};
 
+/// Barriers at which other blocks' numbers arrive. Two in turn, as with rooms.
+class Arrivals {
+ public:
   /// Of a cluster, before anything else: its blocks must all be there before one writes to another's shared
   /// memory. They wait for that when they meet, so that what a row needs is on its way meanwhile.
   ROOFTILE_TILE
   static void open([[maybe_unused]] int thread) {
 #if defined(ROOFTILE_HAS_SM90)
-    rooms();
     if (thread == 0) {
-      rooftile::cuda::mbarrier_init(&arrivals()[0], 1);
-      rooftile::cuda::mbarrier_init(&arrivals()[1], 1);
+      rooftile::cuda::mbarrier_init(&both()[0], 1);
+      rooftile::cuda::mbarrier_init(&both()[1], 1);
       rooftile::cuda::fence_mbarrier_init();
     }
     rooftile::cuda::cluster_arrive_relaxed();
 #endif
   }
+  using Both = std::uint64_t[2];
+  ROOFTILE_TILE
+  static Both& both() {
+    ROOFTILE_SHARED(arrivals, Both);
+    return arrivals;
+  }
+};
 
-  /// Leaves a warp's numbers and waits for all others'. `threads`: of a block; `turn`: how many times they
-  /// met before. Two rooms in turn: who writes one for the next but one meeting has met everyone at the next
-  /// one's barrier, or has all their results, and so comes after all read it.
-  template <int K>
-  ROOFTILE_TILE static Room meet(const Tile<Real, K>& mine, int thread, int threads,
-                                 [[maybe_unused]] int cluster, [[maybe_unused]] int rank, unsigned turn) {
-    static_assert(K <= 2);
-    auto& room = rooms()[turn & 1];
-    const int lane = thread % kWarp, warps = threads / kWarp, warp = thread / kWarp;
-#if defined(ROOFTILE_HAS_SM90)
-    // No barrier of the cluster: it would wait for all that is on its way to and from memory (softmax, f32
-    // 4096x16384, H200: a block 136 µs, two 146, four 161). A block waits for the bytes instead.
-    if constexpr (sizeof(Real) == 4)
-      if (cluster > 1) {
-        if (turn == 0) rooftile::cuda::cluster_wait();
-        const int count = warps * cluster;
-        std::uint64_t* arrived = &arrivals()[turn & 1];
-        if (thread == 0)
-          rooftile::cuda::mbarrier_arrive_expect_tx(arrived, static_cast<unsigned>(count * K) * 4);
-        if (lane < cluster) {
-          ROOFTILE_UNROLL for (int k = 0; k < K; ++k) rooftile::cuda::store_async_at(
-              &room[k][rank * warps + warp], mine.v[k], arrived, static_cast<unsigned>(lane));
+/// Where up to kNumbers from each of kMost warps or blocks come together. Two rooms in turn: who writes one
+/// for the next but one meeting has met everyone at the next one's barrier, or has all their results, and so
+/// comes after all read it.
+template <class Real, int kNumbers, int kMost>
+class Meeting {
+ public:
+  /// What `count` of them left: at[k][i] is number k of the i-th.
+  struct Room {
+    Real (&at)[kNumbers][kMost];
+    int count;
+
+    /// The first K of them.
+    template <int K>
+    ROOFTILE_TILE auto numbers() const {
+      return [this](int i) {
+        Tile<Real, K> r;
+        ROOFTILE_UNROLL for (int k = 0; k < K; ++k) r.v[k] = at[k][i];
+        return r;
+      };
+    }
+    /// All value(i) made one. Lanes that have none hold what changes nothing: steps for as many as there are
+    /// would each need a branch.
+    template <class Value, class Operation>
+    ROOFTILE_TILE auto over(Real neutral, Value value, Operation operation) const {
+      const int lane = static_cast<int>(threadIdx.x) % kWarp;
+      auto r = operand<decltype(value(0))>(neutral);
+      if (lane < count) r = value(lane);
+      if (kMost > kWarp && count > kWarp) {
+        ROOFTILE_UNROLL_BY(1)
+        for (int i = lane + kWarp; i < count; i += kWarp) {
+          const auto next = value(i);
+          ROOFTILE_UNROLL for (int k = 0; k < r.kLanes; ++k) r.v[k] = operation(r.v[k], next.v[k]);
         }
-        rooftile::cuda::mbarrier_wait(arrived, turn >> 1 & 1);
-        return {room, count};
       }
-#endif
-    if (lane == 0) {
-      ROOFTILE_UNROLL for (int k = 0; k < K; ++k) room[k][warp] = mine.v[k];
+      across(r, kWarp, operation);
+      return r;
+    }
+  };
+
+  /// Leaves each warp's numbers and waits for those of all `warps` of the block.
+  template <int K>
+  ROOFTILE_TILE static Room of_warps(const Tile<Real, K>& mine, int thread, int warps, unsigned turn) {
+    static_assert(K <= kNumbers);
+    auto& room = rooms()[turn & 1];
+    if (thread % kWarp == 0) {
+      ROOFTILE_UNROLL for (int k = 0; k < K; ++k) room[k][thread / kWarp] = mine.v[k];
     }
     __syncthreads();
     return {room, warps};
   }
 
- private:
-  using Rooms = Real[2][2][kMostPartials];
+#if defined(ROOFTILE_HAS_SM90)
+  /// The same across a cluster, of whose blocks the first `warps` warps have something to leave.
+  ///
+  /// No barrier of the cluster: it would wait for all that is on its way to and from memory (softmax, f32
+  /// 4096x16384, H200: a block 136 µs, two 146, four 161). A block waits for the bytes instead.
+  template <int K>
+  ROOFTILE_TILE static Room of_cluster(const Tile<Real, K>& mine, int thread, int warps, int cluster,
+                                       int rank, unsigned turn) {
+    static_assert(K <= kNumbers && sizeof(Real) == 4);
+    auto& room = rooms()[turn & 1];
+    if (turn == 0) rooftile::cuda::cluster_wait();
+    const int lane = thread % kWarp, warp = thread / kWarp, count = warps * cluster;
+    std::uint64_t* arrived = &Arrivals::both()[turn & 1];
+    if (thread == 0) rooftile::cuda::mbarrier_arrive_expect_tx(arrived, static_cast<unsigned>(count * K) * 4);
+    if (warp < warps && lane < cluster) {
+      ROOFTILE_UNROLL for (int k = 0; k < K; ++k) rooftile::cuda::store_async_at(
+          &room[k][rank * warps + warp], mine.v[k], arrived, static_cast<unsigned>(lane));
+    }
+    rooftile::cuda::mbarrier_wait(arrived, turn >> 1 & 1);
+    return {room, count};
+  }
+#endif
+
+  using Rooms = Real[2][kNumbers][kMost];
   ROOFTILE_TILE
   static Rooms& rooms() {
     ROOFTILE_SHARED(all, Rooms);
     return all;
-  }
-  /// Barriers at which other blocks' numbers arrive.
-  using Arrivals = std::uint64_t[2];
-  ROOFTILE_TILE
-  static Arrivals& arrivals() {
-    ROOFTILE_SHARED(both, Arrivals);
-    return both;
   }
 };
 

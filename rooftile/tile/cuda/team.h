@@ -30,12 +30,12 @@ struct Sums {
 enum class Span : std::uint8_t { warp, block, cluster, any };
 
 /// N: lanes of a thread. kChunks: how many a row has at most; 0: any number, and what is held is read again.
-/// kSlots: operands of which the next row is on its way, their words aligned; kKept: what stays in slots
-/// behind theirs.
-template <class Real_, int N, int kChunks, Access kAccess, Span kSpan_ = Span::any, int kSlots = 0,
-          int kKept = 0>
+/// kSlots: operands of which the next row is on its way, their words aligned; kVectors: such as are in
+/// slots behind theirs.
+template <class Real_, int N, int kChunks, Access kAccess, Span kSpan_ = Span::any, int kSlots_ = 0,
+          int kVectors_ = 0>
 class CudaTeam {
-  static_assert(kSlots == 0 || in_words(kAccess));
+  static_assert(kSlots_ + kVectors_ == 0 || in_words(kAccess));
 
  public:
   using Real = Real_;
@@ -46,29 +46,33 @@ class CudaTeam {
   static constexpr int kLanes = N;
   static constexpr Access kReads = kAccess;
   static constexpr Span kSpan = kSpan_;
+  static constexpr int kSlots = kSlots_, kVectors = kVectors_;
   static constexpr bool kStreams = kSlots > 0, kStaged = piece_of(kAccess) > 0;
   /// Whether a thread should hold the next row, too, since nothing else brings it.
   static constexpr bool kHoldsNext = kAccess == Access::singly;
   /// Of dynamic shared memory for each thread of a block; in whole warps.
-  static constexpr int kSharedBytes = (kSlots + kKept) * kChunks * 16;
+  static constexpr int kSharedBytes = (kSlots + kVectors) * kChunks * 16;
 
   /// `threads`: 1, 2, 4, 8, 16 or 32 neighbours of a warp, or all of a block, then a multiple of 32;
-  /// `cluster`: blocks whose threads are one team, each with a part of the row. `turn`: 0 at first, kept by
-  /// the program's caller; copies of a team share it.
+  /// `cluster`: blocks whose threads are one team, each with a part of the row. `turns`: kept by the
+  /// program's caller; copies of a team share it.
   ROOFTILE_TILE
-  CudaTeam(int threads, unsigned& turn, int cluster = 1)
+  CudaTeam(int threads, Turns& turns, int cluster = 1)
       : threads_(threads),
         thread_(static_cast<int>(threadIdx.x)),
         cluster_(kSpan == Span::warp || kSpan == Span::block ? 1 : cluster),
         rank_(in_cluster() ? rank_in_cluster() : 0),
-        turn_(turn) {
+        turns_(turns) {
     if (kSpan == Span::warp || (kSpan == Span::any && threads <= kWarp)) thread_ &= threads - 1;
-    if constexpr (kStreams) {
+    if constexpr (kSharedBytes > 0) {
       ROOFTILE_DYNAMIC_SHARED(all);
       const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
-      slots_ = reinterpret_cast<uint4*>(all) + warp * (kWarp * (kSlots + kKept) * kChunks) + lane;
+      slots_ = reinterpret_cast<uint4*>(all) + warp * (kSharedBytes / 16 * kWarp) + lane;
     }
-    if (in_cluster()) Meet::open(thread_);
+    if (in_cluster()) {
+      Meet::rooms(), Joined::rooms();
+      Arrivals::open(thread_);
+    }
   }
 
   /// Teams of a warp.
@@ -204,6 +208,40 @@ class CudaTeam {
     const auto r = reduce({a, b}, Real(0), AddUp{});
     return {r.v[0], r.v[1]};
   }
+  /// Whether this block has a part of the row alone.
+  ROOFTILE_TILE
+  bool has_part() const { return in_cluster(); }
+  /// Σ over that part, or the row.
+  ROOFTILE_TILE
+  Real part_sum(const Tile& t) const {
+    if (!in_cluster()) return sum(t);
+    const auto room = InBlock::of_warps(in_part({t}, AddUp{}), thread_, threads_ / kWarp, turns_.block++);
+    return room.over(Real(0), room.template numbers<1>(), AddUp{}).v[0];
+  }
+  /// Of `count` elements, their mean and Σ(element - mean)².
+  struct Moments {
+    Real mean, squares, count;
+  };
+  /// A row's, of those of its blocks' parts, which meet once for them (Chan, Golub and LeVeque, "Algorithms
+  /// for Computing the Sample Variance", 1983). `each_one`: 1 / the row's elements.
+  ROOFTILE_TILE
+  Moments joined(const Moments& part, [[maybe_unused]] Real each_one) const {
+#if defined(ROOFTILE_HAS_SM90)
+    if constexpr (sizeof(Real) == 4)
+      if (in_cluster()) {
+        const auto room = Joined::of_cluster(tile::Tile<Real, 3>{{part.mean, part.squares, part.count}},
+                                             thread_, 1, cluster_, rank_, turns_.cluster++);
+        const auto weighed = [&](int i) { return One{{room.at[0][i] * room.at[2][i]}}; };
+        const Real mean = room.over(Real(0), weighed, AddUp{}).v[0] * each_one;
+        const auto squares = [&](int i) {
+          const Real off = room.at[0][i] - mean;
+          return One{{room.at[1][i] + off * off * room.at[2][i]}};
+        };
+        return {mean, room.over(Real(0), squares, AddUp{}).v[0], 0};
+      }
+#endif
+    return part;
+  }
   ROOFTILE_TILE
   Real max(const Tile& t) const { return reduce({t}, -Real(kInfinity), Larger{}).v[0]; }
   ROOFTILE_TILE
@@ -240,10 +278,8 @@ class CudaTeam {
       // Of the groups that are on their way, one for each slot, this row's is the oldest.
       rooftile::cuda::cp_async_wait<kSlots - 1>();
       each(row.size, [&](const Chunk& chunk) { held.packs[chunk.index] = arrived(row, chunk, other); });
-      Row<const T> next = row;
-      next.data += row.ahead;
-      if (row.ahead == 0) next.size = 0;
-      ask(next);
+      if (row.ahead != 0) fetch(row, row.data + row.ahead);
+      rooftile::cuda::cp_async_commit();
     } else if constexpr (kHoldsRows)
       each(row.size, [&](const Chunk& chunk) {
         held.packs[chunk.index] = load_pack<kAccess, N>(row, chunk.first, chunk.live, narrow<T>(other));
@@ -256,16 +292,25 @@ class CudaTeam {
   template <class T>
   ROOFTILE_TILE void ask(const Row<const T>& row) const {
     if constexpr (kStreams) {
-      static_assert(N * sizeof(T) == 16, "rooftile::tile::ask: a chunk is one word of a thread");
-      if (row.size > 0)
-        each(row.size, [&](const Chunk& chunk) {
-          if (lane_lives<kAccess>(0, chunk.live))
-            rooftile::cuda::cp_async_16(place(row.slot, chunk), row.data + chunk.first);
-        });
+      fetch(row, row.data);
       rooftile::cuda::cp_async_commit();
     }
   }
-  /// Fills a slot that is kept with one number.
+  /// Lets a vector come to a slot where it is kept. Of a team that works on one row, all of whose neighbours
+  /// want the same: from the first cache if it is there.
+  template <class T>
+  ROOFTILE_TILE void ask_kept(const Row<const T>& row) const {
+    static_assert(N * sizeof(T) == 16, "rooftile::tile::ask_kept: a chunk is one word of a thread");
+    each(row.size, [&](const Chunk& chunk) {
+      if (!lane_lives<kAccess>(0, chunk.live)) return;
+      if constexpr (kStreams)
+        rooftile::cuda::cp_async_16(place(row.slot, chunk), row.data + chunk.first);
+      else
+        rooftile::cuda::cp_async_16_cached(place(row.slot, chunk), row.data + chunk.first);
+    });
+    rooftile::cuda::cp_async_commit();
+  }
+  /// Fills such a slot with one number.
   template <class T>
   ROOFTILE_TILE void keep(const Row<const T>& row, Real value) const {
     Pack<T, N> pack;
@@ -344,12 +389,10 @@ class CudaTeam {
     // A part that is -inf throughout has no exponential above 0, others have one that is 1.
     const Real mine = sum == 0 ? -Real(kInfinity) : peak.value;
     const auto room = meet(tile::Tile<Real, 2>{{mine, sum}});
-    const Real most = over_warps(
-                          room, -Real(kInfinity), [&](int i) { return One{{room.at[0][i]}}; }, Larger{})
-                          .v[0];
+    const Real most = room.over(-Real(kInfinity), room.template numbers<1>(), Larger{}).v[0];
     const auto factor = [&](Real from) { return exp_below(One{{from - most}}).v[0]; };
     const auto scaled = [&](int i) { return One{{room.at[1][i] * factor(room.at[0][i])}}; };
-    return {most, over_warps(room, Real(0), scaled, AddUp{}).v[0], factor(mine)};
+    return {most, room.over(Real(0), scaled, AddUp{}).v[0], factor(mine)};
   }
   /// What its empty lanes must hold.
   ROOFTILE_TILE
@@ -399,9 +442,21 @@ class CudaTeam {
   Columns columns(const Row<Real>& sums) const { return {*this, sums, {}}; }
 
  private:
+  /// Lets this thread's words of a row that begins at `data` come to the slot of `row`.
+  template <class T>
+  ROOFTILE_TILE void fetch(const Row<const T>& row, const T* data) const {
+    static_assert(N * sizeof(T) == 16, "rooftile::tile::ask: a chunk is one word of a thread");
+    const T* const mine = data + thread_ * N;
+    each(row.size, [&](const Chunk& chunk) {
+      if (lane_lives<kAccess>(0, chunk.live))
+        rooftile::cuda::cp_async_16(place(row.slot, chunk), mine + chunk.index * threads_ * N);
+    });
+  }
   ROOFTILE_TILE
   bool in_cluster() const { return kSpan == Span::cluster || (kSpan == Span::any && cluster_ > 1); }
-  using Meet = Meeting<Real>;
+  using Meet = Meeting<Real, 2, kSpan == Span::block ? kMostWarps : kMostPartials>;
+  using InBlock = Meeting<Real, 1, kMostWarps>;
+  using Joined = Meeting<Real, 3, kMostCluster>;
   using One = tile::Tile<Real, 1>;
   /// Whether this warp's part of the row is all of it.
   ROOFTILE_TILE
@@ -424,7 +479,7 @@ class CudaTeam {
   template <int K, class Operation>
   ROOFTILE_TILE tile::Tile<Real, K> in_part(const Tile (&tiles)[K], Operation operation) const {
     tile::Tile<Real, K> r;
-    ROOFTILE_UNROLL for (int k = 0; k < K; ++k) { r.v[k] = folded(tiles[k], operation); }
+    ROOFTILE_UNROLL for (int k = 0; k < K; ++k) { r.v[k] = folded<kAccess>(tiles[k], operation); }
     if ((kSpan == Span::warp || kSpan == Span::any) && threads_ < kWarp) {
       across(r, threads_, operation);
     } else if constexpr (kAccess == Access::strided) {
@@ -438,68 +493,24 @@ class CudaTeam {
   }
   template <int K>
   ROOFTILE_TILE auto meet(const tile::Tile<Real, K>& mine) const {
-    return Meet::meet(mine, thread_, threads_, in_cluster() ? cluster_ : 1, rank_, turn_++);
-  }
-  /// The results value(i) of all warps made one. Lanes that have none hold what changes nothing: steps for as
-  /// many as there are would each need a branch.
-  template <class Room, class Value, class Operation>
-  ROOFTILE_TILE auto over_warps(const Room& room, Real neutral, Value value, Operation operation) const {
-    const int lane = thread_ % kWarp;
-    auto r = operand<decltype(value(0))>(neutral);
-    if (lane < room.count) r = value(lane);
-    if (kSpan != Span::block && room.count > kWarp) {
-      ROOFTILE_UNROLL_BY(1)
-      for (int i = lane + kWarp; i < room.count; i += kWarp) {
-        const auto next = value(i);
-        ROOFTILE_UNROLL for (int k = 0; k < r.kLanes; ++k) r.v[k] = operation(r.v[k], next.v[k]);
-      }
-    }
-    across(r, kWarp, operation);
-    return r;
+    const int warps = threads_ / kWarp;
+#if defined(ROOFTILE_HAS_SM90)
+    if constexpr (sizeof(Real) == 4)
+      if (in_cluster()) return Meet::of_cluster(mine, thread_, warps, cluster_, rank_, turns_.cluster++);
+#endif
+    return Meet::of_warps(mine, thread_, warps, turns_.block++);
   }
   template <int K, class Operation>
   ROOFTILE_TILE tile::Tile<Real, K> reduce(const Tile (&tiles)[K], Real neutral, Operation operation) const {
     const tile::Tile<Real, K> part = in_part(tiles, operation);
     if (is_whole()) return part;
     const auto room = meet(part);
-    const auto value = [&](int i) {
-      tile::Tile<Real, K> r;
-      ROOFTILE_UNROLL for (int k = 0; k < K; ++k) r.v[k] = room.at[k][i];
-      return r;
-    };
-    return over_warps(room, neutral, value, operation);
+    return room.over(neutral, room.template numbers<K>(), operation);
   }
-  /// A tile's lanes made one; strided, the warp's next lower bits of the element's number are in the lanes of
-  /// the warp, and each step sends away the half of the tile that the thread does not go on with.
-  template <class Operation>
-  ROOFTILE_TILE static Real folded(const Tile& tile, Operation operation) {
-    Tile t = tile;
-    ROOFTILE_UNROLL for (int half = N / 2; half > 0; half /= 2) {
-      if constexpr (kAccess == Access::strided) {
-        const bool upper = threadIdx.x & static_cast<unsigned>(half);
-        ROOFTILE_EACH_LANE(half) {
-          const Real keep = upper ? t.v[i + half] : t.v[i], send = upper ? t.v[i] : t.v[i + half];
-          t.v[i] = operation(keep, __shfl_xor_sync(0xffffffffu, send, half));
-        }
-      } else {
-        ROOFTILE_EACH_LANE(half) t.v[i] = operation(t.v[i], t.v[i + half]);
-      }
-    }
-    return t.v[0];
-  }
-  struct AddUp {
-    ROOFTILE_TILE
-    Real operator()(Real a, Real b) const { return a + b; }
-  };
-  struct Larger {
-    ROOFTILE_TILE
-    Real operator()(Real a, Real b) const { return larger(a, b); }
-  };
-
   // Four, without a gap before the reference: a copy of three came out of nvcc 13.0 with the second one's
   // value in the third (softmax, sm_90a).
   int threads_, thread_, cluster_, rank_;
-  unsigned& turn_;
+  Turns& turns_;
   uint4* slots_ = nullptr;  // this thread's first word
 };
 

@@ -10,13 +10,14 @@ using namespace tile;
 using Team = CpuTeam<float, Access::cached>;
 
 static void layer_norm_row(const Team& team, const kernels::LayerNormRow<float>& row,
-                           kernels::LayerNormFloats weight, kernels::LayerNormFloats bias, float eps) {
+                           kernels::LayerNormFloats weight, kernels::LayerNormFloats bias, float eps,
+                           float each_one) {
   const std::int64_t n = row.x.size;
   kernels::LayerNormMoments<Team> moments;
-  moments.begin(team, n, n, [&](auto chunk, auto use) { use(team.load(row.x, chunk)); });
+  moments.begin(team, n, each_one, [&](auto chunk, auto use) { use(team.load(row.x, chunk)); });
   team.each(n, [&](auto chunk) { moments.add(team, chunk, team.load(row.x, chunk)); });
 
-  const kernels::LayerNormScale scale = moments.finish(team, row, 1 / static_cast<float>(n), eps);
+  const kernels::LayerNormScale scale = moments.finish(team, row, each_one, eps);
   team.each(n, [&](auto chunk) {
     kernels::layer_norm_write(team, row, scale, weight, bias, chunk, team.load(row.x, chunk));
   });
@@ -30,7 +31,7 @@ ROOFTILE_FLATTEN void launch_one_reading(const CpuLaunch& launch, const LayerNor
     const PlainRow row = plain_row(p, i);
     layer_norm_row(Team(launch.scratch),
                    {{row.x, n}, {nullptr, n}, {row.y, n}, {nullptr, n}, row.mean, row.rstd}, weight, bias,
-                   p.eps);
+                   p.eps, p.each_one);
   }
 }
 
