@@ -68,9 +68,10 @@ class Arrivals {
   ROOFTILE_TILE
   static void open([[maybe_unused]] int thread) {
 #if defined(ROOFTILE_HAS_SM90)
+    Both& arrivals = both();  // of all threads, so that every block has it at one place
     if (thread == 0) {
-      rooftile::cuda::mbarrier_init(&both()[0], 1);
-      rooftile::cuda::mbarrier_init(&both()[1], 1);
+      rooftile::cuda::mbarrier_init(&arrivals[0], 1);
+      rooftile::cuda::mbarrier_init(&arrivals[1], 1);
       rooftile::cuda::fence_mbarrier_init();
     }
     rooftile::cuda::cluster_arrive_relaxed();
