@@ -53,7 +53,7 @@ inline std::vector<Operand> layer_norm_backward_operands(const Case& c) {
 /// which a GPU gives a part to each of several blocks, some of them one after the other, or that no cluster
 /// holds.
 inline const std::vector<Shape> kLayerNormShapes = {{2, 3, 768}, {300, 24},   {3, 5120},  {2, 70001},
-                                                    {12, 16384}, {1, 140001}, {1, 300001}};
+                                                    {6, 16384},  {1, 140001}, {1, 300001}};
 
 inline std::vector<Case> layer_norm_cases() {
   std::vector<Case> cases;

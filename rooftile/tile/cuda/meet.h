@@ -68,7 +68,7 @@ class Arrivals {
   ROOFTILE_TILE
   static void open([[maybe_unused]] int thread) {
 #if defined(ROOFTILE_HAS_SM90)
-    Both& arrivals = both();  // of all threads, so that every block has it at one place
+    Both& arrivals = both();  // of all threads: what other blocks reach lies at one place in each
     if (thread == 0) {
       rooftile::cuda::mbarrier_init(&arrivals[0], 1);
       rooftile::cuda::mbarrier_init(&arrivals[1], 1);

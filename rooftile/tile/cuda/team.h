@@ -70,7 +70,7 @@ class CudaTeam {
       slots_ = reinterpret_cast<uint4*>(all) + warp * (kSharedBytes / 16 * kWarp) + lane;
     }
     if (in_cluster()) {
-      Meet::rooms(), Joined::rooms();
+      Meet::rooms(), Joined::rooms();  // of all threads, as Arrivals
       Arrivals::open(thread_);
     }
   }
