@@ -149,8 +149,8 @@ struct Forward {
     if (!kSame || (kLong && kAdds)) return 0;
     return kLong || (kHalf && span == Span::block) ? 2 : 0;
   }
-  /// bf16, H200: 4096x16384 all rows early 75.4 µs, so 73.7, a quarter late in twos 74.8; 2048x32768 76.5, so
-  /// 74.8 and 75.0; 512x131072 81.7, so 82.7 and 77.9. f32 1024x131072: 281, 313 and 279.
+  /// H200, µs with none late, an eighth in ones, a quarter in twos: bf16 4096x16384 75.4, 73.7, 74.8,
+  /// 2048x32768 76.5, 74.8, 75.0, 512x131072 81.7, 82.7, 77.9; f32 1024x131072 281, 313, 279.
   static constexpr Late late(const RowShape& shape) {
     return shape.cluster > 1 || !kHalf ? Late{25, 2} : Late{12, 1};
   }

@@ -218,11 +218,12 @@ int team_in_block(const RowShape& shape) {
   return shape.teams == 1 ? 0 : static_cast<int>(threadIdx.x) >> (31 - __clz(shape.threads));
 }
 
-/// Which rows teams take: of those that take one each, how many there are; else the rows of each of the
-/// `early` teams, which lie that many apart, and of each late one, which are neighbours behind theirs.
+/// Which rows teams take.
 struct RowsEach {
-  std::int64_t rows, all = 0;
-  int early = 0, late = 0;
+  std::int64_t rows;     ///< of teams with one row each, how many there are; else rows of an early team
+  std::int64_t all = 0;  ///< rows that stream
+  int early = 0;         ///< teams whose rows lie so far apart
+  int late = 0;          ///< rows of each later team, neighbours behind theirs
 };
 
 /// A team for each row; or, where rows stream, for one after the other. Those that meet at barriers are a
