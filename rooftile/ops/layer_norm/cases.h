@@ -52,8 +52,8 @@ inline std::vector<Operand> layer_norm_backward_operands(const Case& c) {
 /// A transformer's widths; many short rows, so that the weight gradients have several blocks; long rows, of
 /// which a GPU gives a part to each of several blocks, some of them one after the other, or that no cluster
 /// holds.
-inline const std::vector<Shape> kLayerNormShapes = {{2, 3, 768}, {300, 24},   {3, 5120},  {2, 70001},
-                                                    {6, 16384},  {1, 140001}, {1, 300001}};
+inline const std::vector<Shape> kLayerNormShapes = {{2, 3, 768}, {300, 24},  {3, 5120},   {6, 16384},
+                                                    {2, 65536},  {2, 70001}, {1, 140001}, {1, 300001}};
 
 inline std::vector<Case> layer_norm_cases() {
   std::vector<Case> cases;
