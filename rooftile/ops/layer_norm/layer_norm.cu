@@ -28,7 +28,7 @@ struct Weight {
   }
 };
 /// The same in a slot: asked for at once where it is for many rows, else behind the row's loads, which would
-/// wait for these instructions, and not when the sums are known (bf16 8192x4096, H200: 40.4 µs, so 39 to 40);
+/// wait for these instructions, and not when the sums are known (bf16 8192x4096, H200: 40.4 µs, so 40.0);
 template <class W, class Team>
 struct KeptWeight {
   Row<const W> row;
@@ -150,7 +150,7 @@ struct Forward {
     return kLong || (kHalf && span == Span::block) ? 2 : 0;
   }
   /// H200, µs with none late, an eighth in ones, a quarter in twos: bf16 4096x16384 75.4, 73.7, 74.8,
-  /// 2048x32768 76.5, 74.8, 75.0, 512x131072 81.7, 82.7, 77.9; f32 1024x131072 281, 313, 279.
+  /// 2048x32768 76.5, 74.8, 75.0. A cluster with one row alone pays for its start.
   static constexpr Late late(const RowShape& shape) {
     return shape.cluster > 1 || !kHalf ? Late{25, 2} : Late{12, 1};
   }
@@ -292,7 +292,7 @@ struct Backward {
       r.dy.slot = 1;
       return r;
     };
-    // Of rows that one stride walks: five products fewer for each, a tenth of a row's instructions.
+    // Of rows that one stride walks: five products fewer for each.
     const auto step = [&](int operand) { return offset_for<Team>(p.rows, operand, together); };
     const auto after = [&](kernels::LayerNormBackwardRow<T> r, auto i) {
       if constexpr (!Team::kStreams) return row_at(i);
@@ -308,7 +308,7 @@ struct Backward {
       float* all = p.block_sums(number, bias);
       return Row<float>{all ? all + walk.first : nullptr, walk.size};
     };
-    // A block's rows are few where streams know them; a tensor of one column may have more.
+    // Of rows that stream there are fewer than 2^31.
     using Count = std::conditional_t<Team::kStreams, int, std::int64_t>;
     if constexpr (Team::kHoldsRows)
       kernels::layer_norm_backward_held<T>(team, static_cast<Count>(rows.count), row_at(0), after, weight,
