@@ -112,7 +112,7 @@ struct LayerNormMoments {
                                       float eps) const {
     float mean = shift, delta = 0, variance;  // delta: from the shift to the mean
     if constexpr (Team::kHoldsRows) {
-      const auto all = team.joined({shift, team.part_sum(squares), static_cast<float>(row.x.size)}, each_one);
+      const auto all = team.joined({shift, team.part_sum(squares)}, row.x.size, each_one);
       mean = all.mean;
       variance = all.squares * each_one;
     } else {

@@ -218,26 +218,28 @@ class CudaTeam {
     const auto room = InBlock::of_warps(in_part({t}, AddUp{}), thread_, threads_ / kWarp, turns_.block++);
     return room.over(Real(0), room.template numbers<1>(), AddUp{}).v[0];
   }
-  /// Of `count` elements, their mean and Σ(element - mean)².
+  /// Of elements, their mean and Σ(element - mean)².
   struct Moments {
-    Real mean, squares, count;
+    Real mean, squares;
   };
   /// A row's, of those of its blocks' parts, which meet once for them (Chan, Golub and LeVeque, "Algorithms
-  /// for Computing the Sample Variance", 1983). `each_one`: 1 / the row's elements.
+  /// for Computing the Sample Variance", 1983). `count`: a part's elements; `each_one`: 1 / the row's.
   ROOFTILE_TILE
-  Moments joined(const Moments& part, [[maybe_unused]] Real each_one) const {
+  Moments joined(const Moments& part, [[maybe_unused]] std::int64_t count,
+                 [[maybe_unused]] Real each_one) const {
 #if defined(ROOFTILE_HAS_SM90)
     if constexpr (sizeof(Real) == 4)
       if (in_cluster()) {
-        const auto room = Joined::of_cluster(tile::Tile<Real, 3>{{part.mean, part.squares, part.count}},
-                                             thread_, 1, cluster_, rank_, turns_.cluster++);
+        const auto room =
+            Joined::of_cluster(tile::Tile<Real, 3>{{part.mean, part.squares, static_cast<Real>(count)}},
+                               thread_, 1, cluster_, rank_, turns_.cluster++);
         const auto weighed = [&](int i) { return One{{room.at[0][i] * room.at[2][i]}}; };
         const Real mean = room.over(Real(0), weighed, AddUp{}).v[0] * each_one;
         const auto squares = [&](int i) {
           const Real off = room.at[0][i] - mean;
           return One{{room.at[1][i] + off * off * room.at[2][i]}};
         };
-        return {mean, room.over(Real(0), squares, AddUp{}).v[0], 0};
+        return {mean, room.over(Real(0), squares, AddUp{}).v[0]};
       }
 #endif
     return part;
@@ -442,8 +444,7 @@ class CudaTeam {
   Columns columns(const Row<Real>& sums) const { return {*this, sums, {}}; }
 
  private:
-  /// Lets this thread's words of a row that begins at `data` come to the slot of `row`. Counted from its
-  /// first word, an address takes fewer instructions.
+  /// Lets this thread's words of a row come to its slot, counted from the first: few instructions.
   template <class T>
   ROOFTILE_TILE void fetch(const Row<const T>& row, const T* data) const {
     static_assert(N * sizeof(T) == 16, "rooftile::tile::ask: a chunk is one word of a thread");
