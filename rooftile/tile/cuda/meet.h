@@ -59,6 +59,12 @@ struct Larger {
     return larger(a, b);
   }
 };
+struct Smaller {
+  template <class Real>
+  ROOFTILE_TILE Real operator()(Real a, Real b) const {
+    return smaller(a, b);
+  }
+};
 
 /// Barriers at which other blocks' numbers arrive. Two in turn, as with rooms.
 class Arrivals {
@@ -166,6 +172,33 @@ class Meeting {
     return all;
   }
 };
+
+/// sum / count as a division rounds it, but for the last bit; `each_one`: 1 / count.
+template <class Real>
+ROOFTILE_TILE Real quotient(Real sum, Real count, Real each_one) {
+  const Real q = sum * each_one, better = fused(fused(-q, count, sum), each_one, q);
+  return better == better ? better : q;  // infinite
+}
+/// Of elements, their mean, shift + rest, and Σ(element - mean)².
+template <class Real>
+struct Moments {
+  Real shift, rest, squares;
+};
+/// Of a row, of its parts', of which a room holds the moments and the number of elements (Chan, Golub and
+/// LeVeque, "Algorithms for Computing the Sample Variance", 1983). `each_one`: 1 / the row's elements.
+template <class Room, class Real>
+ROOFTILE_TILE Moments<Real> of_parts(const Room& room, Real each_one) {
+  using One = Tile<Real, 1>;
+  const Real shift = room.at[0][0];
+  const auto off = [&](int i) { return room.at[0][i] - shift + room.at[1][i]; };
+  const auto weighed = [&](int i) { return One{{off(i) * room.at[3][i]}}; };
+  const Real rest = room.over(Real(0), weighed, AddUp{}).v[0] * each_one;
+  const auto squares = [&](int i) {
+    const Real d = off(i) - rest;
+    return One{{room.at[2][i] + d * d * room.at[3][i]}};
+  };
+  return {shift, rest, room.over(Real(0), squares, AddUp{}).v[0]};
+}
 
 }  // namespace cuda
 }  // namespace rooftile::tile

@@ -466,5 +466,26 @@ ROOFTILE_TILE Pack<T, N> narrowed(const Tile<S, N>& t) {
   return pack;
 }
 
+/// Which elements of a row a thread has: `lanes` of each chunk.
+struct Elements {
+  int first, step, chunks, lanes, apart;
+};
+/// Σ(h - shift) over them, h = x, or x + more as memory would hold it. For what is rarely done: kept apart,
+/// it takes no registers from what is done always.
+template <class T, class Real>
+__device__ __noinline__ Real sum_off(const T* x, std::int64_t stride, const T* more, std::int64_t more_stride,
+                                     std::int64_t size, Elements mine, Real shift) {
+  Real sum = 0;
+  ROOFTILE_UNROLL_BY(1)
+  for (int e = 0; e < mine.chunks * mine.lanes; ++e) {
+    const std::int64_t i = mine.first + e / mine.lanes * mine.step + e % mine.lanes * mine.apart;
+    if (i >= size) continue;
+    Real h = widen<Real>(x[i * stride]);
+    if (more) h = widen<Real>(narrow<T>(h + widen<Real>(more[i * more_stride])));
+    sum += h - shift;
+  }
+  return sum;
+}
+
 }  // namespace cuda
 }  // namespace rooftile::tile

@@ -79,8 +79,7 @@ class CudaTeam {
   ROOFTILE_TILE
   int in_warp() const { return threads_ < kWarp ? kWarp >> (31 - __clz(threads_)) : 1; }
 
-  ROOFTILE_TILE
-  void walk_once() {}
+  ROOFTILE_TILE void walk_once() {}
   /// The elements of a row that are worth a reading of their own before the one that computes: all, which are
   /// held anyway.
   ROOFTILE_TILE
@@ -114,10 +113,7 @@ class CudaTeam {
   ROOFTILE_TILE void each(std::int64_t size, Body&& body) const {
     if constexpr (kHoldsRows) {
       constexpr bool kBreaks = kAccess >= Access::reached && kAccess != Access::strided;
-      const int length = static_cast<int>(size), step = threads_ * N;
-      // A strided warp has the same elements as one of neighbours, on other threads.
-      const int mine =
-          kAccess == Access::strided ? thread_ / kWarp * kWarp * N + thread_ % kWarp : thread_ * N;
+      const int length = static_cast<int>(size), step = threads_ * N, mine = first_of_chunk();
       // Most strided warps have no empty lane: they need no condition for each. All lanes of a warp go one
       // way. With fewer elements and column sums both ways take longer than one (layer_norm_backward, f32
       // 16384x4095, H200: 289 µs, without 237).
@@ -209,8 +205,7 @@ class CudaTeam {
     return {r.v[0], r.v[1]};
   }
   /// Whether this block has a part of the row alone.
-  ROOFTILE_TILE
-  bool has_part() const { return in_cluster(); }
+  ROOFTILE_TILE bool has_part() const { return in_cluster(); }
   /// Σ over that part, or the row.
   ROOFTILE_TILE
   Real part_sum(const Tile& t) const {
@@ -218,38 +213,38 @@ class CudaTeam {
     const auto room = InBlock::of_warps(in_part({t}, AddUp{}), thread_, threads_ / kWarp, turns_.block++);
     return room.over(Real(0), room.template numbers<1>(), AddUp{}).v[0];
   }
-  /// Of elements, their mean and Σ(element - mean)².
-  struct Moments {
-    Real mean, squares;
-  };
-  /// A row's, of those of its blocks' parts, which meet once for them (Chan, Golub and LeVeque, "Algorithms
-  /// for Computing the Sample Variance", 1983). `count`: a part's elements; `each_one`: 1 / the row's.
+  using Moments = tile::Moments<Real>;
+  /// A row's, of those of its blocks' parts, which meet once for them. `count`: a part's elements;
+  /// `each_one`: 1 / the row's.
   ROOFTILE_TILE
   Moments joined(const Moments& part, [[maybe_unused]] std::int64_t count,
                  [[maybe_unused]] Real each_one) const {
 #if defined(ROOFTILE_HAS_SM90)
     if constexpr (sizeof(Real) == 4)
       if (in_cluster()) {
-        const auto room =
-            Joined::of_cluster(tile::Tile<Real, 3>{{part.mean, part.squares, static_cast<Real>(count)}},
-                               thread_, 1, cluster_, rank_, turns_.cluster++);
-        const auto weighed = [&](int i) { return One{{room.at[0][i] * room.at[2][i]}}; };
-        const Real mean = room.over(Real(0), weighed, AddUp{}).v[0] * each_one;
-        const auto squares = [&](int i) {
-          const Real off = room.at[0][i] - mean;
-          return One{{room.at[1][i] + off * off * room.at[2][i]}};
-        };
-        return {mean, room.over(Real(0), squares, AddUp{}).v[0]};
+        const tile::Tile<Real, 4> mine{{part.shift, part.rest, part.squares, static_cast<Real>(count)}};
+        return of_parts(Joined::of_cluster(mine, thread_, 1, cluster_, rank_, turns_.cluster++), each_one);
       }
 #endif
     return part;
   }
+  /// Whether it is so for a team of this thread's warp: then all of them do what takes a meeting.
+  ROOFTILE_TILE
+  bool in_warp_any(bool so) const {
+    return kSpan == Span::warp || (kSpan == Span::any && threads_ < kWarp) ? __any_sync(0xffffffffu, so) : so;
+  }
+  /// Σ(h - shift) over what this block has of a row, h = x, or x + more as memory would hold it, read again.
+  template <class T>
+  ROOFTILE_TILE Real part_sum_off(const Row<const T>& x, const Row<const T>& more, Real shift) const {
+    const Elements mine{first_of_chunk(), threads_ * N, kChunks, N, kAccess == Access::strided ? kWarp : 1};
+    Tile sum = fill(0);
+    sum.v[0] = sum_off(x.data, x.stride, more.data, more.stride, x.size, mine, shift);
+    return part_sum(sum);
+  }
   ROOFTILE_TILE
   Real max(const Tile& t) const { return reduce({t}, -Real(kInfinity), Larger{}).v[0]; }
   ROOFTILE_TILE
-  Real min(const Tile& t) const {
-    return reduce({t}, Real(kInfinity), [](Real a, Real b) { return smaller(a, b); }).v[0];
-  }
+  Real min(const Tile& t) const { return reduce({t}, Real(kInfinity), Smaller{}).v[0]; }
 
   /// A row that is read more than once: as memory holds it, in registers, all loads on their way at once.
   template <class T>
@@ -458,8 +453,13 @@ class CudaTeam {
   bool in_cluster() const { return kSpan == Span::cluster || (kSpan == Span::any && cluster_ > 1); }
   using Meet = Meeting<Real, 2, kSpan == Span::block ? kMostWarps : kMostPartials>;
   using InBlock = Meeting<Real, 1, kMostWarps>;
-  using Joined = Meeting<Real, 3, kMostCluster>;
+  using Joined = Meeting<Real, 4, kMostCluster>;
   using One = tile::Tile<Real, 1>;
+  /// A strided warp has the same elements as one of neighbours, on other threads.
+  ROOFTILE_TILE
+  int first_of_chunk() const {
+    return kAccess == Access::strided ? thread_ / kWarp * kWarp * N + thread_ % kWarp : thread_ * N;
+  }
   /// Whether this warp's part of the row is all of it.
   ROOFTILE_TILE
   bool is_whole() const {
