@@ -132,4 +132,22 @@ def layer_norm(x, weight, bias, y, mean, rstd, eps):
     )
 
 
+@triton.jit
+def demote_lines(first, lines, SIZE: tl.constexpr):
+    line = tl.program_id(0).to(tl.int64) * SIZE + tl.arange(0, SIZE)
+    address = first + tl.minimum(line, lines - 1) * 128
+    tl.inline_asm_elementwise(
+        "applypriority.global.L2::evict_normal [$1], 128; mov.u32 $0, 0;",
+        "=r,l", [address], dtype=tl.int32, is_pure=False, pack=1,
+    )  # fmt: skip
+
+
+def demote(tensor):
+    """No line of it is any longer one that the second cache evicts last, as loads of torch.compile's kernels ask for."""
+    first = tensor.data_ptr() // 128 * 128
+    lines = (tensor.data_ptr() + tensor.numel() * tensor.element_size() - first + 127) // 128
+    if lines > 0:
+        demote_lines[(triton.cdiv(lines, 1024),)](first, lines, SIZE=1024)
+
+
 VERSION = f"triton {triton.__version__}, torch {torch.__version__}"
