@@ -40,14 +40,17 @@ bool any_has(const std::vector<Queues>& queues, const Op& op, std::size_t varian
                      [&](const Queues& q) { return has_variant(q.all[Queues::kOne].queue, op, variant); });
 }
 
-/// Null, the library's choice, before the names of those that a plug-in has.
+/// Null, the library's choice, before the names of those that a plug-in has. Of the checked device names
+/// alone, if not asked for: it takes its time to look into kernels, and the plain one shows which are chosen.
 std::vector<const char*> variants_of(const Spec& spec, const CheckOptions& options,
                                      const std::vector<Queues>& queues) {
   std::vector<const char*> variants;
   const auto wanted = [&](const char* name) {
     return options.variants.empty() || contains(options.variants, std::string(name));
   };
-  if (wanted(Ledger::kChoice)) variants.push_back(nullptr);
+  const bool names_alone =
+      options.variants.empty() && contains(options.isas, std::string("emulated-checked"));
+  if (wanted(Ledger::kChoice) && !names_alone) variants.push_back(nullptr);
   if (const Op* op = find_op(spec.function))
     for (std::size_t v = 0; v < op->variants.size(); ++v)
       if (wanted(op->variants[v].name) && any_has(queues, *op, v)) variants.push_back(op->variants[v].name);
