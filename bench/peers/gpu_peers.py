@@ -293,6 +293,8 @@ def prepare(request):
 
     copy = copy_bytes
     answer = {"calls": [], "errors": []}
+    if device == "cuda" and not clock.demote:
+        answer["errors"].append("peers' kernels may find what they asked the second cache to keep: it could not be demoted")
     for name, version, make, _ in chosen(request):
         try:
             ways = make(case)

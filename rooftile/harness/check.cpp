@@ -40,8 +40,8 @@ bool any_has(const std::vector<Queues>& queues, const Op& op, std::size_t varian
                      [&](const Queues& q) { return has_variant(q.all[Queues::kOne].queue, op, variant); });
 }
 
-/// Null, the library's choice, before the names of those that a plug-in has. Of the checked device names
-/// alone, if not asked for: it takes its time to look into kernels, and the plain one shows which are chosen.
+/// Null, the library's choice, before the names of those that a plug-in has. On the checked device, which is
+/// slow, the choice is left out unless asked for: on the plain one it is checked.
 std::vector<const char*> variants_of(const Spec& spec, const CheckOptions& options,
                                      const std::vector<Queues>& queues) {
   std::vector<const char*> variants;

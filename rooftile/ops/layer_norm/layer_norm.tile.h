@@ -112,16 +112,20 @@ struct LayerNormMoments {
   /// Of a team that holds rows: what it has of this one. Its mean lacks what its sum was rounded by, and all
   /// squares are too large by the square of that: where they are hardly larger, it is taken.
   ///
-  /// Not of 16-bit elements, where only rows that are all but one value come so close, whose sums need few
-  /// more digits than they have; and rows that stream have no register to spare for it (bf16 4096x16384,
-  /// H200: 73 µs, so 89).
+  /// Of 16-bit elements only rows that are nearly one value come so close, and their sums are exact: n · c
+  /// has as many bits as n and c, which are 14 and 8 or, in f16, 11, less the three zeros of an n of whole
+  /// words. So f16 alone is asked, and other lengths. Rows that stream have no register to spare for the
+  /// question (bf16 4096x16384, H200: 73 µs, with it 89).
   template <class T>
   ROOFTILE_TILE auto part(const Team& team, const LayerNormRow<T>& row, float each_one, float eps) const {
-    constexpr float kNear = 0x1p-16f;  // of the mean's square: it lacks some 2^-21 of the mean at most
+    constexpr float kNear = 0x1p-16f;  // of the mean's square: it lacks some 2^-20 of the mean at most
+    constexpr bool kFloats = sizeof(T) == sizeof(float);
+    constexpr std::int64_t kExact = 8192;  // elements of f16
     typename Team::Moments found{shift, 0, team.part_sum(squares)};
-    if constexpr (sizeof(T) == sizeof(float)) {
+    if constexpr (kFloats || (std::is_same_v<T, f16> && Team::kLongOdd)) {
       const float size = static_cast<float>(row.x.size), each_part = team.has_part() ? 1 / size : each_one;
-      const bool near = found.squares * each_part + eps < kNear * shift * shift;
+      const bool near = (kFloats || (row.x.size > kExact && row.x.size % Team::kLanes != 0)) &&
+                        found.squares * each_part + eps < kNear * shift * shift;
       if (team.in_warp_any(near)) {
         const bool written = row.sum.data;  // where x or residual may have been
         const Row<const T> h{written ? row.sum.data : row.x.data, row.x.size,

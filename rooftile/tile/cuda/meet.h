@@ -185,19 +185,20 @@ struct Moments {
   Real shift, rest, squares;
 };
 /// Of a row, of its parts', of which a room holds the moments and the number of elements (Chan, Golub and
-/// LeVeque, "Algorithms for Computing the Sample Variance", 1983). `each_one`: 1 / the row's elements.
+/// LeVeque, "Algorithms for Computing the Sample Variance", 1983). `each_one`: 1 / the row's elements. All is
+/// taken from the first part's mean, so that equal parts give what they are.
 template <class Room, class Real>
 ROOFTILE_TILE Moments<Real> of_parts(const Room& room, Real each_one) {
   using One = Tile<Real, 1>;
-  const Real shift = room.at[0][0];
-  const auto off = [&](int i) { return room.at[0][i] - shift + room.at[1][i]; };
+  const Real begin = room.at[0][0], from = begin - begin == 0 ? begin : 0;  // inf - inf would be no mean
+  const auto off = [&](int i) { return room.at[0][i] - from + room.at[1][i]; };
   const auto weighed = [&](int i) { return One{{off(i) * room.at[3][i]}}; };
-  const Real rest = room.over(Real(0), weighed, AddUp{}).v[0] * each_one;
+  const Real rest = room.over(Real(0), weighed, AddUp{}).v[0] * each_one, shift = from + rest;
   const auto squares = [&](int i) {
     const Real d = off(i) - rest;
     return One{{room.at[2][i] + d * d * room.at[3][i]}};
   };
-  return {shift, rest, room.over(Real(0), squares, AddUp{}).v[0]};
+  return {shift, shift - shift == 0 ? from - shift + rest : 0, room.over(Real(0), squares, AddUp{}).v[0]};
 }
 
 }  // namespace cuda

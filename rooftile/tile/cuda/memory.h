@@ -466,25 +466,30 @@ ROOFTILE_TILE Pack<T, N> narrowed(const Tile<S, N>& t) {
   return pack;
 }
 
-/// Which elements of a row a thread has: `lanes` of each chunk.
+/// Which elements of a row a thread has: of each chunk as many as a tile has lanes.
 struct Elements {
-  int first, step, chunks, lanes, apart;
+  int first, step, chunks, apart;
 };
-/// Σ(h - shift) over them, h = x, or x + more as memory would hold it. For what is rarely done: kept apart,
-/// it takes no registers from what is done always.
-template <class T, class Real>
-__device__ __noinline__ Real sum_off(const T* x, std::int64_t stride, const T* more, std::int64_t more_stride,
-                                     std::int64_t size, Elements mine, Real shift) {
-  Real sum = 0;
-  ROOFTILE_UNROLL_BY(1)
-  for (int e = 0; e < mine.chunks * mine.lanes; ++e) {
-    const std::int64_t i = mine.first + e / mine.lanes * mine.step + e % mine.lanes * mine.apart;
-    if (i >= size) continue;
-    Real h = widen<Real>(x[i * stride]);
-    if (more) h = widen<Real>(narrow<T>(h + widen<Real>(more[i * more_stride])));
-    sum += h - shift;
+/// Σ(h - shift) over them, lane by lane; h = x, or x + more as memory would hold it. For what is rarely done:
+/// kept apart, it takes no registers from what is done always.
+template <class T, class Real, int N>
+__device__ __noinline__ Tile<Real, N> sum_off(const T* x, std::int64_t stride, const T* more,
+                                              std::int64_t more_stride, std::int64_t size, Elements mine,
+                                              Real shift) {
+  Tile<Real, N> sums;
+  for (int lane = 0; lane < N; ++lane) {
+    Real sum = 0;
+    ROOFTILE_UNROLL_BY(1)
+    for (int chunk = 0; chunk < mine.chunks; ++chunk) {
+      const std::int64_t i = mine.first + chunk * mine.step + lane * mine.apart;
+      if (i >= size) break;
+      Real h = widen<Real>(x[i * stride]);
+      if (more) h = widen<Real>(narrow<T>(h + widen<Real>(more[i * more_stride])));
+      sum += h - shift;
+    }
+    sums.v[lane] = sum;
   }
-  return sum;
+  return sums;
 }
 
 }  // namespace cuda

@@ -48,6 +48,8 @@ class CudaTeam {
   static constexpr Span kSpan = kSpan_;
   static constexpr int kSlots = kSlots_, kVectors = kVectors_;
   static constexpr bool kStreams = kSlots > 0, kStaged = piece_of(kAccess) > 0;
+  /// Whether its rows may be longer than a warp holds, and no whole words.
+  static constexpr bool kLongOdd = kSpan != Span::warp && !in_words(kAccess);
   /// Whether a thread should hold the next row, too, since nothing else brings it.
   static constexpr bool kHoldsNext = kAccess == Access::singly;
   /// Of dynamic shared memory for each thread of a block; in whole warps.
@@ -229,17 +231,15 @@ class CudaTeam {
     return part;
   }
   /// Whether it is so for a team of this thread's warp: then all of them do what takes a meeting.
-  ROOFTILE_TILE
-  bool in_warp_any(bool so) const {
+  ROOFTILE_TILE bool in_warp_any(bool so) const {
     return kSpan == Span::warp || (kSpan == Span::any && threads_ < kWarp) ? __any_sync(0xffffffffu, so) : so;
   }
   /// Σ(h - shift) over what this block has of a row, h = x, or x + more as memory would hold it, read again.
   template <class T>
   ROOFTILE_TILE Real part_sum_off(const Row<const T>& x, const Row<const T>& more, Real shift) const {
-    const Elements mine{first_of_chunk(), threads_ * N, kChunks, N, kAccess == Access::strided ? kWarp : 1};
-    Tile sum = fill(0);
-    sum.v[0] = sum_off(x.data, x.stride, more.data, more.stride, x.size, mine, shift);
-    return part_sum(sum);
+    __syncwarp();  // a neighbour may have written some of x
+    const Elements mine{first_of_chunk(), threads_ * N, kChunks, kAccess == Access::strided ? kWarp : 1};
+    return part_sum(sum_off<T, Real, N>(x.data, x.stride, more.data, more.stride, x.size, mine, shift));
   }
   ROOFTILE_TILE
   Real max(const Tile& t) const { return reduce({t}, -Real(kInfinity), Larger{}).v[0]; }
