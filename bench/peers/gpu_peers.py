@@ -69,8 +69,8 @@ class Clock:
         self.turn = 0
         self.demote = None
 
-    def forget(self, tensors):
-        """Lets flush() forget these, too; of no tensors, nothing but what it writes over."""
+    def begin_with(self, tensors):
+        """Lets flush() demote these before it writes over the rest; of none, or where that cannot be, nothing."""
 
         def demote():
             for tensor in tensors:
@@ -257,7 +257,7 @@ def release(_):
     calls.clear()
     copy = kept_case = None
     if clock:
-        clock.forget([])
+        clock.begin_with([])
     gc.collect()
     if device == "cuda":
         torch.cuda.empty_cache()
@@ -283,7 +283,7 @@ def prepare(request):
     # The compiler keeps what it made of a function for other shapes, and gives up after eight.
     torch._dynamo.reset()
     case = kept_case = Case(request)
-    clock.forget([operand.tensor for operand in case.operands.values()])
+    clock.begin_with([operand.tensor for operand in case.operands.values()])
     half = max(request["copy_bytes"] // 2, 1)
     memory = torch.empty((half + 255) // 256 * 256 + half, dtype=torch.uint8, device=device)
     to, source = memory[-half:], memory[:half]

@@ -1,4 +1,5 @@
-"""Our own kernels in Triton, as good as a learner's best: what rooftile's are timed beside on a GPU.
+"""Our own kernels in Triton, as good as a learner's best: what rooftile's are timed beside on a GPU; and, last, the one
+that gpu_peers.py needs for that.
 
 A program holds whole rows in registers where they fit, several short ones at a time; longer rows are read again in
 blocks. Sums are taken in float32. Nothing is tuned by search: sizes follow from the row's length.
