@@ -2,6 +2,7 @@
 // the other aliases, how exact large offsets are, the blocks of the weight gradients, and the sentences.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -216,6 +217,22 @@ TEST(LayerNorm, BlocksFollowFromTheRowsAlone) {
       EXPECT_LE(size - rows / blocks, 1) << rows << " rows, block " << b;
     }
   }
+}
+
+TEST(LayerNorm, ATeamThatSharesItsSumsHasRows) {
+  for (DType dtype : {DType::f32, DType::bf16})
+    for (std::int64_t columns = 1; columns < 600; ++columns) {
+      const int teams = layer_norm_gpu_teams(columns, dtype);
+      EXPECT_EQ(teams > 1, columns < 256 && columns % (dtype == DType::f32 ? 4 : 8) != 0) << columns;
+      EXPECT_EQ(layer_norm_gpu_blocks(0, columns, dtype), 0);
+      for (std::int64_t rows : {1, 31, 32, 1000, 524288, 1 << 30}) {
+        const std::int64_t blocks = layer_norm_gpu_blocks(rows, columns, dtype);
+        EXPECT_TRUE(std::has_single_bit(static_cast<std::uint64_t>(blocks))) << rows << " x " << columns;
+        if (blocks > 1 && teams > 1) {
+          EXPECT_GE(rows, 8 * blocks * teams) << rows << " x " << columns;
+        }
+      }
+    }
 }
 
 TEST(LayerNorm, Refusals) {

@@ -49,11 +49,12 @@ inline std::vector<Operand> layer_norm_backward_operands(const Case& c) {
   return all;
 }
 
-/// A transformer's widths; many short rows, so that the weight gradients have several blocks; long rows, of
-/// which a GPU gives a part to each of several blocks, some of them one after the other, or that no cluster
-/// holds.
-inline const std::vector<Shape> kLayerNormShapes = {{2, 3, 768}, {300, 24},  {3, 5120},   {6, 16384},
-                                                    {2, 65536},  {2, 70001}, {1, 140001}, {1, 300001}};
+/// A transformer's widths; many short rows, so that the weight gradients have several blocks, each of many
+/// turns where rows are staged; long rows, of which a GPU gives a part to each of several blocks, some of
+/// them one after the other, or that no cluster holds.
+inline const std::vector<Shape> kLayerNormShapes = {{2, 3, 768}, {300, 24},   {2100, 30},
+                                                    {3, 5120},   {6, 16384},  {2, 65536},
+                                                    {2, 70001},  {1, 140001}, {1, 300001}};
 
 inline std::vector<Case> layer_norm_cases() {
   std::vector<Case> cases;
@@ -90,6 +91,10 @@ inline std::vector<Case> layer_norm_backward_cases() {
     cases.push_back({shape, type, {{"dbias", 0}}});
     cases.push_back({shape, type, {{"dweight", 0}, {"dbias", 0}}});
     for (const Shape& s : kLayerNormShapes) cases.push_back({s, type, {}});
+    // Sums of several rows' teams together: staged, one by one, and apart.
+    cases.push_back({{1500, 101}, type, {}, Layout::offset, Fill::normal, 1, true});
+    for (Layout layout : {Layout::padded_rows, Layout::strided_columns})
+      cases.push_back({{600, 30}, type, {}, layout});
   }
   return cases;
 }

@@ -27,16 +27,20 @@ struct Weight {
     return pack;
   }
 };
-/// The same in a slot: asked for at once where it is for many rows, else behind the row's loads, which would
-/// wait for these instructions, and not when the sums are known (bf16 8192x4096, H200: 40.4 µs, so 40.0);
+/// The same in a slot, asked for behind the first row's loads, or each one's, which would wait for these
+/// instructions, and not when the sums are known (bf16 8192x4096, H200: 40.4 µs, so 40.0; 512x131072: before
+/// the first row 81, so 79.5; layer_norm_backward needs it with the first row, and asks before);
 template <class W, class Team>
 struct KeptWeight {
   Row<const W> row;
   float absent;
   template <bool kAhead>
-  ROOFTILE_TILE KeptWeight(const Team& team, const Weight<W, kAhead>& weight, int number)
+  ROOFTILE_TILE KeptWeight(const Team&, const Weight<W, kAhead>& weight, int number)
       : row(weight.row), absent(weight.absent) {
     row.slot = Team::kSlots + number;
+  }
+  /// Once where rows stream, else with each.
+  ROOFTILE_TILE void ask_once(const Team& team) const {
     if constexpr (Team::kStreams) bring(team);
   }
   ROOFTILE_TILE void ask(const Team& team) const {
@@ -49,28 +53,22 @@ struct KeptWeight {
       team.keep(row, absent);
   }
   ROOFTILE_TILE typename Team::Tile load(const Team& team, const tile::Chunk& chunk) const {
-    if (!Team::kStreams && chunk.index == 0) rooftile::cuda::cp_async_wait<0>();
+    if (chunk.index == 0) team.wait_kept();
     return widened<float>(team.arrived(row, chunk, absent));
   }
 };
-/// or where it is staged, in whole words. Its pointer is never null: nvcc would not know that it leads to
-/// shared memory.
-template <class W>
+/// or where it is staged, as floats. Its pointer is never null: nvcc would not know that it leads to shared
+/// memory.
 struct StagedWeight {
-  bool there;
-  Row<const W> row;
-  float absent;
-  template <bool kAhead>
-  ROOFTILE_TILE StagedWeight(const Stage& stage, int operand, const Weight<W, kAhead>& weight)
-      : there(weight.row.data), row{stage.vector<const W>(operand), weight.row.size}, absent(weight.absent) {}
+  const float* all;
+  ROOFTILE_TILE StagedWeight(const Stage& stage, int operand) : all(stage.vector(operand)) {}
   template <class Team>
   ROOFTILE_TILE void ask(const Team&) const {}
   template <class Team>
-  ROOFTILE_TILE typename Team::Tile load(const Team& team, const tile::Chunk& chunk) const {
-    if (!there) return team.fill(absent);
-    using P = Pack<W, Team::kLanes>;
+  ROOFTILE_TILE typename Team::Tile load(const Team&, const tile::Chunk& chunk) const {
+    using P = Pack<float, Team::kLanes>;
     P pack{};
-    const auto* words = reinterpret_cast<const uint4*>(row.data + chunk.first);
+    const auto* words = reinterpret_cast<const uint4*>(all + chunk.first);
     if (chunk.live > 0) {
       ROOFTILE_UNROLL for (int w = 0; w < P::kWords; ++w) pack.set_word(w, words[w]);
     }
@@ -112,13 +110,21 @@ ROOFTILE_TILE float* value_of(const Problem& p, int operand, const Walk& walk, s
   if (!p.data[operand]) return nullptr;
   float* first = static_cast<float*>(const_cast<void*>(p.data[operand]));
   const std::int64_t row = walk.row + i * walk.step;
-  if (Team::kStaged && row >= p.rows.rows) return nullptr;
+  if constexpr (Team::kStaged) {
+    if (row >= p.rows.rows) return nullptr;
+    // In two parts, of which all rows of a block have one in common.
+    return first + offset_for<Team>(p.rows, operand, walk.row) +
+           i * offset_for<Team>(p.rows, operand, walk.step);
+  }
   return first + offset_for<Team>(p.rows, operand, row);
 }
 
 constexpr int kShortThreads = 256, kShortElements = 32;
+/// Elements of a weight that is not given.
+constexpr float kAbsentWeight = 1, kAbsentBias = 0;
 /// Operands that are staged behind those that have rows.
 constexpr int kWeight = LayerNormProblem::kSum + 1, kBias = kWeight + 1;
+constexpr int kGradientWeight = LayerNormBackwardProblem::kDx + 1;
 
 /// W: the weights' type. kLong: of rows that more than kShortThreads hold. Their threads have 64 registers,
 /// and the weights are in shared memory while rows stream: a multiprocessor has one or two blocks
@@ -150,9 +156,11 @@ struct Forward {
     return kLong || (kHalf && span == Span::block) ? 2 : 0;
   }
   /// H200, µs with none late, an eighth in ones, a quarter in twos: bf16 4096x16384 75.4, 73.7, 74.8,
-  /// 2048x32768 76.5, 74.8, 75.0. A cluster with one row alone pays for its start.
+  /// 2048x32768 76.5, 74.8, 75.0. A cluster with one row alone pays for its start (512x131072: a quarter in
+  /// twos 79.5, an eighth 86.5), but a pair's blocks are large (f32 2048x32768: 144.2 and 142.6).
   static constexpr Late late(const RowShape& shape) {
-    return shape.cluster > 1 || !kHalf ? Late{25, 2} : Late{12, 1};
+    if (shape.cluster == 2) return {12, 2};
+    return shape.cluster > 2 || !kHalf ? Late{25, 2} : Late{12, 1};
   }
   LayerNormProblem p;
   /// With a residual or without.
@@ -162,8 +170,8 @@ struct Forward {
     Places places = touching_places(
         p.rows,
         {{p.data[P::kX]}, {p.data[P::kResidual]}, {p.data[P::kY], P::kX}, {p.data[P::kSum], P::kResidual}});
-    if (p.weight.data) places.add_vector(kWeight);
-    if (p.bias.data) places.add_vector(kBias);
+    places.add_vector(kWeight);
+    places.add_vector(kBias);
     return places;
   }
   template <class Rows, class Vectors>
@@ -171,8 +179,8 @@ struct Forward {
     using P = LayerNormProblem;
     ROOFTILE_UNROLL for (int o = P::kX; o <= P::kSum; ++o)
         rows(o, static_cast<const T*>(p.data[o]), o == P::kY || o == P::kSum);
-    vectors(kWeight, static_cast<const W*>(p.weight.data));
-    vectors(kBias, static_cast<const W*>(p.bias.data));
+    vectors(kWeight, static_cast<const W*>(p.weight.data), kAbsentWeight);
+    vectors(kBias, static_cast<const W*>(p.bias.data), kAbsentBias);
   }
 
   template <class Team>
@@ -190,12 +198,17 @@ struct Forward {
     const auto run = [&](const auto& weight, const auto& bias) {
       team.ask(row_at(0).x);
       if constexpr (kAdds) team.ask(row_at(0).residual);
+      if constexpr (Team::kStreams && Team::kVectors > 0) {
+        weight.ask_once(team);
+        bias.ask_once(team);
+      }
       kernels::layer_norm<T, kAdds, Team::kHoldsRows>(team, 0, walk.count, row_at, weight, bias, p.eps,
                                                       p.each_one);
     };
-    const auto weight = weight_of<W, kAhead>(p.weight, walk, 1), bias = weight_of<W, kAhead>(p.bias, walk, 0);
+    const auto weight = weight_of<W, kAhead>(p.weight, walk, kAbsentWeight),
+               bias = weight_of<W, kAhead>(p.bias, walk, kAbsentBias);
     if constexpr (Team::kStaged)
-      run(StagedWeight<W>(walk.stage, kWeight, weight), StagedWeight<W>(walk.stage, kBias, bias));
+      run(StagedWeight(walk.stage, kWeight), StagedWeight(walk.stage, kBias));
     else if constexpr (Team::kVectors > 0)
       run(KeptWeight<W, Team>(team, weight, 0), KeptWeight<W, Team>(team, bias, 1));
     else
@@ -237,8 +250,8 @@ Status launch_forward(const CudaLaunch& launch, const LayerNormProblem& p) {
   });
 }
 
-/// A block of rows is a team's: its weight gradients stay in registers all the while. It follows from the
-/// shape alone which rows these are.
+/// A block of rows is a team's, or that of a block's teams: its weight gradients stay in registers all the
+/// while. It follows from the shape alone which rows these are.
 template <class T, class W>
 struct Backward {
   static constexpr bool kSame = std::is_same_v<T, W>;
@@ -252,44 +265,73 @@ struct Backward {
   static constexpr int least_blocks(Span span) { return span == Span::warp ? 4 : 1; }
   static constexpr int kept(Span) { return kSame ? 1 : 0; }
   static constexpr Late late(const RowShape&) { return {100, 1}; }  // blocks of rows
-  static constexpr bool kStages = false, kSkips = false;
+  static constexpr bool kStages = true, kSkips = false;
   /// f32 2097152x32, H200: 271 µs with four, 318 with two; bf16 220 and 229.
   static constexpr int least_threads(std::int64_t) { return 4; }
   LayerNormBackwardProblem p;
-  std::int64_t programs;  // blocks with sums of their own, or rows
+  std::int64_t programs;  // teams that have rows
+  int teams;              // of them that have their sums together
+
+  template <class Team>
+  using Gradients = kernels::LayerNormGradients<Team>;
+  /// Where the sums of a block of rows go, of the columns that this block of threads has.
+  ROOFTILE_TILE Row<float> sums_of(std::int64_t block, bool bias, const Walk& walk) const {
+    float* all = p.block_sums(block, bias);
+    return {all ? all + walk.first : nullptr, walk.size};
+  }
+  template <class Team>
+  ROOFTILE_TILE kernels::LayerNormBackwardRow<T> row_of(const Walk& walk, std::int64_t i, const float* mean,
+                                                        const float* rstd) const {
+    using P = LayerNormBackwardProblem;
+    kernels::LayerNormBackwardRow<T> r{input_of<T, Team>(p, P::kX, walk, i),
+                                       input_of<T, Team>(p, P::kDy, walk, i),
+                                       output_of<T, Team>(p, P::kDx, walk, i), *mean, *rstd};
+    r.dy.slot = 1;
+    return r;
+  }
 
   /// `walk`: over blocks of rows.
   template <class Team>
   ROOFTILE_TILE void operator()(const Team& team, const Walk& walk) const {
-    const auto weight = weight_of<W, true>(p.weight, walk, 1);
+    const auto weight = weight_of<W, true>(p.weight, walk, kAbsentWeight);
     const auto all = [&](const auto& kept) {
       for (std::int64_t i = 0; i < walk.count; ++i) block(team, walk, walk.row + i * walk.step, kept);
     };
-    if constexpr (Team::kVectors > 0)
-      all(KeptWeight<W, Team>(team, weight, 0));
-    else if constexpr (Team::kHoldsNext)
+    if constexpr (Team::kVectors > 0) {
+      const KeptWeight<W, Team> kept(team, weight, 0);
+      kept.ask_once(team);
+      all(kept);
+    } else if constexpr (Team::kHoldsNext) {
       all(HeldWeight<Team>(team, weight, walk.size));
-    else
+    } else {
       all(weight);
+    }
   }
   template <class Team, class Weight>
   ROOFTILE_TILE void block(const Team& team, const Walk& walk, std::int64_t number,
                            const Weight& weight) const {
     using P = LayerNormBackwardProblem;
-    const std::int64_t together = layer_norm_gpu_turns(programs, p.rows.columns, p.dtype);
-    const std::int64_t turn = number % together;
-    const std::int64_t begin = layer_norm_block_begin(p.rows.rows, programs, number - turn);
-    const std::int64_t end = layer_norm_block_begin(p.rows.rows, programs, number - turn + together);
-    const Walk rows{begin + turn, together, (end - begin - turn + together - 1) / together, walk.first,
+    constexpr bool kTogether =
+        Team::kHoldsRows && Team::kSpan != Span::block && Team::kSpan != Span::cluster && !Team::kStreams;
+    const bool shared = kTogether && teams > 1;
+    const std::int64_t together = shared ? programs : layer_norm_gpu_turns(programs, p.rows.columns, p.dtype);
+    const std::int64_t turn = number % together, own = number - turn;
+    const std::int64_t begin = layer_norm_block_begin(p.rows.rows, programs, own);
+    const std::int64_t end = layer_norm_block_begin(p.rows.rows, programs, own + together);
+    // All teams that have their sums together take as many rows as the first of them.
+    const std::int64_t first = shared ? turn / teams * teams : turn;
+    const Walk rows{begin + turn, together, (end - begin - first + together - 1) / together, walk.first,
                     walk.size};
     const float *mean = nullptr, *rstd = nullptr;
     const auto row_at = [&](std::int64_t i) {
-      mean = value_of<Team>(p, P::kMean, rows, i);
-      rstd = value_of<Team>(p, P::kRstd, rows, i);
-      kernels::LayerNormBackwardRow<T> r{input_of<T, Team>(p, P::kX, rows, i),
-                                         input_of<T, Team>(p, P::kDy, rows, i),
-                                         output_of<T, Team>(p, P::kDx, rows, i), *mean, *rstd};
-      r.dy.slot = 1;
+      const bool there = !shared || rows.row + i * rows.step < end;
+      Walk at = rows;
+      if (!there) at.row = at.step = 0;  // any row that there is
+      mean = value_of<Team>(p, P::kMean, at, i);
+      rstd = value_of<Team>(p, P::kRstd, at, i);
+      auto r = row_of<Team>(at, i, mean, rstd);
+      if (!there) r.mean = r.rstd = 0;
+      r.there = there;
       return r;
     };
     // Of rows that one stride walks: five products fewer for each.
@@ -304,17 +346,70 @@ struct Backward {
       if (i + 1 == static_cast<decltype(i)>(rows.count)) r.x.ahead = r.dy.ahead = 0;
       return r;
     };
-    const auto sums = [&](bool bias) {
-      float* all = p.block_sums(number, bias);
-      return Row<float>{all ? all + walk.first : nullptr, walk.size};
-    };
-    // Of rows that stream there are fewer than 2^31.
-    using Count = std::conditional_t<Team::kStreams, int, std::int64_t>;
-    if constexpr (Team::kHoldsRows)
+    const std::int64_t block = shared ? number / teams : number;
+    const Row<float> weights = sums_of(block, false, walk), biases = sums_of(block, true, walk);
+    if constexpr (!Team::kHoldsRows) {
+      kernels::layer_norm_backward<T, false>(team, 0, rows.count, row_at, weight, weights, biases);
+    } else {
+      // Of rows that stream there are fewer than 2^31.
+      using Count = std::conditional_t<Team::kStreams, int, std::int64_t>;
+      Gradients<Team> gradients{team.columns(weights), team.columns(biases)};
       kernels::layer_norm_backward_held<T>(team, static_cast<Count>(rows.count), row_at(0), after, weight,
-                                           sums(false), sums(true));
-    else
-      kernels::layer_norm_backward<T, false>(team, 0, rows.count, row_at, weight, sums(false), sums(true));
+                                           gradients);
+      if constexpr (kTogether)
+        if (shared) return gradients.write_together(teams);
+      gradients.write();
+    }
+  }
+
+  /// The same of rows that are staged, of which a block's teams have one each at a time.
+  template <class Team>
+  struct Staged {
+    const Backward& program;
+    const Team& team;
+    HeldWeight<Team> weight;
+    Gradients<Team> gradients;
+    float each_one, mean, rstd;  // of the row that comes next
+
+    ROOFTILE_TILE Staged(const Backward& backward, const Team& its, const Walk& walk, const Stage& vectors,
+                         std::int64_t block)
+        : program(backward),
+          team(its),
+          weight(its, StagedWeight(vectors, kGradientWeight), walk.size),
+          gradients{team.columns(backward.sums_of(block, false, walk)),
+                    team.columns(backward.sums_of(block, true, walk))},
+          each_one(1 / static_cast<float>(walk.size)) {
+      ask(walk);
+    }
+    /// For the row's mean and rstd; 0 past the last one, whose elements are so, too.
+    ROOFTILE_TILE void ask(const Walk& walk) {
+      using P = LayerNormBackwardProblem;
+      const float* from = value_of<Team>(program.p, P::kMean, walk, 0);
+      mean = from ? *from : 0;
+      from = value_of<Team>(program.p, P::kRstd, walk, 0);
+      rstd = from ? *from : 0;
+    }
+    /// `next`: what this team has of the group behind this one.
+    ROOFTILE_TILE void operator()(const Walk& walk, const Walk& next) {
+      const auto row = program.row_of<Team>(walk, 0, &mean, &rstd);
+      ask(next);
+      gradients.add(team, row, team.hold(row.x, 0), team.hold(row.dy, 0), weight, each_one, false);
+    }
+    ROOFTILE_TILE void finish() const { gradients.write_together(program.teams); }
+  };
+  Places places() const {
+    using P = LayerNormBackwardProblem;
+    if (teams == 1) return {};
+    Places places = touching_places(p.rows, {{p.data[P::kX]}, {p.data[P::kDy]}, {p.data[P::kDx], P::kX}});
+    places.add_vector(kGradientWeight);
+    return places;
+  }
+  template <class Rows, class Vectors>
+  ROOFTILE_TILE void each_staged(const Rows& rows, const Vectors& vectors) const {
+    using P = LayerNormBackwardProblem;
+    ROOFTILE_UNROLL for (int o = P::kX; o <= P::kDx; ++o)
+        rows(o, static_cast<const T*>(p.data[o]), o == P::kDx);
+    vectors(kGradientWeight, static_cast<const W*>(p.weight.data), kAbsentWeight);
   }
 };
 
@@ -378,7 +473,9 @@ Status launch_backward(const CudaLaunch& launch, const LayerNormBackwardProblem&
   using P = LayerNormBackwardProblem;
   const bool with_sums = p.dweight.data || p.dbias.data;
   const std::int64_t columns = p.rows.columns;
-  const std::int64_t programs = with_sums ? p.blocks : layer_norm_gpu_blocks(p.rows.rows, columns);
+  const int teams = layer_norm_gpu_teams(columns, p.dtype);
+  const std::int64_t programs =
+      teams * (with_sums ? p.blocks : layer_norm_gpu_blocks(p.rows.rows, columns, p.dtype));
   if (columns == 0) return {};
   const Status status = with_type<float, f16, bf16>(p.dtype, [&]<class T>() {
     constexpr int kLanes = 16 / int(sizeof(T)), kChunks = 16 / kLanes;
@@ -387,7 +484,7 @@ Status launch_backward(const CudaLaunch& launch, const LayerNormBackwardProblem&
       if (p.data[o]) layout = std::max(layout, tile::layout_of(p.rows, o, p.data[o], sizeof(T)));
     return with_weights<T>(p.weight_dtype, [&]<class W>() {
       return for_rows<kLanes, kChunks>(launch, "layer_norm_backward", programs, layout,
-                                       Backward<T, W>{p, programs});
+                                       Backward<T, W>{p, programs, teams});
     });
   });
   return status && with_sums ? launch_add_blocks(launch, p) : status;

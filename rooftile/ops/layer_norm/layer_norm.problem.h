@@ -53,19 +53,32 @@ constexpr std::int64_t layer_norm_blocks(std::int64_t rows) {
   return std::min<std::int64_t>(
       kMost, static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(rows / kLeastRows))));
 }
+/// Teams of a GPU's block of 128 threads that have a gradient's sums together, 16 columns to a thread: of
+/// short rows that are no whole 16-byte words, and come to shared memory. 1: each team has its own.
+constexpr int layer_norm_gpu_teams(std::int64_t columns, DType dtype) {
+  if (columns > 256 || columns % (dtype == DType::f32 ? 4 : 8) == 0) return 1;
+  int threads = 1;
+  while (threads * 16 < columns) threads *= 2;
+  return 128 / threads;
+}
 /// The same on a GPU, where a block is what one team works through: as many as keep 65536 threads busy at 16
 /// elements a thread (131072 where a team is small; up to 256 columns teams of 8 or more threads with 8
-/// elements each, of which some have fewer by now), and at least 16 rows each.
+/// elements each, of which some have fewer by now), and at least 16 rows each. Or it is what teams have
+/// together: at least 8 rows for each of them.
 /// It follows from the length and the dtype alone, too.
-constexpr std::int64_t layer_norm_gpu_blocks(std::int64_t rows, std::int64_t columns) {
-  constexpr std::int64_t kElements = 16, kLeastRows = 16;
+constexpr std::int64_t layer_norm_gpu_blocks(std::int64_t rows, std::int64_t columns, DType dtype) {
+  constexpr std::int64_t kElements = 16, kLeastRows = 16, kMostOfTeams = 2048;
   if (rows < 2 * kLeastRows) return rows > 0 ? 1 : 0;
+  const auto floor = [](std::int64_t n) {
+    return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(n)));
+  };
+  if (const int teams = layer_norm_gpu_teams(columns, dtype); teams > 1)
+    return floor(std::clamp<std::int64_t>(rows / (8 * teams), 1, kMostOfTeams));
   const std::int64_t team = columns <= 256
                                 ? std::max<std::int64_t>((columns / 8 + 7) / 8 * 8, 8)
                                 : std::min<std::int64_t>((columns / kElements + 31) / 32 * 32, 2048);
   const std::int64_t threads = team <= 128 ? 131072 : 65536;
-  return static_cast<std::int64_t>(
-      std::bit_floor(static_cast<std::uint64_t>(std::min(threads / team, rows / kLeastRows))));
+  return floor(std::min(threads / team, rows / kLeastRows));
 }
 /// How many neighbouring blocks take turns in their rows on a GPU, so that they read and write neighbours at
 /// any time, instead of each having rows that follow one upon the other. H200, all blocks in turn, and none:

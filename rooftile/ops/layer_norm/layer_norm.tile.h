@@ -78,9 +78,23 @@ struct LayerNormScale {
 /// deviations of the whole's (Cauchy and Schwarz), so the difference below takes at most 8 times the variance
 /// from itself: three bits at worst, none as a rule. The second reading that two exact passes would need is
 /// saved.
-template <class Team>
+template <class Team, class T>
 struct LayerNormMoments {
   using Tile = typename Team::Tile;
+  /// Whether Σ(h - shift) is gathered. A team that holds rows could do without: its shift is the mean, but
+  /// for what the sum was rounded by. A row of one value would get the square of that as its variance, unless
+  /// its sum is exact, as those of 16-bit elements are: n · c has as many bits as n and c, which are 14 and 8
+  /// or, in f16, 11, less the three zeros of an n of whole words. Of f16 there are other n.
+  static constexpr bool sums_differences() {
+    if constexpr (Team::kHoldsRows)
+      return sizeof(T) == sizeof(float) || (std::is_same_v<T, f16> && Team::kLongOdd);
+    else
+      return true;
+  }
+  /// Whether it counts. Bits follow from the row's length: f16 that might have come in words takes nothing.
+  ROOFTILE_TILE static bool differs(std::int64_t size) {
+    return !std::is_same_v<T, f16> || !Team::kHoldsRows || (size > 8192 && size % Team::kLanes != 0);
+  }
   float shift;
   Tile sums, squares;
 
@@ -93,59 +107,40 @@ struct LayerNormMoments {
     team.each(size, [&](auto chunk) ROOFTILE_INLINE {
       input(chunk, [&](const Tile& h) ROOFTILE_INLINE { sums += h; });  // empty lanes are 0
     });
-    if constexpr (Team::kHoldsRows) {
-      const float count = static_cast<float>(static_cast<int>(row_size));
-      shift = quotient(team.part_sum(sums), count, team.has_part() ? 1 / count : each_one);
-    } else {
+    if constexpr (!Team::kHoldsRows)
       shift = team.sum(sums) / static_cast<float>(size);
-    }
+    else
+      shift = quotient(team.part_sum(sums), static_cast<float>(static_cast<int>(row_size)),
+                       each_of_part(team, row_size, each_one));
     // Any shift is right, but inf - inf would make a NaN of an infinite mean.
-    if (!Team::kHoldsRows && !(shift - shift == 0)) shift = 0;
+    if (sums_differences() && differs(row_size) && !(shift - shift == 0)) shift = 0;
     sums = squares = team.fill(0);
   }
   template <class C>
   ROOFTILE_TILE void add(const Team& team, C chunk, const Tile& h) {
     const Tile d = team.only(chunk, h - shift, 0);
-    if constexpr (!Team::kHoldsRows) sums += d;  // the shift is the mean where all of the row gave it
+    if constexpr (sums_differences()) sums += d;
     squares = fma(d, d, squares);
   }
-  /// Of a team that holds rows: what it has of this one. Its mean lacks what its sum was rounded by, and all
-  /// squares are too large by the square of that: where they are hardly larger, it is taken.
-  ///
-  /// Of 16-bit elements only rows that are nearly one value come so close, and their sums are exact: n · c
-  /// has as many bits as n and c, which are 14 and 8 or, in f16, 11, less the three zeros of an n of whole
-  /// words. So f16 alone is asked, and other lengths. Rows that stream have no register to spare for the
-  /// question (bf16 4096x16384, H200: 73 µs, with it 89).
-  template <class T>
-  ROOFTILE_TILE auto part(const Team& team, const LayerNormRow<T>& row, float each_one, float eps) const {
-    constexpr float kNear = 0x1p-16f;  // of the mean's square: it lacks some 2^-20 of the mean at most
-    constexpr bool kFloats = sizeof(T) == sizeof(float);
-    constexpr std::int64_t kExact = 8192;  // elements of f16
-    typename Team::Moments found{shift, 0, team.part_sum(squares)};
-    if constexpr (kFloats || (std::is_same_v<T, f16> && Team::kLongOdd)) {
-      const float size = static_cast<float>(row.x.size), each_part = team.has_part() ? 1 / size : each_one;
-      const bool near = (kFloats || (row.x.size > kExact && row.x.size % Team::kLanes != 0)) &&
-                        found.squares * each_part + eps < kNear * shift * shift;
-      if (team.in_warp_any(near)) {
-        const bool written = row.sum.data;  // where x or residual may have been
-        const Row<const T> h{written ? row.sum.data : row.x.data, row.x.size,
-                             written ? row.sum.stride : row.x.stride};
-        const Row<const T> more{written ? nullptr : row.residual.data, row.x.size, row.residual.stride};
-        const float rest = team.part_sum_off(h, more, shift) * each_part;
-        if (near) {
-          found.rest = rest;
-          found.squares -= rest * rest * size;
-        }
-      }
-    }
-    return found;
+  /// 1 / the elements that a team's block has of a row.
+  ROOFTILE_TILE static float each_of_part(const Team& team, std::int64_t size, float each_one) {
+    return team.has_part() ? 1 / static_cast<float>(static_cast<int>(size)) : each_one;
   }
-  template <class T>
+  /// Of a team that holds rows: what its block has of this one.
+  ROOFTILE_TILE auto part(const Team& team, std::int64_t size, float each_one) const {
+    if constexpr (!sums_differences()) {
+      return typename Team::Moments{shift, 0, team.part_sum(squares)};
+    } else {
+      const auto both = team.part_sums(sums, squares);
+      const float rest = differs(size) ? both.first * each_of_part(team, size, each_one) : 0;
+      return typename Team::Moments{shift, rest, fused(-rest, both.first, both.second)};
+    }
+  }
   ROOFTILE_TILE LayerNormScale finish(const Team& team, const LayerNormRow<T>& row, float each_one,
                                       float eps) const {
     float first = shift, delta, variance;  // delta: from there to the mean
     if constexpr (Team::kHoldsRows) {
-      const auto all = team.joined(part(team, row, each_one, eps), row.x.size, each_one);
+      const auto all = team.joined(part(team, row.x.size, each_one), row.x.size, each_one);
       first = all.shift;
       delta = all.rest;
       variance = all.squares * each_one;
@@ -163,6 +158,14 @@ struct LayerNormMoments {
   }
 };
 
+/// `off`: h - scale.shift.
+template <class Team, class T, class Weight, class C>
+ROOFTILE_TILE void layer_norm_write_off(const Team& team, const LayerNormRow<T>& row,
+                                        const LayerNormScale& scale, const Weight& weight, const Weight& bias,
+                                        C chunk, const typename Team::Tile& off) {
+  const typename Team::Tile y = fma(off, scale.rstd, scale.offset);
+  team.store(row.y, chunk, fma(y, weight.load(team, chunk), bias.load(team, chunk)));
+}
 template <class Team, class T, class Weight, class C>
 ROOFTILE_TILE void layer_norm_write(const Team& team, const LayerNormRow<T>& row, const LayerNormScale& scale,
                                     const Weight& weight, const Weight& bias, C chunk,
@@ -170,8 +173,16 @@ ROOFTILE_TILE void layer_norm_write(const Team& team, const LayerNormRow<T>& row
   if constexpr (!Team::kHoldsRows) {  // which wrote it at once
     if (row.sum.data) team.store(row.sum, chunk, h);
   }
-  const typename Team::Tile y = fma(h - scale.shift, scale.rstd, scale.offset);
-  team.store(row.y, chunk, fma(y, weight.load(team, chunk), bias.load(team, chunk)));
+  layer_norm_write_off(team, row, scale, weight, bias, chunk, h - scale.shift);
+}
+/// Whether a team that holds rows should hold floats: of short rows in shared memory, whose instructions are
+/// what takes time (bf16 524288x100, H200: 75.6 µs, so 74.6).
+template <class Team, class T>
+constexpr bool layer_norm_holds_floats() {
+  if constexpr (Team::kHoldsRows)
+    return Team::kStaged && sizeof(T) < sizeof(float);
+  else
+    return false;
 }
 
 /// Rows `begin` to `end`: y = (h - mean) · rstd · weight + bias. While one row is written, the next is read:
@@ -185,13 +196,15 @@ ROOFTILE_TILE void layer_norm(Team team, std::int64_t begin, std::int64_t end, R
   using Tile = typename Team::Tile;
   LayerNormRow<T> coming = row_at(begin), row = coming;
   const std::int64_t size = coming.x.size;
-  LayerNormMoments<Team> moments;
+  LayerNormMoments<Team, T> moments;
   LayerNormScale scale{};
-  // Row i - 1, chunk by chunk replaced by row i; as memory has it where a team holds rows anyway.
+  // Row i - 1, chunk by chunk replaced by row i; as memory has it where a team holds rows anyway, or as
+  // floats, from which the shift is taken as soon as it is known.
   const auto scratch = team.scratch(kHeld && !Team::kHoldsRows ? size : 0);
+  constexpr bool kFloats = layer_norm_holds_floats<Team, T>();
   typename Team::template Held<T> h{};
   const auto held = [&](auto chunk) ROOFTILE_INLINE -> Tile {
-    if constexpr (Team::kHoldsRows)
+    if constexpr (Team::kHoldsRows && !kFloats)
       return h[chunk];
     else
       return scratch[chunk];
@@ -217,7 +230,8 @@ ROOFTILE_TILE void layer_norm(Team team, std::int64_t begin, std::int64_t end, R
         weight.ask(team);
         bias.ask(team);
         if (coming.sum.data) team.each(size, [&](auto chunk) { team.store(coming.sum, chunk, h[chunk]); });
-        moments.begin(team, size, each_one, [&](auto chunk, auto use) ROOFTILE_INLINE { use(h[chunk]); });
+        if constexpr (kFloats) team.each(size, [&](auto chunk) { scratch[chunk] = h[chunk]; });
+        moments.begin(team, size, each_one, [&](auto chunk, auto use) ROOFTILE_INLINE { use(held(chunk)); });
       } else {
         if (writes) {
           reader.hold(coming.x, 0);
@@ -230,7 +244,12 @@ ROOFTILE_TILE void layer_norm(Team team, std::int64_t begin, std::int64_t end, R
       const auto write = [&](const Tile& t)
                              ROOFTILE_INLINE { layer_norm_write(team, row, scale, weight, bias, chunk, t); };
       const auto gather = [&](const Tile& t) ROOFTILE_INLINE { moments.add(reader, chunk, t); };
-      if constexpr (kHeld) {
+      if constexpr (kFloats) {
+        if (writes) layer_norm_write_off(team, row, scale, weight, bias, chunk, scratch[chunk]);
+        if (!reads) return;
+        gather(scratch[chunk]);
+        scratch[chunk] = scratch[chunk] - moments.shift;
+      } else if constexpr (kHeld) {
         if (writes) write(held(chunk));
         if (!reads) return;
         if constexpr (!Team::kHoldsRows)
@@ -310,7 +329,7 @@ ROOFTILE_TILE void layer_norm_by_blocks(Team team, std::int64_t begin, std::int6
   const Groups groups{row_at(begin).x.size};
   LayerNormRow<T> coming[Groups::kRows], rows[Groups::kRows];
   LayerNormScale found[Groups::kRows], scales[Groups::kRows];
-  LayerNormMoments<Team> moments;
+  LayerNormMoments<Team, T> moments;
 
   int to_write = 0;
   for (std::int64_t first = begin; first < end || to_write > 0; first += groups.rows) {

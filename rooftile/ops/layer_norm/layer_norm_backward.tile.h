@@ -8,6 +8,7 @@ struct LayerNormBackwardRow {
   Row<const T> x, dy;
   Row<T> dx;
   float mean, rstd;
+  bool there = true;  ///< false: a team of a warp has none, but comes to its shuffles
 
   /// x̂ = (x - mean) · rstd, of elements of x.
   template <class Tile>
@@ -98,23 +99,77 @@ ROOFTILE_TILE void layer_norm_backward(Team team, std::int64_t begin, std::int64
   dbiases.write();
 }
 
-/// The same for `count` rows and a team that holds them, in registers as memory has them. The sums are taken
+/// The sums of both gradients, of a team that holds rows, in registers as memory has them. They are taken
 /// also where nobody asks for them: a branch for each chunk costs more.
-/// `after(row, i)` is row i, the one after `row`.
+template <class Team>
+struct LayerNormGradients {
+  typename Team::Columns weights, biases;
+
+  ROOFTILE_TILE void write() const {
+    weights.write();
+    biases.write();
+  }
+  ROOFTILE_TILE void write_together(int teams) const {
+    weights.write_together(teams);
+    biases.write_together(teams);
+  }
+  /// One row: its dx, and what it adds.
+  template <class T, class Held, class Weight>
+  ROOFTILE_TILE void add(const Team& team, const LayerNormBackwardRow<T>& row, const Held& x, const Held& dy,
+                         const Weight& weight, float each_one, bool first) {
+    using Tile = typename Team::Tile;
+    const std::int64_t size = row.x.size;
+    // Of staged rows as floats: their instructions are what takes time.
+    const auto offs = team.scratch(size), gradients = team.scratch(size);
+    const auto off = [&](auto chunk) ROOFTILE_INLINE -> Tile {
+      if constexpr (Team::kStaged)
+        return offs[chunk];
+      else
+        return x[chunk] - row.mean;
+    };
+    const auto gradient_of = [&](auto chunk) ROOFTILE_INLINE -> Tile {
+      if constexpr (Team::kStaged)
+        return gradients[chunk];
+      else
+        return dy[chunk];
+    };
+    LayerNormProducts<Team> gathered;
+    gathered.begin(team);
+    team.each(size, [&](auto chunk) ROOFTILE_INLINE {
+      if constexpr (Team::kStaged) {
+        offs[chunk] = x[chunk] - row.mean;
+        gradients[chunk] = dy[chunk];
+      }
+      gathered.add(team, chunk, off(chunk), gradient_of(chunk), weight.load(team, chunk));
+    });
+    const auto both = team.sums(gathered.sums, gathered.products);
+    // dx = rstd·dy·weight - rstd·Σ g/N - (x - mean)·rstd²·Σ g·x̂/N, where x̂ = (x - mean)·rstd is not needed.
+    const float shift = both.first * each_one * row.rstd;
+    // Where rstd is infinite, x̂ is so with both signs, and all of it NaN.
+    const float slope = both.second * each_one * row.rstd * row.rstd * row.rstd + (row.rstd - row.rstd);
+    team.each(size, [&](auto chunk) ROOFTILE_INLINE {
+      const Tile centered = off(chunk), gradient = gradient_of(chunk), scaled = gradient * row.rstd;
+      weights.add_product(chunk, scaled, centered, first);
+      biases.add(chunk, gradient, first);
+      team.store(row.dx, chunk, fma(centered, -slope, fma(scaled, weight.load(team, chunk), -shift)));
+    });
+  }
+};
+
+/// The same for `count` rows and a team that holds them. `after(row, i)` is row i, the one after `row`.
 template <class T, class Team, class Count, class After, class Weight>
 ROOFTILE_TILE void layer_norm_backward_held(Team team, Count count, LayerNormBackwardRow<T> next, After after,
-                                            const Weight& weight, Row<float> dweight, Row<float> dbias) {
-  using Tile = typename Team::Tile;  // `next`: whose mean and rstd are on their way
-  const std::int64_t size = next.x.size;
+                                            const Weight& weight, LayerNormGradients<Team>& gradients) {
   const float each_one = 1 / static_cast<float>(team.length(next.x));
-  auto dweights = team.columns(dweight), dbiases = team.columns(dbias);
-  team.ask(next.x);
+  team.ask(next.x);  // `next`: whose mean and rstd are on their way
   team.ask(next.dy);
+  team.ask_no_vectors();
   using Held = typename Team::template Held<T>;
   Held next_x, next_dy;
   const auto hold_next = [&] {
-    next_x = team.hold(next.x, 0);
-    next_dy = team.hold(next.dy, 0);
+    const Team its = team.of_row(next.there);
+    next_x = its.hold(next.x, 0);
+    next_dy = its.hold(next.dy, 0);
   };
   if constexpr (Team::kHoldsNext) hold_next();
 
@@ -126,25 +181,8 @@ ROOFTILE_TILE void layer_norm_backward_held(Team team, Count count, LayerNormBac
       next = after(row, i + 1);
       if constexpr (Team::kHoldsNext) hold_next();
     }
-    LayerNormProducts<Team> gathered;
-    gathered.begin(team);
-    team.each(size, [&](auto chunk) ROOFTILE_INLINE {
-      gathered.add(team, chunk, x[chunk] - row.mean, dy[chunk], weight.load(team, chunk));
-    });
-    const auto both = team.sums(gathered.sums, gathered.products);
-    // dx = rstd·dy·weight - rstd·Σ g/N - (x - mean)·rstd²·Σ g·x̂/N, where x̂ = (x - mean)·rstd is not needed.
-    const float shift = both.first * each_one * row.rstd;
-    // Where rstd is infinite, x̂ is so with both signs, and all of it NaN.
-    const float slope = both.second * each_one * row.rstd * row.rstd * row.rstd + (row.rstd - row.rstd);
-    team.each(size, [&](auto chunk) ROOFTILE_INLINE {
-      const Tile centered = x[chunk] - row.mean, gradient = dy[chunk], scaled = gradient * row.rstd;
-      dweights.add_product(chunk, scaled, centered, i == 0);
-      dbiases.add(chunk, gradient, i == 0);
-      team.store(row.dx, chunk, fma(centered, -slope, fma(scaled, weight.load(team, chunk), -shift)));
-    });
+    gradients.add(team.of_row(row.there), row, x, dy, weight, each_one, i == 0);
   }
-  dweights.write();
-  dbiases.write();
 }
 
 /// A part of the columns: the sums of all blocks, added in the blocks' order.

@@ -34,6 +34,45 @@ struct ColumnSums {
     }
   }
 
+  /// The same for a block's `teams` teams, which have one row of the workspace together: each column's sums
+  /// team by team, of few columns by several threads.
+  ROOFTILE_TILE
+  void write_together(int teams) const {
+    static_assert(Team::kHoldsRows);
+    struct alignas(16) Parts {
+      Real of_threads[kWarpsThreads * Team::kLanes * kChunks];
+    };
+    ROOFTILE_SHARED(shared, Parts);
+    if (!sums.data) return;
+    Real* const parts = shared.of_threads;
+    const int thread = static_cast<int>(threadIdx.x), size = static_cast<int>(sums.size);
+    const int width = kWarpsThreads / teams * Team::kLanes * kChunks;  // of a team's part
+    Real* const mine = parts + thread / (kWarpsThreads / teams) * width;
+    __syncthreads();  // all have read what was there before
+    team.each(size, [&](const Chunk& chunk) {
+      ROOFTILE_UNROLL for (int i = 0; i < Team::kLanes; i += 4) {
+        const Tile& t = tiles[chunk.index];
+        *reinterpret_cast<float4*>(mine + chunk.first + i) = {t.v[i], t.v[i + 1], t.v[i + 2], t.v[i + 3]};
+      }
+    });
+    int across = kWarpsThreads;  // threads that have neighbouring columns
+    while (across / 2 >= size) across /= 2;
+    const int groups = kWarpsThreads / across, group = thread / across;
+    for (int column = thread % across; column < across * ((size + across - 1) / across); column += across) {
+      __syncthreads();
+      Real sum = 0;
+      if (column < size)
+        for (int t = group; t < teams; t += groups) sum += parts[t * width + column];
+      if (groups > 1) {
+        __syncthreads();
+        parts[thread] = sum;
+        __syncthreads();
+        for (int g = 1; group == 0 && g < groups; ++g) sum += parts[g * across + column];
+      }
+      if (group == 0 && column < size && sums.data) sums.data[column] = sum;
+    }
+  }
+
   /// In registers they start with 0: a choice for each element would cost as much as the addition.
   ROOFTILE_TILE
   static bool starts_with(bool first) { return !Team::kHoldsRows && first; }

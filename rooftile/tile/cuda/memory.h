@@ -10,6 +10,8 @@ namespace rooftile::tile {
 inline namespace cuda {
 
 inline constexpr int kWarp = 32;
+/// Threads of a block whose teams are warps or less.
+inline constexpr int kWarpsThreads = 128;
 
 /// How the lanes of a thread lie in memory. Which lane an element is, and so the order of a sum, may depend
 /// on its row's length alone: `strided` has other lanes than the rest, and reductions that come to the same
@@ -38,12 +40,6 @@ ROOFTILE_TILE bool lane_lives(int i, std::int64_t live) {
   if (in_words(kAccess)) return live > 0;
   return (kAccess == Access::strided ? i * kWarp : i) < live;
 }
-/// Whether all N are; most threads then take a branch without a condition for each element.
-template <Access kAccess, int N>
-ROOFTILE_TILE bool all_live(std::int64_t live) {
-  return lane_lives<kAccess>(N - 1, live);
-}
-
 /// One step of `each`: this thread's lanes are the elements `first`, `first` + 1, … (strided: `first` + 32,
 /// …) as far as the row goes.
 struct Chunk {
@@ -170,7 +166,8 @@ ROOFTILE_TILE void scatter_word(uint4 w, T* to, std::int64_t stride, std::int64_
 
 /// As instructions for global memory, which the compiler cannot tell from other memory behind a pointer in a
 /// struct. No policies of eviction: __ldcs and __stcs made softmax 6% slower (f32 65536x1024, H200: 133 µs,
-/// 142).
+/// 142); loads with L2::evict_first make layer_norm slower (f32 8192x4096: 71 µs, 74), L1::no_allocate as
+/// much, and with L2::256B they are no faster.
 template <class T>
 ROOFTILE_TILE T* global(T* pointer) {
 #if !defined(ROOFTILE_EMULATED)
@@ -269,14 +266,10 @@ ROOFTILE_TILE Pack<T, N> load_pack(const Row<const T>& row, std::int64_t first, 
     const auto* pieces = reinterpret_cast<const typename Pieces::Bits*>(from);
     P rest;
     ROOFTILE_UNROLL for (int i = 0; i < N; ++i) rest.set(i, other);
-    if (Pieces::kCount > 4 && all_live<kAccess, N>(live)) {
-      ROOFTILE_UNROLL for (int i = 0; i < Pieces::kCount; ++i) Pieces::set(pack, i, pieces[i]);
-    } else {
-      ROOFTILE_UNROLL for (int i = 0; i < Pieces::kCount; ++i) {
-        auto piece = Pieces::get(rest, i);
-        if (i * Pieces::kEach < live) piece = pieces[i];
-        Pieces::set(pack, i, piece);
-      }
+    ROOFTILE_UNROLL for (int i = 0; i < Pieces::kCount; ++i) {
+      auto piece = Pieces::get(rest, i);
+      if (i * Pieces::kEach < live) piece = pieces[i];
+      Pieces::set(pack, i, piece);
     }
   } else {
     const auto address = reinterpret_cast<std::uintptr_t>(from);
@@ -373,12 +366,8 @@ ROOFTILE_TILE void store_pack(const Row<T>& row, std::int64_t first, std::int64_
   } else if constexpr (piece_of(kAccess) > 0) {
     using Pieces = StagedPieces<T, N, piece_of(kAccess)>;
     auto* pieces = reinterpret_cast<typename Pieces::Bits*>(row.data + first);
-    if (Pieces::kCount > 4 && all_live<kAccess, N>(live)) {
-      ROOFTILE_UNROLL for (int i = 0; i < Pieces::kCount; ++i) pieces[i] = Pieces::get(pack, i);
-    } else {
-      ROOFTILE_UNROLL for (int i = 0; i < Pieces::kCount; ++i) {
-        if (i * Pieces::kEach < live) pieces[i] = Pieces::get(pack, i);
-      }
+    ROOFTILE_UNROLL for (int i = 0; i < Pieces::kCount; ++i) {
+      if (i * Pieces::kEach < live) pieces[i] = Pieces::get(pack, i);
     }
   } else {
     T* to = live > 0 ? row.data + first * row.stride : nullptr;
@@ -424,6 +413,31 @@ ROOFTILE_TILE Pack<T, N> unseen(Pack<T, N> pack) {
   return pack;
 }
 
+/// The largest and the smallest of 16-bit elements, lane by lane, two compared at once.
+template <class T, int N>
+struct PairPeaks {
+  Pack<T, N> highest, lowest;
+
+  ROOFTILE_TILE PairPeaks() {
+    ROOFTILE_UNROLL for (int i = 0; i < N / 2; ++i) {
+      highest.piece[i] = lowest_pair<T>();
+      lowest.piece[i] = lowest_pair<T>() ^ 0x80008000u;
+    }
+  }
+  ROOFTILE_TILE void add(const Pack<T, N>& pack) {
+    ROOFTILE_UNROLL for (int i = 0; i < N / 2; ++i) {
+      highest.piece[i] = larger_pair<T>(highest.piece[i], pack.piece[i]);
+      lowest.piece[i] = smaller_pair<T>(lowest.piece[i], pack.piece[i]);
+    }
+  }
+  /// Piece by piece: of packs as a whole, the choice would go through memory.
+  ROOFTILE_TILE Pack<T, N> either(bool lower) const {
+    Pack<T, N> r;
+    ROOFTILE_UNROLL for (int i = 0; i < N / 2; ++i) r.piece[i] = lower ? lowest.piece[i] : highest.piece[i];
+    return r;
+  }
+};
+
 /// A pack's elements as lanes, and back, two of 16 bits at a time.
 template <class S, class T, int N>
 ROOFTILE_TILE Tile<S, N> widened(const Pack<T, N>& pack) {
@@ -464,32 +478,6 @@ ROOFTILE_TILE Pack<T, N> narrowed(const Tile<S, N>& t) {
     ROOFTILE_EACH_LANE(N) pack.set(i, narrow<T>(t.v[i]));
   }
   return pack;
-}
-
-/// Which elements of a row a thread has: of each chunk as many as a tile has lanes.
-struct Elements {
-  int first, step, chunks, apart;
-};
-/// Σ(h - shift) over them, lane by lane; h = x, or x + more as memory would hold it. For what is rarely done:
-/// kept apart, it takes no registers from what is done always.
-template <class T, class Real, int N>
-__device__ __noinline__ Tile<Real, N> sum_off(const T* x, std::int64_t stride, const T* more,
-                                              std::int64_t more_stride, std::int64_t size, Elements mine,
-                                              Real shift) {
-  Tile<Real, N> sums;
-  for (int lane = 0; lane < N; ++lane) {
-    Real sum = 0;
-    ROOFTILE_UNROLL_BY(1)
-    for (int chunk = 0; chunk < mine.chunks; ++chunk) {
-      const std::int64_t i = mine.first + chunk * mine.step + lane * mine.apart;
-      if (i >= size) break;
-      Real h = widen<Real>(x[i * stride]);
-      if (more) h = widen<Real>(narrow<T>(h + widen<Real>(more[i * more_stride])));
-      sum += h - shift;
-    }
-    sums.v[lane] = sum;
-  }
-  return sums;
 }
 
 }  // namespace cuda

@@ -6,9 +6,6 @@
 namespace rooftile::tile {
 inline namespace cuda {
 
-/// Threads of a block whose teams are warps or less.
-inline constexpr int kWarpsThreads = 128;
-
 /// The places of up to 8 operands in shared memory, in four bits each: first those with rows, then vectors.
 struct Places {
   unsigned of = 0;
@@ -33,10 +30,9 @@ struct Stage {
     const auto offset = static_cast<int>(reinterpret_cast<std::uintptr_t>(from) % 16);
     return reinterpret_cast<T*>(all + places[operand] * places.row_bytes + offset);
   }
-  template <class T>
-  ROOFTILE_TILE T* vector(int operand) const {
+  ROOFTILE_TILE float* vector(int operand) const {
     const int number = places[operand] - places.rows;
-    return reinterpret_cast<T*>(all + places.rows * places.row_bytes + number * places.vector_bytes);
+    return reinterpret_cast<float*>(all + places.rows * places.row_bytes + number * places.vector_bytes);
   }
 };
 
@@ -76,19 +72,25 @@ ROOFTILE_TILE void stage_in(const Stage& stage, int operand, const T* from, int 
 }
 /// Elements that a vector has in its place: those of a whole number of threads, of which none has more lanes.
 constexpr std::int64_t vector_elements(std::int64_t elements) { return (elements + 7) / 8 * 8; }
-/// The same for what every row needs: to a boundary of 16 bytes, and zeros for the last thread's other lanes.
+/// The same for what every row needs: as floats, which no row has to widen, to a boundary of 16 bytes, and
+/// zeros for the last thread's other lanes. `absent`: its elements where it has no data.
 template <class T>
-ROOFTILE_TILE void stage_vector(const Stage& stage, int operand, const T* from, int elements) {
-  constexpr int kEach = 16 / int(sizeof(T));
-  T* to = stage.vector<T>(operand);
-  const bool words = reinterpret_cast<std::uintptr_t>(from) % 16 == 0;
-  const int head = words ? elements / kEach * kEach : 0;
-  if (words)
-    each_of_block(elements / kEach, [&](int i) {
-      rooftile::cuda::cp_async_16(reinterpret_cast<uint4*>(to) + i, reinterpret_cast<const uint4*>(from) + i);
-    });
-  each_of_block(static_cast<int>(vector_elements(elements)) - head,
-                [&](int i) { to[head + i] = head + i < elements ? from[head + i] : T{}; });
+ROOFTILE_TILE void stage_vector(const Stage& stage, int operand, const T* from, float absent, int elements) {
+  float* to = stage.vector(operand);
+  int head = 0;
+  if constexpr (std::is_same_v<T, float>)
+    if (from && reinterpret_cast<std::uintptr_t>(from) % 16 == 0) {
+      head = elements / 4 * 4;
+      each_of_block(elements / 4, [&](int i) {
+        rooftile::cuda::cp_async_16(reinterpret_cast<uint4*>(to) + i,
+                                    reinterpret_cast<const uint4*>(from) + i);
+      });
+    }
+  each_of_block(static_cast<int>(vector_elements(elements)) - head, [&](int i) {
+    float value = absent;
+    if (from) value = head + i < elements ? widen<float>(from[head + i]) : 0;
+    to[head + i] = value;
+  });
 }
 ROOFTILE_TILE
 void finish_stage() {

@@ -18,17 +18,6 @@ inline namespace cuda {
 
 inline constexpr float kInfinity = __builtin_huge_valf();
 
-/// Two sums that were taken together.
-template <class Real>
-struct Sums {
-  Real first, second;
-};
-
-/// Whose threads a team's are: a warp's, all of them or fewer; a block's; a cluster's. A kernel that knows
-/// has no instructions for the others; `any`: it is told.
-/// From short to long: comparisons rely on it.
-enum class Span : std::uint8_t { warp, block, cluster, any };
-
 /// N: lanes of a thread. kChunks: how many a row has at most; 0: any number, and what is held is read again.
 /// kSlots: operands of which the next row is on its way, their words aligned; kVectors: such as are in
 /// slots behind theirs.
@@ -82,6 +71,13 @@ class CudaTeam {
   int in_warp() const { return threads_ < kWarp ? kWarp >> (31 - __clz(threads_)) : 1; }
 
   ROOFTILE_TILE void walk_once() {}
+  /// This team, or without any element, for what all teams of a warp come to.
+  ROOFTILE_TILE
+  CudaTeam of_row(bool there) const {
+    CudaTeam team = *this;
+    if (!there) team.thread_ += 1 << 20;
+    return team;
+  }
   /// The elements of a row that are worth a reading of their own before the one that computes: all, which are
   /// held anyway.
   ROOFTILE_TILE
@@ -113,7 +109,18 @@ class CudaTeam {
   /// of the next.
   template <class Body>
   ROOFTILE_TILE void each(std::int64_t size, Body&& body) const {
-    if constexpr (kHoldsRows) {
+    if constexpr (kStaged) {
+      // All rows have one length, so all threads know which chunks are whole: no lane of them needs a
+      // condition. The last registers have the rest.
+      const int length = static_cast<int>(size), step = threads_ * N, mine = first_of_chunk();
+      int rest = 0;
+      ROOFTILE_UNROLL for (int c = 0; c + 1 < kChunks; ++c) {
+        if (rest + step > length) break;
+        body(Chunk{c, rest + mine, N});
+        rest += step;
+      }
+      if (rest < length) body(Chunk{kChunks - 1, rest + mine, length - (rest + mine)});
+    } else if constexpr (kHoldsRows) {
       constexpr bool kBreaks = kAccess >= Access::reached && kAccess != Access::strided;
       const int length = static_cast<int>(size), step = threads_ * N, mine = first_of_chunk();
       // Most strided warps have no empty lane: they need no condition for each. All lanes of a warp go one
@@ -140,7 +147,8 @@ class CudaTeam {
   /// warps to fill its waits, so one comes after the other.
   template <class Step>
   ROOFTILE_TILE void rows(std::int64_t begin, std::int64_t end, Step&& step) const {
-    for (std::int64_t i = begin; i < end; ++i) {
+    using Number = std::conditional_t<kStaged, int, std::int64_t>;  // a block has few
+    for (auto i = static_cast<Number>(begin); i < static_cast<Number>(end); ++i) {
       step(i, std::true_type{}, std::false_type{});
       step(i + 1, std::false_type{}, std::true_type{});
     }
@@ -148,9 +156,9 @@ class CudaTeam {
 
   ROOFTILE_TILE
   Tile only(const Chunk& chunk, const Tile& value, Real other) const {
+    constexpr int kEach = kStaged ? piece_of(kAccess) * N / 16 : 1;  // lanes that live together
     Tile r = value;
-    if (kStaged && all_live<kAccess, N>(chunk.live)) return r;
-    ROOFTILE_EACH_LANE(N) r.v[i] = lane_lives<kAccess>(i, chunk.live) ? value.v[i] : other;
+    ROOFTILE_EACH_LANE(N) r.v[i] = lane_lives<kAccess>(i / kEach * kEach, chunk.live) ? value.v[i] : other;
     return r;
   }
 
@@ -210,10 +218,11 @@ class CudaTeam {
   ROOFTILE_TILE bool has_part() const { return in_cluster(); }
   /// Σ over that part, or the row.
   ROOFTILE_TILE
-  Real part_sum(const Tile& t) const {
-    if (!in_cluster()) return sum(t);
-    const auto room = InBlock::of_warps(in_part({t}, AddUp{}), thread_, threads_ / kWarp, turns_.block++);
-    return room.over(Real(0), room.template numbers<1>(), AddUp{}).v[0];
+  Real part_sum(const Tile& t) const { return part_reduce({t}).v[0]; }
+  ROOFTILE_TILE
+  Sums<Real> part_sums(const Tile& a, const Tile& b) const {
+    const auto r = part_reduce({a, b});
+    return {r.v[0], r.v[1]};
   }
   using Moments = tile::Moments<Real>;
   /// A row's, of those of its blocks' parts, which meet once for them. `count`: a part's elements;
@@ -229,17 +238,6 @@ class CudaTeam {
       }
 #endif
     return part;
-  }
-  /// Whether it is so for a team of this thread's warp: then all of them do what takes a meeting.
-  ROOFTILE_TILE bool in_warp_any(bool so) const {
-    return kSpan == Span::warp || (kSpan == Span::any && threads_ < kWarp) ? __any_sync(0xffffffffu, so) : so;
-  }
-  /// Σ(h - shift) over what this block has of a row, h = x, or x + more as memory would hold it, read again.
-  template <class T>
-  ROOFTILE_TILE Real part_sum_off(const Row<const T>& x, const Row<const T>& more, Real shift) const {
-    __syncwarp();  // a neighbour may have written some of x
-    const Elements mine{first_of_chunk(), threads_ * N, kChunks, kAccess == Access::strided ? kWarp : 1};
-    return part_sum(sum_off<T, Real, N>(x.data, x.stride, more.data, more.stride, x.size, mine, shift));
   }
   ROOFTILE_TILE
   Real max(const Tile& t) const { return reduce({t}, -Real(kInfinity), Larger{}).v[0]; }
@@ -272,11 +270,12 @@ class CudaTeam {
   ROOFTILE_TILE Held<T> hold(const Row<const T>& row, Real other) const {
     Held<T> held{row, other, {}};
     if constexpr (kStreams) {
-      // Of the groups that are on their way, one for each slot, this row's is the oldest.
-      rooftile::cuda::cp_async_wait<kSlots - 1>();
+      // Of the groups that are on their way, one for each slot and each vector, this row's is the oldest.
+      rooftile::cuda::cp_async_wait<kSlots + kVectors - 1>();
       each(row.size, [&](const Chunk& chunk) { held.packs[chunk.index] = arrived(row, chunk, other); });
       if (row.ahead != 0) fetch(row, row.data + row.ahead);
       rooftile::cuda::cp_async_commit();
+      if (row.slot == kSlots - 1) ask_no_vectors();
     } else if constexpr (kHoldsRows)
       each(row.size, [&](const Chunk& chunk) {
         held.packs[chunk.index] = load_pack<kAccess, N>(row, chunk.first, chunk.live, narrow<T>(other));
@@ -293,6 +292,10 @@ class CudaTeam {
       rooftile::cuda::cp_async_commit();
     }
   }
+  /// Counts for vectors where none are asked for behind a row's loads.
+  ROOFTILE_TILE void ask_no_vectors() const {
+    ROOFTILE_UNROLL for (int v = 0; v < kVectors; ++v) rooftile::cuda::cp_async_commit();
+  }
   /// Lets a vector come to a slot where it is kept. Of a team that works on one row, all of whose neighbours
   /// want the same: from the first cache if it is there.
   template <class T>
@@ -307,12 +310,15 @@ class CudaTeam {
     });
     rooftile::cuda::cp_async_commit();
   }
+  /// Waits for them: where rows stream, the first one was held, and the next one is on its way.
+  ROOFTILE_TILE void wait_kept() const { rooftile::cuda::cp_async_wait<kStreams ? kSlots + kVectors : 0>(); }
   /// Fills such a slot with one number.
   template <class T>
   ROOFTILE_TILE void keep(const Row<const T>& row, Real value) const {
     Pack<T, N> pack;
     ROOFTILE_EACH_LANE(N) pack.set(i, narrow<T>(value));
     each(row.size, [&](const Chunk& chunk) { *place(row.slot, chunk) = pack.word(0); });
+    rooftile::cuda::cp_async_commit();
   }
   /// This thread's elements of a chunk in a slot, which are there.
   template <class T>
@@ -328,7 +334,7 @@ class CudaTeam {
 
   /// The largest of scale · x over this warp's part of a held row, which takes no barrier, and whether this
   /// thread has elements so far below it that exponentials of the difference may be subnormal. Of 16-bit
-  /// elements two are compared at once, and the scale comes last: rounding keeps their order.
+  /// elements the scale comes last: rounding keeps their order.
   struct Peak {
     Real value;
     bool deep;
@@ -338,26 +344,10 @@ class CudaTeam {
     static_assert(kHoldsRows, "rooftile::tile::peak: for rows that are held");
     Tile high, low;
     if constexpr (sizeof(T) == 2) {
-      constexpr int kPieces = N / 2;
-      Pack<T, N> highest, lowest;
-      ROOFTILE_UNROLL for (int i = 0; i < kPieces; ++i) {
-        highest.piece[i] = lowest_pair<T>();
-        lowest.piece[i] = lowest_pair<T>() ^ 0x80008000u;
-      }
-      each(size, [&](const Chunk& chunk) {
-        ROOFTILE_UNROLL for (int i = 0; i < kPieces; ++i) {
-          highest.piece[i] = larger_pair<T>(highest.piece[i], x.packs[chunk.index].piece[i]);
-          lowest.piece[i] = smaller_pair<T>(lowest.piece[i], x.packs[chunk.index].piece[i]);
-        }
-      });
-      ROOFTILE_UNROLL for (int i = 0; i < kPieces; ++i) {
-        // Of packs as a whole, the choice would go through memory.
-        const unsigned least = lowest.piece[i], most = highest.piece[i];
-        highest.piece[i] = scale < 0 ? least : most;
-        lowest.piece[i] = scale < 0 ? most : least;
-      }
-      high = widened<Real>(highest) * scale;
-      low = widened<Real>(lowest) * scale;
+      PairPeaks<T, N> peaks;
+      each(size, [&](const Chunk& chunk) { peaks.add(x.packs[chunk.index]); });
+      high = widened<Real>(peaks.either(scale < 0)) * scale;
+      low = widened<Real>(peaks.either(!(scale < 0))) * scale;
     } else {
       high = fill(-Real(kInfinity));
       low = fill(Real(kInfinity));
@@ -452,7 +442,7 @@ class CudaTeam {
   ROOFTILE_TILE
   bool in_cluster() const { return kSpan == Span::cluster || (kSpan == Span::any && cluster_ > 1); }
   using Meet = Meeting<Real, 2, kSpan == Span::block ? kMostWarps : kMostPartials>;
-  using InBlock = Meeting<Real, 1, kMostWarps>;
+  using InBlock = Meeting<Real, 2, kMostWarps>;
   using Joined = Meeting<Real, 4, kMostCluster>;
   using One = tile::Tile<Real, 1>;
   /// A strided warp has the same elements as one of neighbours, on other threads.
@@ -508,6 +498,12 @@ class CudaTeam {
     if (is_whole()) return part;
     const auto room = meet(part);
     return room.over(neutral, room.template numbers<K>(), operation);
+  }
+  template <int K>
+  ROOFTILE_TILE tile::Tile<Real, K> part_reduce(const Tile (&tiles)[K]) const {
+    if (!in_cluster()) return reduce(tiles, Real(0), AddUp{});
+    const auto room = InBlock::of_warps(in_part(tiles, AddUp{}), thread_, threads_ / kWarp, turns_.block++);
+    return room.over(Real(0), room.template numbers<K>(), AddUp{});
   }
   // Four, without a gap before the reference: a copy of three came out of nvcc 13.0 with the second one's
   // value in the third (softmax, sm_90a).

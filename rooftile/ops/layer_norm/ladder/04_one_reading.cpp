@@ -13,7 +13,7 @@ static void layer_norm_row(const Team& team, const kernels::LayerNormRow<float>&
                            kernels::LayerNormFloats weight, kernels::LayerNormFloats bias, float eps,
                            float each_one) {
   const std::int64_t n = row.x.size;
-  kernels::LayerNormMoments<Team> moments;
+  kernels::LayerNormMoments<Team, float> moments;
   moments.begin(team, n, each_one, [&](auto chunk, auto use) { use(team.load(row.x, chunk)); });
   team.each(n, [&](auto chunk) { moments.add(team, chunk, team.load(row.x, chunk)); });
 

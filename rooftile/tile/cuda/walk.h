@@ -1,0 +1,206 @@
+#pragma once
+// Which team a row gets, which block which rows, and how they lie.
+#include <utility>
+
+#include "rooftile/backend/cuda/launch.h"
+#include "rooftile/core/plugin.h"
+#include "rooftile/core/rows.h"
+#include "rooftile/tile/cuda/stage.h"
+
+namespace rooftile::tile {
+inline namespace cuda {
+
+/// Whether blocks can work on a row together. This build then has code for compute capability 9.0; other GPUs
+/// from 8.0 on run that for 8.0.
+#if defined(ROOFTILE_EMULATED)
+inline constexpr bool kBuiltForSm90 = true;
+#elif defined(__CUDA_ARCH_LIST__)
+inline constexpr bool kBuiltForSm90 = [] {
+  for (int architecture : {__CUDA_ARCH_LIST__})
+    if (architecture == 900) return true;
+  return false;
+}();
+#else
+inline constexpr bool kBuiltForSm90 = false;
+#endif
+inline bool has_clusters(const CudaLaunch& launch) { return kBuiltForSm90 && launch.architecture == 90; }
+
+/// How many threads a row gets. It follows from the row's length and the architecture alone: bits depend on
+/// it.
+struct RowShape {
+  int threads;        ///< of a team, in one block
+  int teams;          ///< of a block
+  int cluster;        ///< blocks of a team; 0: the row is too long to hold, and read again
+  std::int64_t part;  ///< elements of a row in a block
+};
+
+/// Of a block that reads rows again; its threads have 64 registers.
+inline constexpr int kMostThreads = 1024;
+/// Of a block with parts of rows, or small matrices.
+inline constexpr int kFewThreads = 256;
+/// Of a launch.
+inline constexpr std::int64_t kMostBlocks = (std::int64_t{1} << 31) - 1;
+
+/// How a program cuts rows among the blocks of a cluster.
+struct Clusters {
+  int alone;    ///< threads of a row that one block takes, on GPUs that have clusters
+  int pair;     ///< of a block of two
+  int threads;  ///< and of more
+  int chunks;   ///< of such a thread at most
+};
+
+/// Which of a program's rows come to shared memory while the row before is computed, where all are whole
+/// aligned words.
+struct Streaming {
+  Span from = Span::any;  ///< of the shortest teams that do, if they can; any: none
+  int slots = 0;          ///< operands that do
+  int resident = 0;       ///< threads that a multiprocessor runs at once
+};
+
+/// Of rows that stream, how many wait for a multiprocessor that comes free, instead of being shared out at
+/// once to the teams that run at a time: some of these are done earlier than others.
+struct Late {
+  int percent = 0;
+  int rows = 1;  ///< of such a team
+};
+
+/// `columns` elements, `lanes` to a thread and chunk, at most `chunks` chunks: as few threads as hold the row
+/// (16 to 32 elements a thread move the most bytes), but `least` if it has so many words; a power of two
+/// within a warp and whole warps up to `held`; then blocks of a cluster, if `clusters` are to be had, each
+/// with a part of the row. `stages`: rows that begin anywhere come from shared memory.
+constexpr RowShape row_shape(std::int64_t columns, int lanes, int chunks, int held, int least, bool stages,
+                             const Clusters* clusters) {
+  const std::int64_t words = (columns + lanes - 1) / lanes, wanted = (words + chunks - 1) / chunks;
+  const auto whole_warps = [](std::int64_t threads) { return static_cast<int>((threads + 31) / 32 * 32); };
+  if (wanted <= 32) {
+    // Neighbours read lines of memory together, but every thread takes part in its row's reductions and has
+    // fewer elements to show for it. In shared memory, where rows are that cannot be aligned since they are
+    // no whole words, as few as hold a row are best.
+    if (stages && columns % lanes != 0) least = 1;
+    int threads = 1;
+    while (threads < wanted || (threads < least && threads < words)) threads *= 2;
+    return {threads, kWarpsThreads / threads, 1, columns};
+  }
+  if (wanted <= (clusters ? clusters->alone : held)) return {whole_warps(wanted), 1, 1, columns};
+  if (clusters) {
+    const std::int64_t needed = (words + clusters->chunks - 1) / clusters->chunks;
+    const std::int64_t most = std::min(kMostCluster, kMostPartials * kWarp / clusters->threads);
+    int cluster = 2;
+    while (std::int64_t{cluster} * (cluster == 2 ? clusters->pair : clusters->threads) < needed) cluster *= 2;
+    if (cluster <= most) {
+      const std::int64_t part = (words + cluster - 1) / cluster;
+      return {whole_warps((part + clusters->chunks - 1) / clusters->chunks), 1, cluster, part * lanes};
+    }
+  }
+  return {kMostThreads, 1, 0, columns};
+}
+
+/// Calls f with the C++ type of `dtype`, one of `T...`; validation refused all others.
+template <class... T, class F>
+Status with_type(DType dtype, F&& f) {
+  Status status = Status::error("rooftile: this dtype has no kernel");
+  (void)((dtype == dtype_of<T> ? (status = f.template operator()<T>(), true) : false) || ...);
+  return status;
+}
+
+/// Whether every row of an operand begins and ends at a 16-byte boundary, its elements side by side.
+template <int kOperands>
+bool aligned_rows(const Rows<kOperands>& rows, int operand, const void* data, int element_bytes) {
+  if (rows.columns > 1 && rows.column_stride[operand] != 1) return false;
+  const auto whole = [&](std::int64_t elements) { return elements * element_bytes % 16 == 0; };
+  if (reinterpret_cast<std::uintptr_t>(data) % 16 != 0 || !whole(rows.columns)) return false;
+  for (int d = 0; d < rows.rank; ++d)
+    if (!whole(rows.stride[operand][d])) return false;
+  return true;
+}
+
+/// How rows lie: in whole 16-byte words, side by side, or apart. Of several operands the last one counts.
+enum class Layout : std::uint8_t { words, neighbours, apart };
+template <int kOperands>
+Layout layout_of(const Rows<kOperands>& rows, int operand, const void* data, int element_bytes) {
+  if (aligned_rows(rows, operand, data, element_bytes)) return Layout::words;
+  return rows.columns <= 1 || rows.column_stride[operand] == 1 ? Layout::neighbours : Layout::apart;
+}
+
+/// Elements from an operand's start to a row's. Outer dimensions that one stride cannot walk are rare, and
+/// their divisions long: kept apart, they cost the others nothing.
+template <int kOperands>
+__device__ __noinline__ std::int64_t far_offset(const Rows<kOperands>& rows, int operand, std::int64_t row) {
+  return rows.offset(operand, row);
+}
+template <int kOperands>
+ROOFTILE_TILE std::int64_t offset_of(const Rows<kOperands>& rows, int operand, std::int64_t row) {
+  return rows.rank <= 1 ? row * rows.stride[operand][0] : far_offset(rows, operand, row);
+}
+/// Whether one stride walks all rows, and a number of 32 bits tells which;
+template <int kOperands>
+bool one_stride(const Rows<kOperands>& rows) {
+  return rows.rank <= 1 && rows.rows < kMostBlocks;
+}
+/// and what relies on it: offsets are fewer instructions.
+template <class Team>
+inline constexpr bool kOneStride = Team::kStreams || Team::kStaged || Team::kReads == Access::full;
+template <class Team, int kOperands>
+ROOFTILE_TILE std::int64_t offset_for(const Rows<kOperands>& rows, int operand, std::int64_t row) {
+  if constexpr (kOneStride<Team>)
+    return static_cast<unsigned>(row) * rows.stride[operand][0];
+  else
+    return offset_of(rows, operand, row);
+}
+/// The rows of a team, `step` from one to the next, and the part of each that its block has.
+struct Walk {
+  std::int64_t row, step, count, first, size;
+  Stage stage{};  // with the block's rows from `staged` on
+  std::int64_t staged = 0;
+};
+
+/// Row i of a walk, or a block's part of it; without data where an optional operand is absent. `alone`: its
+/// neighbours' memory may be written meanwhile (the output is the input); else what surrounds a row of a
+/// dense tensor may be read with it.
+template <class T, class Team, int kOperands>
+ROOFTILE_TILE Row<T> row_of(const Rows<kOperands>& rows, int operand, const void* data, const Walk& walk,
+                            std::int64_t i, bool alone = false, bool optional = false) {
+#if defined(ROOFTILE_EMULATED)
+  optional = true;  // of an empty tensor any may be; C++ adds nothing to null, a GPU does
+#endif
+  if (optional && !data) return {nullptr, walk.size};
+  auto* first = static_cast<T*>(const_cast<void*>(data));
+  const std::int64_t row = walk.row + i * walk.step;
+  if constexpr (Team::kStreams) {
+    Row<T> r{first + offset_for<Team>(rows, operand, row) + walk.first, walk.size};
+    r.elsewhere = rows.columns - walk.size;
+    r.ahead = i + 1 < walk.count ? offset_for<Team>(rows, operand, walk.step) : 0;
+    return r;
+  } else if constexpr (Team::kStaged) {
+    const int number =
+        static_cast<int>(walk.row - walk.staged) + static_cast<int>(i) * static_cast<int>(walk.step);
+    return {walk.stage.at(operand, first + walk.staged * walk.size) + number * static_cast<int>(walk.size),
+            walk.size};
+  } else {
+    const std::int64_t stride = rows.column_stride[operand];
+    Row<T> r{first + offset_for<Team>(rows, operand, row) + walk.first * stride, walk.size, stride};
+    r.elsewhere = rows.columns - walk.size;
+    if (!alone && stride == 1 && rows.rank <= 1 &&
+        (rows.rank == 0 || rows.stride[operand][0] == rows.columns)) {
+      r.begin = first;
+      r.end = first + rows.rows * rows.columns;
+    }
+    return r;
+  }
+}
+/// This thread's team among those of its block.
+ROOFTILE_TILE
+int team_in_block(const RowShape& shape) {
+  return shape.teams == 1 ? 0 : static_cast<int>(threadIdx.x) >> (31 - __clz(shape.threads));
+}
+
+/// Which rows teams take.
+struct RowsEach {
+  std::int64_t rows;     ///< of teams with one row each, how many there are; else rows of an early team
+  std::int64_t all = 0;  ///< rows that stream
+  int early = 0;         ///< teams whose rows lie so far apart
+  int late = 0;          ///< rows of each later team, neighbours behind theirs
+};
+
+}  // namespace cuda
+}  // namespace rooftile::tile
