@@ -69,7 +69,7 @@ struct ColumnSums {
         __syncthreads();
         for (int g = 1; group == 0 && g < groups; ++g) sum += parts[g * across + column];
       }
-      if (group == 0 && column < size && sums.data) sums.data[column] = sum;
+      if (group == 0 && column < size) sums.data[column] = sum;
     }
   }
 
