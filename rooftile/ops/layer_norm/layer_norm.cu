@@ -35,7 +35,7 @@ struct KeptWeight {
   Row<const W> row;
   float absent;
   template <bool kAhead>
-  ROOFTILE_TILE KeptWeight(const Team&, const Weight<W, kAhead>& weight, int number)
+  ROOFTILE_TILE KeptWeight(const Weight<W, kAhead>& weight, int number)
       : row(weight.row), absent(weight.absent) {
     row.slot = Team::kSlots + number;
   }
@@ -210,7 +210,7 @@ struct Forward {
     if constexpr (Team::kStaged)
       run(StagedWeight(walk.stage, kWeight), StagedWeight(walk.stage, kBias));
     else if constexpr (Team::kVectors > 0)
-      run(KeptWeight<W, Team>(team, weight, 0), KeptWeight<W, Team>(team, bias, 1));
+      run(KeptWeight<W, Team>(weight, 0), KeptWeight<W, Team>(bias, 1));
     else
       run(weight, bias);
   }
@@ -298,7 +298,7 @@ struct Backward {
       for (std::int64_t i = 0; i < walk.count; ++i) block(team, walk, walk.row + i * walk.step, kept);
     };
     if constexpr (Team::kVectors > 0) {
-      const KeptWeight<W, Team> kept(team, weight, 0);
+      const KeptWeight<W, Team> kept(weight, 0);
       kept.ask_once(team);
       all(kept);
     } else if constexpr (Team::kHoldsNext) {

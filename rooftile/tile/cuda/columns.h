@@ -58,7 +58,8 @@ struct ColumnSums {
     int across = kWarpsThreads;  // threads that have neighbouring columns
     while (across / 2 >= size) across /= 2;
     const int groups = kWarpsThreads / across, group = thread / across;
-    for (int column = thread % across; column < across * ((size + across - 1) / across); column += across) {
+    for (int begin = 0; begin < size; begin += across) {
+      const int column = begin + thread % across;
       __syncthreads();
       Real sum = 0;
       if (column < size)

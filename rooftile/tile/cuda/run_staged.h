@@ -30,6 +30,34 @@ Places touching_places(const Rows<kOperands>& rows, std::initializer_list<Staged
   return places;
 }
 
+/// A walk's rows from `walk.staged` on, `elements` of them, to their places and back, and what every row
+/// needs. By all threads of a block.
+template <class Program>
+ROOFTILE_TILE void stage_rows(const Program& program, const Walk& walk, int elements, int room) {
+  program.each_staged(
+      [&](int operand, const auto* data, bool output) {
+        if (data && !output) stage_in(walk.stage, operand, data + walk.staged * walk.size, elements, room);
+      },
+      [](int, const auto*, float) {});
+}
+template <class Program>
+ROOFTILE_TILE void stage_vectors(const Program& program, const Walk& walk) {
+  program.each_staged([](int, const auto*, bool) {},
+                      [&](int operand, const auto* data, float absent) {
+                        stage_vector(walk.stage, operand, data, absent, static_cast<int>(walk.size));
+                      });
+}
+template <class Program>
+ROOFTILE_TILE void write_rows(const Program& program, const Walk& walk, int elements) {
+  program.each_staged(
+      [&](int operand, const auto* data, bool output) {
+        using T = std::remove_const_t<std::remove_pointer_t<decltype(data)>>;
+        if (data && output)
+          stage_out(walk.stage, operand, const_cast<T*>(data) + walk.staged * walk.size, elements);
+      },
+      [](int, const auto*, float) {});
+}
+
 /// A block takes `each.rows` rows for each of its teams, all of them neighbours. In the last block some of
 /// them are not the tensor's: all teams of a warp must come to its shuffles, and a warp without a row goes
 /// on.
@@ -42,30 +70,19 @@ __global__ void __launch_bounds__(kWarpsThreads, Program::least_blocks(Span::war
   const Team team(shape.threads, turns);
   const std::int64_t columns = program.p.rows.columns, rows = each.rows * shape.teams;
   const std::int64_t begin = blockIdx.x * rows, rest = program.p.rows.rows - begin;
-  const int size = static_cast<int>(columns), room = static_cast<int>(rows * columns);
+  const int room = static_cast<int>(rows * columns);
   const int elements = rest < rows ? static_cast<int>(rest * columns) : room;
   Walk walk{begin + team_in_block(shape), shape.teams, each.rows, 0, columns, {all, places}, begin};
   if (rest < rows) {
     const int before = team_in_block(shape) & ~(kWarp / shape.threads - 1);  // the first team of its warp
     walk.count = rest <= before ? 0 : (rest - before + shape.teams - 1) / shape.teams;
   }
-  const auto none = [](int, const auto*, float) {};
-  program.each_staged(
-      [&](int operand, const auto* data, bool output) {
-        if (data && !output) stage_in(walk.stage, operand, data + begin * columns, elements, room);
-      },
-      [&](int operand, const auto* data, float absent) {
-        stage_vector(walk.stage, operand, data, absent, size);
-      });
+  stage_rows(program, walk, elements, room);
+  stage_vectors(program, walk);
   finish_stage();
   if (walk.count > 0) program(team, walk);
   __syncthreads();
-  program.each_staged(
-      [&](int operand, const auto* data, bool output) {
-        using T = std::remove_const_t<std::remove_pointer_t<decltype(data)>>;
-        if (data && output) stage_out(walk.stage, operand, const_cast<T*>(data) + begin * columns, elements);
-      },
-      none);
+  write_rows(program, walk, elements);
 }
 
 /// Whether a program does what follows.
@@ -85,7 +102,7 @@ __global__ void __launch_bounds__(kWarpsThreads, Program::least_blocks(Span::war
   Turns turns;
   const Team team(shape.threads, turns);
   const std::int64_t columns = program.p.rows.columns, rows = program.p.rows.rows;
-  const int size = static_cast<int>(columns), room = shape.teams * size;
+  const int room = shape.teams * static_cast<int>(columns);
   const auto begin_of = [&](int turn) { return (blockIdx.x + std::int64_t{turn} * gridDim.x) * shape.teams; };
   const auto elements = [&](std::int64_t begin) {
     return rows - begin < shape.teams ? static_cast<int>((rows - begin) * columns) : room;
@@ -97,20 +114,11 @@ __global__ void __launch_bounds__(kWarpsThreads, Program::least_blocks(Span::war
   };
   const auto ask = [&](int turn) {
     const Walk walk = walk_of(turn);
-    if (walk.staged < rows)
-      program.each_staged(
-          [&](int operand, const auto* data, bool output) {
-            if (data && !output)
-              stage_in(walk.stage, operand, data + walk.staged * columns, elements(walk.staged), room);
-          },
-          [](int, const auto*, float) {});
+    if (walk.staged < rows) stage_rows(program, walk, elements(walk.staged), room);
     rooftile::cuda::cp_async_commit();
   };
   const Walk first = walk_of(0), last = walk_of(kTurns - 1);  // behind the last stage are the vectors
-  program.each_staged([](int, const auto*, bool) {},
-                      [&](int operand, const auto* data, float absent) {
-                        stage_vector(last.stage, operand, data, absent, size);
-                      });
+  stage_vectors(program, last);
   rooftile::cuda::cp_async_commit();
   ROOFTILE_UNROLL for (int turn = 0; turn + 1 < kTurns; ++turn) ask(turn);
   rooftile::cuda::cp_async_wait<kTurns - 1>();
@@ -123,14 +131,7 @@ __global__ void __launch_bounds__(kWarpsThreads, Program::least_blocks(Span::war
     const Walk walk = walk_of(turn);
     work(walk, walk_of(turn + 1));
     __syncthreads();
-    program.each_staged(
-        [&](int operand, const auto* data, bool output) {
-          using T = std::remove_const_t<std::remove_pointer_t<decltype(data)>>;
-          if (data && output)
-            stage_out(walk.stage, operand, const_cast<T*>(data) + walk.staged * columns,
-                      elements(walk.staged));
-        },
-        [](int, const auto*, float) {});
+    write_rows(program, walk, elements(walk.staged));
   }
   work.finish();
 }
