@@ -163,6 +163,7 @@ const char* Queue::isa_reason() const { return state_->isa_reason; }
 int Queue::threads() const {
   return state_->device == Device::cpu ? state_->launch.threads : state_->cuda.threads;
 }
+int Queue::architecture() const { return state_->device == Device::cpu ? 0 : state_->cuda.architecture; }
 std::int64_t Queue::streaming_bytes() const { return state_->launch.streaming_bytes; }
 void Queue::set_observer(Observer observer) { state_->observer = observer; }
 

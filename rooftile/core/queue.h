@@ -68,6 +68,8 @@ class Queue {
   /// Whether the queue can be used.
   Status status() const;
   Device device() const;
+  /// Of a GPU: 90 for compute capability 9.0, and so on; 0: of a CPU.
+  int architecture() const;
   /// The instruction set in use ("avx512"; of a GPU "sm_90") and the sentence that says why.
   const char* isa() const;
   const char* isa_reason() const;

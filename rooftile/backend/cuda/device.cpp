@@ -40,6 +40,34 @@ cudaError_t allow_shared_memory(const void* kernel, int device) {
   return error;
 }
 
+int clusters_at_once(const CudaLaunch& where, const void* kernel, const Grid& grid) {
+  struct Known {
+    const void* kernel;
+    int device;
+    unsigned threads, cluster;
+    int clusters;
+  };
+  constexpr std::size_t kKnown = 64;
+  thread_local std::array<Known, kKnown> all{};
+  const unsigned threads = grid.threads.x;
+  Known& known = all[(reinterpret_cast<std::uintptr_t>(kernel) / 16 + threads / 32 * 4 + grid.cluster +
+                      static_cast<unsigned>(where.device)) %
+                     kKnown];
+  if (known.kernel == kernel && known.device == where.device && known.threads == threads &&
+      known.cluster == grid.cluster)
+    return known.clusters;
+  const OnDevice device(where.device);
+  const Configuration configuration(grid, where.stream);
+  int clusters = 0;
+  if (allow(kernel, where.device, grid) != cudaSuccess ||
+      cudaOccupancyMaxActiveClusters(&clusters, kernel, &configuration) != cudaSuccess) {
+    (void)cudaGetLastError();  // that was ours, and no launch's
+    return 0;
+  }
+  known = {kernel, where.device, threads, grid.cluster, clusters};
+  return clusters;
+}
+
 void* management_handle(int device) {
   int (*by_bus)(const char*, void**) = nullptr;
   char bus[32];

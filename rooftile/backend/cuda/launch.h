@@ -19,9 +19,12 @@ struct Grid {
   dim3 blocks, threads;
   std::size_t shared_bytes = 0;  ///< dynamic shared memory of a block
   unsigned cluster = 1;          ///< blocks of a cluster, side by side in x; from sm_90 on
+  bool early = false;  ///< may start before the kernel before it is done, and waits (ptx.h); from sm_90 on
 };
 
 #if defined(ROOFTILE_EMULATED)
+
+inline int clusters_at_once(const CudaLaunch&, const void*, const Grid&) { return 0; }
 
 template <class... P, class... A>
 Status launch(const CudaLaunch& where, const char* name, const Grid& grid, void (*kernel)(P...),
@@ -63,6 +66,45 @@ class OnDevice {
 /// Lets a kernel have all the dynamic shared memory of its device, whoever asks first. As much as one launch
 /// needs would not do: another thread's smaller launch of the same kernel could come between.
 cudaError_t allow_shared_memory(const void* kernel, int device);
+/// What a kernel must be allowed for a launch.
+inline cudaError_t allow(const void* kernel, int device, const Grid& grid) {
+  constexpr std::size_t kPlainShared = 40 * 1024;  // and 8 KiB that the kernel declares
+  constexpr unsigned kPlainCluster = 8;            // on every GPU that has clusters
+  if (grid.shared_bytes > kPlainShared)
+    if (const cudaError_t error = allow_shared_memory(kernel, device)) return error;
+  if (grid.cluster <= kPlainCluster) return cudaSuccess;
+  return cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+}
+/// A launch in the runtime's words.
+struct Configuration : cudaLaunchConfig_t {
+  cudaLaunchAttribute all[2];
+
+  Configuration(const Grid& grid, void* stream) : cudaLaunchConfig_t{}, all{} {
+    gridDim = grid.blocks;
+    blockDim = grid.threads;
+    dynamicSmemBytes = grid.shared_bytes;
+    this->stream = static_cast<cudaStream_t>(stream);
+    attrs = all;
+    if (grid.cluster > 1) {
+      cudaLaunchAttribute& cluster = all[numAttrs++];
+      cluster.id = cudaLaunchAttributeClusterDimension;
+      cluster.val.clusterDim = {grid.cluster, 1, 1};
+    }
+    if (grid.early) {
+      cudaLaunchAttribute& early = all[numAttrs++];
+      early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+      early.val.programmaticStreamSerializationAllowed = 1;
+    }
+  }
+  Configuration(const Configuration&) = delete;
+  Configuration& operator=(const Configuration&) = delete;
+};
+
+/// How many clusters of a launch the device runs at once, of which not every multiprocessor can be a part (of
+/// an H200's 132, 120 in clusters of four blocks that fill one each, 112 in those of sixteen); 0: it does not
+/// tell. Remembered: asking takes longer
+/// than a launch.
+int clusters_at_once(const CudaLaunch& where, const void* kernel, const Grid& grid);
 
 /// Launches on the queue's stream and returns; `name` is for sentences.
 template <class... P, class... A>
@@ -70,11 +112,8 @@ Status launch(const CudaLaunch& where, const char* name, const Grid& grid, void 
               const A&... arguments) {
   const OnDevice device(where.device);
   const void* const entry = reinterpret_cast<const void*>(kernel);
-  constexpr std::size_t kPlainShared = 40 * 1024;  // and 8 KiB that the kernel declares
-  if (grid.shared_bytes > kPlainShared)
-    if (const cudaError_t error = allow_shared_memory(entry, where.device); error != cudaSuccess)
-      return status_of(error, name, "cudaFuncSetAttribute");
-  const auto stream = static_cast<cudaStream_t>(where.stream);
+  if (const cudaError_t error = allow(entry, where.device, grid); error != cudaSuccess)
+    return status_of(error, name, "cudaFuncSetAttribute");
   std::tuple<P...> values(static_cast<P>(arguments)...);
   void* pointers[sizeof...(P) + 1];  // one more, so that there is one
   std::apply(
@@ -83,24 +122,11 @@ Status launch(const CudaLaunch& where, const char* name, const Grid& grid, void 
         ((*at++ = const_cast<void*>(static_cast<const void*>(&value))), ...);
       },
       values);
-  if (grid.cluster <= 1)  // the shorter way
-    return status_of(cudaLaunchKernel(entry, grid.blocks, grid.threads, pointers, grid.shared_bytes, stream),
+  if (grid.cluster <= 1 && !grid.early)  // the shorter way
+    return status_of(cudaLaunchKernel(entry, grid.blocks, grid.threads, pointers, grid.shared_bytes,
+                                      static_cast<cudaStream_t>(where.stream)),
                      name, "cudaLaunchKernel");
-  constexpr unsigned kPlainCluster = 8;  // on every GPU that has clusters
-  if (grid.cluster > kPlainCluster)
-    if (const cudaError_t error =
-            cudaFuncSetAttribute(entry, cudaFuncAttributeNonPortableClusterSizeAllowed, 1))
-      return status_of(error, name, "cudaFuncSetAttribute");
-  cudaLaunchAttribute cluster{};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim = {grid.cluster, 1, 1};
-  cudaLaunchConfig_t configuration{};
-  configuration.gridDim = grid.blocks;
-  configuration.blockDim = grid.threads;
-  configuration.dynamicSmemBytes = grid.shared_bytes;
-  configuration.stream = stream;
-  configuration.attrs = &cluster;
-  configuration.numAttrs = 1;
+  const Configuration configuration(grid, where.stream);
   return status_of(cudaLaunchKernelExC(&configuration, entry, pointers), name, "cudaLaunchKernelExC");
 }
 

@@ -361,6 +361,23 @@ ROOFTILE_PTX void bulk_copy_global_to_shared(void* to_shared, const void* from_g
       : "memory");
 #endif
 }
+// --- kernels that follow one upon the other
+// --------------------------------------------------------------------------------
+
+/// Lets the kernel that is launched next, if with Grid::early, start as soon as all blocks of this one are
+/// here.
+ROOFTILE_PTX void let_next_start() {
+#if !defined(ROOFTILE_EMULATED)  // where one kernel is done before the next begins
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+/// Of such a kernel: waits until the one before is done, and all that it wrote is there.
+ROOFTILE_PTX void wait_for_previous() {
+#if !defined(ROOFTILE_EMULATED)
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 #endif  // ROOFTILE_HAS_SM90
 
 }  // namespace rooftile::cuda

@@ -93,6 +93,9 @@ inline std::vector<Case> layer_norm_backward_cases() {
     for (const Shape& s : kLayerNormShapes) cases.push_back({s, type, {}});
     // Sums of several rows' teams together: staged, one by one, and apart.
     cases.push_back({{1500, 101}, type, {}, Layout::offset, Fill::normal, 1, true});
+    // Rows that begin anywhere and stream, several to a team: of a block, and of three clusters.
+    cases.push_back({{70, 1025}, type, {}, Layout::offset, Fill::normal, 1, true});
+    cases.push_back({{48, 16385}, type, {}});
     for (Layout layout : {Layout::padded_rows, Layout::strided_columns})
       cases.push_back({{600, 30}, type, {}, layout});
   }

@@ -177,8 +177,9 @@ Status check_backward(const LayerNormBackwardInputs& in, const LayerNormBackward
 std::int64_t blocks_of(const Queue& queue, const ConstView& x) {
   std::int64_t rows = 1;
   for (int d = 0; d + 1 < x.rank; ++d) rows *= x.shape[d];
-  return queue.device() == Device::cpu ? layer_norm_blocks(rows)
-                                       : layer_norm_gpu_blocks(rows, x.shape[x.rank - 1], x.dtype);
+  return queue.device() == Device::cpu
+             ? layer_norm_blocks(rows)
+             : layer_norm_gpu_blocks(rows, x.shape[x.rank - 1], x.dtype, queue.architecture() == 90);
 }
 
 std::size_t workspace_of(const Queue& queue, const LayerNormBackwardInputs& in,

@@ -1,96 +1,14 @@
 #include "rooftile/ops/layer_norm/ladder/ladder.h"
 #include "rooftile/ops/layer_norm/layer_norm.problem.h"
+#include "rooftile/ops/layer_norm/layer_norm.weights.h"
 #include "rooftile/ops/layer_norm/layer_norm_backward.tile.h"
 #include "rooftile/tile/cuda/launch.h"
 
 namespace rooftile {
 namespace {
 using namespace tile;
+using namespace layer_norm_weights;
 
-/// A weight or a bias; without data, `absent` throughout. kAhead: it may be read before its turn.
-template <class W, bool kAhead>
-struct Weight {
-  Row<const W> row;
-  float absent;
-  template <class Team>
-  ROOFTILE_TILE void ask(const Team&) const {}
-  template <class Team>
-  ROOFTILE_TILE typename Team::Tile load(const Team& team, const tile::Chunk& chunk) const {
-    return widened<float>(pack(team, chunk));
-  }
-  template <class Team>
-  ROOFTILE_TILE Pack<W, Team::kLanes> pack(const Team&, const tile::Chunk& chunk) const {
-    if (row.data)
-      return load_pack<Team::kReads, Team::kLanes, kAhead>(row, chunk.first, chunk.live, narrow<W>(absent));
-    Pack<W, Team::kLanes> pack;
-    ROOFTILE_UNROLL for (int i = 0; i < Team::kLanes; ++i) pack.set(i, narrow<W>(absent));
-    return pack;
-  }
-};
-/// The same in a slot, asked for behind the first row's loads, or each one's, which would wait for these
-/// instructions, and not when the sums are known (bf16 8192x4096, H200: 40.4 µs, so 40.0; 512x131072: before
-/// the first row 81, so 79.5; layer_norm_backward needs it with the first row, and asks before);
-template <class W, class Team>
-struct KeptWeight {
-  Row<const W> row;
-  float absent;
-  template <bool kAhead>
-  ROOFTILE_TILE KeptWeight(const Weight<W, kAhead>& weight, int number)
-      : row(weight.row), absent(weight.absent) {
-    row.slot = Team::kSlots + number;
-  }
-  /// Once where rows stream, else with each.
-  ROOFTILE_TILE void ask_once(const Team& team) const {
-    if constexpr (Team::kStreams) bring(team);
-  }
-  ROOFTILE_TILE void ask(const Team& team) const {
-    if constexpr (!Team::kStreams) bring(team);
-  }
-  ROOFTILE_TILE void bring(const Team& team) const {
-    if (row.data)
-      team.ask_kept(row);
-    else
-      team.keep(row, absent);
-  }
-  ROOFTILE_TILE typename Team::Tile load(const Team& team, const tile::Chunk& chunk) const {
-    if (chunk.index == 0) team.wait_kept();
-    return widened<float>(team.arrived(row, chunk, absent));
-  }
-};
-/// or where it is staged, as floats. Its pointer is never null: nvcc would not know that it leads to shared
-/// memory.
-struct StagedWeight {
-  const float* all;
-  ROOFTILE_TILE StagedWeight(const Stage& stage, int operand) : all(stage.vector(operand)) {}
-  template <class Team>
-  ROOFTILE_TILE void ask(const Team&) const {}
-  template <class Team>
-  ROOFTILE_TILE typename Team::Tile load(const Team&, const tile::Chunk& chunk) const {
-    using P = Pack<float, Team::kLanes>;
-    P pack{};
-    const auto* words = reinterpret_cast<const uint4*>(all + chunk.first);
-    if (chunk.live > 0) {
-      ROOFTILE_UNROLL for (int w = 0; w < P::kWords; ++w) pack.set_word(w, words[w]);
-    }
-    return widened<float>(pack);
-  }
-};
-/// or in registers.
-template <class Team>
-struct HeldWeight {
-  typename Team::Scratch tiles;
-  template <class Weight>
-  ROOFTILE_TILE HeldWeight(const Team& team, const Weight& weight, std::int64_t size) {
-    team.each(size, [&](const tile::Chunk& chunk) { tiles[chunk] = weight.load(team, chunk); });
-  }
-  ROOFTILE_TILE typename Team::Tile load(const Team&, const tile::Chunk& chunk) const { return tiles[chunk]; }
-};
-/// The columns that this block has of it.
-template <class W, bool kAhead>
-ROOFTILE_TILE Weight<W, kAhead> weight_of(const LayerNormColumns& c, const Walk& walk, float absent) {
-  const auto* data = static_cast<const W*>(c.data);
-  return {{data ? data + walk.first * c.stride : nullptr, walk.size, c.stride}, absent};
-}
 template <class T, class Team, class Problem>
 ROOFTILE_TILE Row<const T> input_of(const Problem& p, int operand, const Walk& walk, std::int64_t i,
                                     bool optional = false) {
@@ -120,6 +38,8 @@ ROOFTILE_TILE float* value_of(const Problem& p, int operand, const Walk& walk, s
 }
 
 constexpr int kShortThreads = 256, kShortElements = 32;
+/// Of the longest rows that a warp works on, backward.
+constexpr int kWarpColumns = 512;
 /// Elements of a weight that is not given.
 constexpr float kAbsentWeight = 1, kAbsentBias = 0;
 /// Operands that are staged behind those that have rows.
@@ -138,7 +58,12 @@ struct Forward {
   static constexpr int kElements = kLong && !kHalf ? 16 : kShortElements;
   static constexpr int kHeldThreads = kLong ? 1024 : kShortThreads;
   static constexpr Clusters kClusters{kHeldThreads, kHeldThreads, 512, kElements / (16 / int(sizeof(T)))};
-  static constexpr Streaming kStreaming{kLong ? Span::block : Span::any, 1 + kAdds, 1024};
+  /// Rows that begin anywhere, H200: f32 4096x16383 211 µs, so 164, 2048x32767 255 and 217; bf16 120 and 125,
+  /// 148 and 135; shorter ones f32 16384x4095 149 and 172.
+  static constexpr Streaming kStreaming{kLong ? Span::block : Span::any, 1 + kAdds, 1024,
+                                        !kLong  ? Span::any
+                                        : kHalf ? Span::cluster
+                                                : Span::block};
   static constexpr Span kShortest = kLong ? Span::block : Span::warp,
                         kLongest = kLong ? Span::any : Span::block;
   static constexpr bool kRare = !kSame, kAhead = !kLong || sizeof(W) == 2;
@@ -156,11 +81,11 @@ struct Forward {
     return kLong || (kHalf && span == Span::block) ? 2 : 0;
   }
   /// H200, µs with none late, an eighth in ones, a quarter in twos: bf16 4096x16384 75.4, 73.7, 74.8,
-  /// 2048x32768 76.5, 74.8, 75.0. A cluster with one row alone pays for its start (512x131072: a quarter in
-  /// twos 79.5, an eighth 86.5), but a pair's blocks are large (f32 2048x32768: 144.2 and 142.6).
+  /// 2048x32768 76.5, 74.8, 75.0. A cluster with one row alone pays for its start: 512x131072 with a quarter
+  /// in twos bf16 78.9, f32 146.3, with an eighth 77.1 and 144.4.
   static constexpr Late late(const RowShape& shape) {
-    if (shape.cluster == 2) return {12, 2};
-    return shape.cluster > 2 || !kHalf ? Late{25, 2} : Late{12, 1};
+    if (shape.cluster > 1) return {12, 2};
+    return kHalf ? Late{12, 1} : Late{25, 2};
   }
   LayerNormProblem p;
   /// With a residual or without.
@@ -211,6 +136,8 @@ struct Forward {
       run(StagedWeight(walk.stage, kWeight), StagedWeight(walk.stage, kBias));
     else if constexpr (Team::kVectors > 0)
       run(KeptWeight<W, Team>(weight, 0), KeptWeight<W, Team>(bias, 1));
+    else if constexpr (Team::kStreams && Team::kSpan == Span::block && !kAdds && !in_words(Team::kReads))
+      run(PackedWeight<W, Team>(team, weight, walk.size), PackedWeight<W, Team>(team, bias, walk.size));
     else
       run(weight, bias);
   }
@@ -259,7 +186,9 @@ struct Backward {
   /// A block waits for its neighbours, and is not there before all of them are: bf16 4096x16384, H200, two
   /// blocks 129 µs, four 185.
   static constexpr Clusters kClusters{512, 512, 512, int(sizeof(T))};
-  static constexpr Streaming kStreaming{Span::warp, 2, 512};
+  /// Rows that begin anywhere, H200: bf16 16384x4095 214 µs, so 141; f32 224 and 228.
+  static constexpr Streaming kStreaming{Span::warp, 2, 512,
+                                        sizeof(T) == sizeof(float) ? Span::cluster : Span::block};
   static constexpr Span kShortest = Span::warp, kLongest = Span::any;
   static constexpr bool kRare = !kSame;
   static constexpr int least_blocks(Span span) { return span == Span::warp ? 4 : 1; }
@@ -293,6 +222,10 @@ struct Backward {
   /// `walk`: over blocks of rows.
   template <class Team>
   ROOFTILE_TILE void operator()(const Team& team, const Walk& walk) const {
+#if defined(ROOFTILE_HAS_SM90)
+    // The sums of shorter rows are not ready that much sooner (f32 524288x100: 190 µs, with this 193).
+    if (p.rows.columns > kWarpColumns && (p.dweight.data || p.dbias.data)) rooftile::cuda::let_next_start();
+#endif
     const auto weight = weight_of<W, true>(p.weight, walk, kAbsentWeight);
     const auto all = [&](const auto& kept) {
       for (std::int64_t i = 0; i < walk.count; ++i) block(team, walk, walk.row + i * walk.step, kept);
@@ -303,6 +236,8 @@ struct Backward {
       all(kept);
     } else if constexpr (Team::kHoldsNext) {
       all(HeldWeight<Team>(team, weight, walk.size));
+    } else if constexpr (Team::kStreams && !in_words(Team::kReads)) {
+      all(PackedWeight<W, Team>(team, weight, walk.size));
     } else {
       all(weight);
     }
@@ -329,6 +264,8 @@ struct Backward {
       if (!there) at.row = at.step = 0;  // any row that there is
       mean = value_of<Team>(p, P::kMean, at, i);
       rstd = value_of<Team>(p, P::kRstd, at, i);
+      if constexpr (Team::kStreams && Team::kSpan != Span::warp)
+        mean = per_thread(mean), rstd = per_thread(rstd);  // H200: bf16 2048x32768 138 µs, so 135
       auto r = row_of<Team>(at, i, mean, rstd);
       if (!there) r.mean = r.rstd = 0;
       r.there = there;
@@ -430,6 +367,9 @@ __global__ void __launch_bounds__(kAddThreads)
     add_blocks(Gradient<G> first, Gradient<G> second, std::int64_t blocks, std::int64_t stride,
                std::int64_t columns) {
   ROOFTILE_SHARED(parts, float[kAddThreads]);
+#if defined(ROOFTILE_HAS_SM90)
+  rooftile::cuda::wait_for_previous();
+#endif
   const Gradient<G> gradient = blockIdx.y == 0 ? first : second;
   const int width = static_cast<int>(blockDim.x), groups = static_cast<int>(blockDim.y);
   const int group = static_cast<int>(threadIdx.y), mine = group * width + static_cast<int>(threadIdx.x);
@@ -462,10 +402,13 @@ Status launch_add_blocks(const CudaLaunch& launch, const LayerNormBackwardProble
       return Gradient<G>{p.block_sums(0, bias), static_cast<G*>(const_cast<void*>(to.data)), to.stride};
     };
     const bool only_bias = !p.dweight.data, both = p.dweight.data && p.dbias.data;
-    return rooftile::cuda::launch(launch, "layer_norm_backward",
-                                  {{blocks, both ? 2u : 1u}, {static_cast<unsigned>(width), groups}},
-                                  add_blocks<G>, gradient(only_bias), gradient(true), p.blocks,
-                                  p.block_sums(1, only_bias) - p.block_sums(0, only_bias), p.rows.columns);
+    return rooftile::cuda::launch(
+        launch, "layer_norm_backward",
+        {.blocks = {blocks, both ? 2u : 1u},
+         .threads = {static_cast<unsigned>(width), groups},
+         .early = has_clusters(launch) && p.rows.columns > kWarpColumns && p.blocks > 0},
+        add_blocks<G>, gradient(only_bias), gradient(true), p.blocks,
+        p.block_sums(1, only_bias) - p.block_sums(0, only_bias), p.rows.columns);
   });
 }
 
@@ -475,7 +418,8 @@ Status launch_backward(const CudaLaunch& launch, const LayerNormBackwardProblem&
   const std::int64_t columns = p.rows.columns;
   const int teams = layer_norm_gpu_teams(columns, p.dtype);
   const std::int64_t programs =
-      teams * (with_sums ? p.blocks : layer_norm_gpu_blocks(p.rows.rows, columns, p.dtype));
+      teams * (with_sums ? p.blocks
+                         : layer_norm_gpu_blocks(p.rows.rows, columns, p.dtype, launch.architecture == 90));
   if (columns == 0) return {};
   const Status status = with_type<float, f16, bf16>(p.dtype, [&]<class T>() {
     constexpr int kLanes = 16 / int(sizeof(T)), kChunks = 16 / kLanes;

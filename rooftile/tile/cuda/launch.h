@@ -70,23 +70,27 @@ inline constexpr int kLeastOf = Team::kHoldsRows ? Program::least_blocks(Team::k
 /// Dynamic shared memory of a block of so many threads.
 template <class Team>
 constexpr std::int64_t shared_bytes(int threads) {
-  return (threads + kWarp - 1) / kWarp * kWarp * std::int64_t{Team::kSharedBytes};
+  return (threads + kWarp - 1) / kWarp * std::int64_t{Team::Slots::kWarpBytes};
 }
 
-/// Runs a program with so many clusters (of one block, as a rule).
+/// A launch of so many clusters (of one block, as a rule), and its kernel.
+template <class Team>
+rooftile::cuda::Grid grid_of(const RowShape& shape, std::int64_t clusters) {
+  const int cluster = std::max(1, shape.cluster), threads = shape.threads * shape.teams;
+  return {static_cast<unsigned>(clusters * cluster), static_cast<unsigned>(threads),
+          static_cast<std::size_t>(shared_bytes<Team>(threads)), static_cast<unsigned>(cluster)};
+}
+template <class Team, class Program>
+inline constexpr auto kRunRows = run_rows<kBlockOf<Team, Program>, kLeastOf<Team, Program>, Team, Program>;
 template <class Team, class Program>
 Status launch_rows(const CudaLaunch& launch, const char* name, const Program& program, const RowShape& shape,
                    std::int64_t clusters, const RowsEach& each) {
-  const int cluster = std::max(1, shape.cluster), threads = shape.threads * shape.teams;
-  if (clusters > kMostBlocks / cluster)
+  if (clusters > kMostBlocks / std::max(1, shape.cluster))
     return Status::error("%s: %lld rows of %lld elements take more blocks than the %lld of a launch", name,
                          static_cast<long long>(program.p.rows.rows),
                          static_cast<long long>(program.p.rows.columns), static_cast<long long>(kMostBlocks));
-  const rooftile::cuda::Grid grid{static_cast<unsigned>(clusters * cluster), static_cast<unsigned>(threads),
-                                  static_cast<std::size_t>(shared_bytes<Team>(threads)),
-                                  static_cast<unsigned>(cluster)};
-  constexpr auto kKernel = run_rows<kBlockOf<Team, Program>, kLeastOf<Team, Program>, Team, Program>;
-  return rooftile::cuda::launch(launch, name, grid, kKernel, program, shape, each);
+  return rooftile::cuda::launch(launch, name, grid_of<Team>(shape, clusters), kRunRows<Team, Program>,
+                                program, shape, each);
 }
 
 /// A team for each row.
@@ -109,8 +113,12 @@ bool launch_streams(const CudaLaunch& launch, const char* name, const Program& p
   const std::int64_t resident = std::max<std::int64_t>(
       1, std::min<std::int64_t>(Program::kStreaming.resident / threads,
                                 limits.multiprocessor / (shared + SharedLimits::kOther)));
-  const std::int64_t at_once = std::max<std::int64_t>(1, launch.multiprocessors * resident / cluster);
+  std::int64_t at_once = std::max<std::int64_t>(1, launch.multiprocessors * resident / cluster);
   const Late late = Program::late(shape);
+  if (cluster > 1 && late.percent < 100)
+    if (const int clusters = rooftile::cuda::clusters_at_once(
+            launch, reinterpret_cast<const void*>(kRunRows<Team, Program>), grid_of<Team>(shape, 1)))
+      at_once = clusters;
   const std::int64_t each = rows / (at_once * shape.teams);
   const std::int64_t early =
       std::max<std::int64_t>(0, each - std::max<std::int64_t>(late.rows, (each * late.percent + 50) / 100));
@@ -168,16 +176,18 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, L
         CudaTeam<float, kLanes, kChunksOf<Program, kChunks, kSpan>, kAccess, kSpan, 0, kKept>>(
         launch, name, program, shape, rows);
   };
-  // Kernels that know the span. False where there is none: words that must stream, and cannot.
+  // Kernels that know the span. False where there is none: rows that must stream, and cannot.
   Status status;
   const auto run = [&]<Access kAccess, Span kSpan>() {
     constexpr bool kHas = Program::kShortest <= kSpan && kSpan <= Program::kLongest;
-    if constexpr (kHas && in_words(kAccess) && kSpan >= Program::kStreaming.from) {
+    constexpr bool kStreams =
+        kSpan >= (in_words(kAccess) ? Program::kStreaming.from : Program::kStreaming.anywhere);
+    if constexpr (kHas && kStreams) {
       using Team = CudaTeam<float, kLanes, kChunksOf<Program, kChunks, kSpan>, kAccess, kSpan,
-                            Program::kStreaming.slots, Program::kept(kSpan)>;
+                            Program::kStreaming.slots, in_words(kAccess) ? Program::kept(kSpan) : 0>;
       if (launch_streams<Team>(launch, name, program, shape, rows, status)) return true;
     }
-    if constexpr (kHas && !(in_words(kAccess) && kSpan >= Program::kStreaming.from)) {
+    if constexpr (kHas && !(kStreams && in_words(kAccess))) {
       status = direct.template operator()<kAccess, kSpan>();
       return true;
     }

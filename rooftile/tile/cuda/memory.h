@@ -403,6 +403,13 @@ ROOFTILE_TILE void store_pack(const Row<T>& row, std::int64_t first, std::int64_
   }
 }
 
+/// The same pointer, but nvcc does not know that all threads of a warp have it. What is read there stays in a
+/// register until it is needed; a number that all have goes to a uniform register at once, which waits for
+/// it.
+template <class T>
+ROOFTILE_TILE T* per_thread(T* pointer) {
+  return pointer + __shfl_sync(0xffffffffu, 0, 0);
+}
 /// The same pack, but the compiler does not know that: what it computes of it it computes here, and does not
 /// keep in registers, where floats take twice the room.
 template <class T, int N>

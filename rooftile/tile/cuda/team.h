@@ -5,13 +5,13 @@
 // meanings are those of rooftile/tile/cpu/team.h. What a kernel holds lies in registers, if the row is at
 // most kChunks chunks long.
 //
-// A team with slots works through rows while the next ones arrive: each thread copies its own words of them
-// to its own place in shared memory, where no other thread reads them, so that no barrier is needed.
+// A team with slots works through rows while the next ones arrive (rooftile/tile/cuda/slots.h).
 #include "rooftile/backend/cuda/shared.h"
 #include "rooftile/tile/cuda/columns.h"
 #include "rooftile/tile/cuda/meet.h"
 #include "rooftile/tile/cuda/memory.h"
 #include "rooftile/tile/cuda/pixels.h"
+#include "rooftile/tile/cuda/slots.h"
 
 namespace rooftile::tile {
 inline namespace cuda {
@@ -19,12 +19,13 @@ inline namespace cuda {
 inline constexpr float kInfinity = __builtin_huge_valf();
 
 /// N: lanes of a thread. kChunks: how many a row has at most; 0: any number, and what is held is read again.
-/// kSlots: operands of which the next row is on its way, their words aligned; kVectors: such as are in
-/// slots behind theirs.
+/// kSlots: operands of which the next row is on its way; kVectors: such as are in slots behind theirs, whole
+/// words.
 template <class Real_, int N, int kChunks, Access kAccess, Span kSpan_ = Span::any, int kSlots_ = 0,
           int kVectors_ = 0>
 class CudaTeam {
-  static_assert(kSlots_ + kVectors_ == 0 || in_words(kAccess));
+  static_assert(kSlots_ == 0 || in_words(kAccess) || kAccess == Access::strided);
+  static_assert(kVectors_ == 0 || in_words(kAccess));
 
  public:
   using Real = Real_;
@@ -41,8 +42,7 @@ class CudaTeam {
   static constexpr bool kLongOdd = kSpan != Span::warp && !in_words(kAccess);
   /// Whether a thread should hold the next row, too, since nothing else brings it.
   static constexpr bool kHoldsNext = kAccess == Access::singly;
-  /// Of dynamic shared memory for each thread of a block; in whole warps.
-  static constexpr int kSharedBytes = (kSlots + kVectors) * kChunks * 16;
+  using Slots = tile::Slots<kAccess, kChunks, kSlots + kVectors>;
 
   /// `threads`: 1, 2, 4, 8, 16 or 32 neighbours of a warp, or all of a block, then a multiple of 32;
   /// `cluster`: blocks whose threads are one team, each with a part of the row. `turns`: kept by the
@@ -55,11 +55,7 @@ class CudaTeam {
         rank_(in_cluster() ? rank_in_cluster() : 0),
         turns_(turns) {
     if (kSpan == Span::warp || (kSpan == Span::any && threads <= kWarp)) thread_ &= threads - 1;
-    if constexpr (kSharedBytes > 0) {
-      ROOFTILE_DYNAMIC_SHARED(all);
-      const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
-      slots_ = reinterpret_cast<uint4*>(all) + warp * (kSharedBytes / 16 * kWarp) + lane;
-    }
+    if constexpr (Slots::kWarpBytes > 0) slots_.open();
     if (in_cluster()) {
       Meet::rooms(), Joined::rooms();  // of all threads, as Arrivals
       Arrivals::open(thread_);
@@ -125,8 +121,8 @@ class CudaTeam {
       const int length = static_cast<int>(size), step = threads_ * N, mine = first_of_chunk();
       // Most strided warps have no empty lane: they need no condition for each. All lanes of a warp go one
       // way. With fewer elements and column sums both ways take longer than one (layer_norm_backward, f32
-      // 16384x4095, H200: 289 µs, without 237).
-      if (kAccess == Access::strided && N * kChunks >= 32 &&
+      // 16384x4095, H200: 289 µs, without 237), but not where rows come from slots.
+      if (kAccess == Access::strided && (N * kChunks >= 32 || kStreams) &&
           (kChunks - 1) * step + mine - thread_ % kWarp + N * kWarp <= length) {
         ROOFTILE_UNROLL for (int c = 0; c < kChunks; ++c) body(Chunk{c, c * step + mine, N * kWarp});
         return;
@@ -272,8 +268,15 @@ class CudaTeam {
     if constexpr (kStreams) {
       // Of the groups that are on their way, one for each slot and each vector, this row's is the oldest.
       rooftile::cuda::cp_async_wait<kSlots + kVectors - 1>();
-      each(row.size, [&](const Chunk& chunk) { held.packs[chunk.index] = arrived(row, chunk, other); });
-      if (row.ahead != 0) fetch(row, row.data + row.ahead);
+      Slots::meet();
+      if constexpr (Slots::kShares) {  // zeros arrive, too
+        ROOFTILE_UNROLL for (int c = 0; c < kChunks; ++c) held.packs[c] = arrived(row, Chunk{c, 0, 0}, other);
+      } else {
+        each(row.size, [&](const Chunk& chunk) { held.packs[chunk.index] = arrived(row, chunk, other); });
+      }
+      Slots::meet();
+      // Of a dense tensor there is this row before the next one.
+      if (row.ahead != 0) slots_.fetch(row, row.data + row.ahead, row.begin != nullptr, thread_, threads_);
       rooftile::cuda::cp_async_commit();
       if (row.slot == kSlots - 1) ask_no_vectors();
     } else if constexpr (kHoldsRows)
@@ -288,7 +291,7 @@ class CudaTeam {
   template <class T>
   ROOFTILE_TILE void ask(const Row<const T>& row) const {
     if constexpr (kStreams) {
-      fetch(row, row.data);
+      slots_.fetch(row, row.data, row.data != row.begin && row.begin, thread_, threads_);
       rooftile::cuda::cp_async_commit();
     }
   }
@@ -304,9 +307,9 @@ class CudaTeam {
     each(row.size, [&](const Chunk& chunk) {
       if (!lane_lives<kAccess>(0, chunk.live)) return;
       if constexpr (kStreams)
-        rooftile::cuda::cp_async_16(place(row.slot, chunk), row.data + chunk.first);
+        rooftile::cuda::cp_async_16(slots_.place(row.slot, chunk.index), row.data + chunk.first);
       else
-        rooftile::cuda::cp_async_16_cached(place(row.slot, chunk), row.data + chunk.first);
+        rooftile::cuda::cp_async_16_cached(slots_.place(row.slot, chunk.index), row.data + chunk.first);
     });
     rooftile::cuda::cp_async_commit();
   }
@@ -317,19 +320,13 @@ class CudaTeam {
   ROOFTILE_TILE void keep(const Row<const T>& row, Real value) const {
     Pack<T, N> pack;
     ROOFTILE_EACH_LANE(N) pack.set(i, narrow<T>(value));
-    each(row.size, [&](const Chunk& chunk) { *place(row.slot, chunk) = pack.word(0); });
+    each(row.size, [&](const Chunk& chunk) { *slots_.place(row.slot, chunk.index) = pack.word(0); });
     rooftile::cuda::cp_async_commit();
   }
   /// This thread's elements of a chunk in a slot, which are there.
   template <class T>
   ROOFTILE_TILE Pack<T, N> arrived(const Row<const T>& row, const Chunk& chunk, Real other) const {
-    Pack<T, N> pack;
-    if (lane_lives<kAccess>(0, chunk.live)) {
-      pack.set_word(0, *place(row.slot, chunk));
-    } else {
-      ROOFTILE_EACH_LANE(N) pack.set(i, narrow<T>(other));
-    }
-    return pack;
+    return slots_.template arrived<N>(row, chunk, narrow<T>(other));
   }
 
   /// The largest of scale · x over this warp's part of a held row, which takes no barrier, and whether this
@@ -429,16 +426,6 @@ class CudaTeam {
   Columns columns(const Row<Real>& sums) const { return {*this, sums, {}}; }
 
  private:
-  /// Lets this thread's words of a row come to its slot, counted from the first: few instructions.
-  template <class T>
-  ROOFTILE_TILE void fetch(const Row<const T>& row, const T* data) const {
-    static_assert(N * sizeof(T) == 16, "rooftile::tile::ask: a chunk is one word of a thread");
-    const T* const mine = data + thread_ * N;
-    each(row.size, [&](const Chunk& chunk) {
-      if (lane_lives<kAccess>(0, chunk.live))
-        rooftile::cuda::cp_async_16(place(row.slot, chunk), mine + chunk.index * threads_ * N);
-    });
-  }
   ROOFTILE_TILE
   bool in_cluster() const { return kSpan == Span::cluster || (kSpan == Span::any && cluster_ > 1); }
   using Meet = Meeting<Real, 2, kSpan == Span::block ? kMostWarps : kMostPartials>;
@@ -455,8 +442,6 @@ class CudaTeam {
   bool is_whole() const {
     return kSpan == Span::warp || (kSpan == Span::any && threads_ <= kWarp && !in_cluster());
   }
-  ROOFTILE_TILE
-  uint4* place(int slot, const Chunk& chunk) const { return slots_ + (slot * kChunks + chunk.index) * kWarp; }
   ROOFTILE_TILE
   static int rank_in_cluster() {
 #if defined(ROOFTILE_HAS_SM90)
@@ -509,7 +494,7 @@ class CudaTeam {
   // value in the third (softmax, sm_90a).
   int threads_, thread_, cluster_, rank_;
   Turns& turns_;
-  uint4* slots_ = nullptr;  // this thread's first word
+  Slots slots_;
 };
 
 }  // namespace cuda

@@ -49,12 +49,12 @@ struct Clusters {
   int chunks;   ///< of such a thread at most
 };
 
-/// Which of a program's rows come to shared memory while the row before is computed, where all are whole
-/// aligned words.
+/// Which of a program's rows come to shared memory while the row before is computed.
 struct Streaming {
-  Span from = Span::any;  ///< of the shortest teams that do, if they can; any: none
-  int slots = 0;          ///< operands that do
-  int resident = 0;       ///< threads that a multiprocessor runs at once
+  Span from = Span::any;      ///< of the shortest teams that do, if all are whole aligned words; any: none
+  int slots = 0;              ///< operands that do
+  int resident = 0;           ///< threads that a multiprocessor runs at once
+  Span anywhere = Span::any;  ///< of the shortest teams, if they are not
 };
 
 /// Of rows that stream, how many wait for a multiprocessor that comes free, instead of being shared out at
@@ -166,10 +166,14 @@ ROOFTILE_TILE Row<T> row_of(const Rows<kOperands>& rows, int operand, const void
   if (optional && !data) return {nullptr, walk.size};
   auto* first = static_cast<T*>(const_cast<void*>(data));
   const std::int64_t row = walk.row + i * walk.step;
+  const auto surrounded = [&] {
+    return !alone && rows.rank <= 1 && (rows.rank == 0 || rows.stride[operand][0] == rows.columns);
+  };
   if constexpr (Team::kStreams) {
     Row<T> r{first + offset_for<Team>(rows, operand, row) + walk.first, walk.size};
     r.elsewhere = rows.columns - walk.size;
     r.ahead = i + 1 < walk.count ? offset_for<Team>(rows, operand, walk.step) : 0;
+    if (!in_words(Team::kReads) && surrounded()) r.begin = first;
     return r;
   } else if constexpr (Team::kStaged) {
     const int number =
@@ -180,8 +184,7 @@ ROOFTILE_TILE Row<T> row_of(const Rows<kOperands>& rows, int operand, const void
     const std::int64_t stride = rows.column_stride[operand];
     Row<T> r{first + offset_for<Team>(rows, operand, row) + walk.first * stride, walk.size, stride};
     r.elsewhere = rows.columns - walk.size;
-    if (!alone && stride == 1 && rows.rank <= 1 &&
-        (rows.rank == 0 || rows.stride[operand][0] == rows.columns)) {
+    if (stride == 1 && surrounded()) {
       r.begin = first;
       r.end = first + rows.rows * rows.columns;
     }

@@ -1,0 +1,105 @@
+#pragma once
+// Where a GPU's teams have a row's weight and bias: in memory, in a slot, in shared memory or in registers.
+#include "rooftile/ops/layer_norm/layer_norm.problem.h"
+#include "rooftile/tile/cuda/launch.h"
+
+namespace rooftile::layer_norm_weights {
+using namespace tile;
+
+/// A weight or a bias; without data, `absent` throughout. kAhead: it may be read before its turn.
+template <class W, bool kAhead>
+struct Weight {
+  Row<const W> row;
+  float absent;
+  template <class Team>
+  ROOFTILE_TILE void ask(const Team&) const {}
+  template <class Team>
+  ROOFTILE_TILE typename Team::Tile load(const Team& team, const tile::Chunk& chunk) const {
+    return widened<float>(pack(team, chunk));
+  }
+  template <class Team>
+  ROOFTILE_TILE Pack<W, Team::kLanes> pack(const Team&, const tile::Chunk& chunk) const {
+    if (row.data)
+      return load_pack<Team::kReads, Team::kLanes, kAhead>(row, chunk.first, chunk.live, narrow<W>(absent));
+    Pack<W, Team::kLanes> pack;
+    ROOFTILE_UNROLL for (int i = 0; i < Team::kLanes; ++i) pack.set(i, narrow<W>(absent));
+    return pack;
+  }
+};
+/// The same in a slot, asked for behind the first row's loads, or each one's, which would wait for these
+/// instructions, and not when the sums are known (bf16 8192x4096, H200: 40.4 µs, so 40.0; 512x131072: before
+/// the first row 81, so 79.5; layer_norm_backward needs it with the first row, and asks before);
+template <class W, class Team>
+struct KeptWeight {
+  Row<const W> row;
+  float absent;
+  template <bool kAhead>
+  ROOFTILE_TILE KeptWeight(const Weight<W, kAhead>& weight, int number)
+      : row(weight.row), absent(weight.absent) {
+    row.slot = Team::kSlots + number;
+  }
+  /// Once where rows stream, else with each.
+  ROOFTILE_TILE void ask_once(const Team& team) const {
+    if constexpr (Team::kStreams) bring(team);
+  }
+  ROOFTILE_TILE void ask(const Team& team) const {
+    if constexpr (!Team::kStreams) bring(team);
+  }
+  ROOFTILE_TILE void bring(const Team& team) const {
+    if (row.data)
+      team.ask_kept(row);
+    else
+      team.keep(row, absent);
+  }
+  ROOFTILE_TILE typename Team::Tile load(const Team& team, const tile::Chunk& chunk) const {
+    if (chunk.index == 0) team.wait_kept();
+    return widened<float>(team.arrived(row, chunk, absent));
+  }
+};
+/// or where it is staged, as floats. Its pointer is never null: nvcc would not know that it leads to shared
+/// memory.
+struct StagedWeight {
+  const float* all;
+  ROOFTILE_TILE StagedWeight(const Stage& stage, int operand) : all(stage.vector(operand)) {}
+  template <class Team>
+  ROOFTILE_TILE void ask(const Team&) const {}
+  template <class Team>
+  ROOFTILE_TILE typename Team::Tile load(const Team&, const tile::Chunk& chunk) const {
+    using P = Pack<float, Team::kLanes>;
+    P pack{};
+    const auto* words = reinterpret_cast<const uint4*>(all + chunk.first);
+    if (chunk.live > 0) {
+      ROOFTILE_UNROLL for (int w = 0; w < P::kWords; ++w) pack.set_word(w, words[w]);
+    }
+    return widened<float>(pack);
+  }
+};
+/// or in registers.
+template <class Team>
+struct HeldWeight {
+  typename Team::Scratch tiles;
+  template <class Weight>
+  ROOFTILE_TILE HeldWeight(const Team& team, const Weight& weight, std::int64_t size) {
+    team.each(size, [&](const tile::Chunk& chunk) { tiles[chunk] = weight.load(team, chunk); });
+  }
+  ROOFTILE_TILE typename Team::Tile load(const Team&, const tile::Chunk& chunk) const { return tiles[chunk]; }
+};
+/// or there as memory has them.
+template <class W, class Team>
+struct PackedWeight {
+  typename Team::template Held<W> held{};
+  template <class Weight>
+  ROOFTILE_TILE PackedWeight(const Team& team, const Weight& weight, std::int64_t size) {
+    team.each(size, [&](const tile::Chunk& chunk) { held.packs[chunk.index] = weight.pack(team, chunk); });
+  }
+  ROOFTILE_TILE void ask(const Team&) const {}
+  ROOFTILE_TILE typename Team::Tile load(const Team&, const tile::Chunk& chunk) const { return held[chunk]; }
+};
+/// The columns that this block has of it.
+template <class W, bool kAhead>
+ROOFTILE_TILE Weight<W, kAhead> weight_of(const LayerNormColumns& c, const Walk& walk, float absent) {
+  const auto* data = static_cast<const W*>(c.data);
+  return {{data ? data + walk.first * c.stride : nullptr, walk.size, c.stride}, absent};
+}
+
+}  // namespace rooftile::layer_norm_weights

@@ -1,0 +1,97 @@
+#pragma once
+// Slots in dynamic shared memory, where a team's next rows arrive while it works on one.
+#include "rooftile/backend/cuda/shared.h"
+#include "rooftile/tile/cuda/memory.h"
+
+namespace rooftile::tile {
+inline namespace cuda {
+
+/// kCount slots of kChunks chunks. Of whole words each thread copies its own, which no other thread reads: no
+/// barrier is needed. Strided rows begin anywhere: a warp copies the words that hold its elements, which it
+/// meets for, and finds them as far behind a boundary of 16 bytes as they are in memory.
+template <Access kAccess, int kChunks, int kCount>
+struct Slots {
+  static constexpr bool kShares = kAccess == Access::strided;
+  /// Words of a warp's chunk.
+  static constexpr int kWords = kShares ? kWarp + 1 : kWarp;
+  static constexpr int kWarpBytes = kCount * kChunks * kWords * 16;
+  uint4* first = nullptr;  // this thread's, or this warp's
+
+  ROOFTILE_TILE void open() {
+    ROOFTILE_DYNAMIC_SHARED(all);
+    const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+    first = reinterpret_cast<uint4*>(all) + warp * (kWarpBytes / 16) + (kShares ? 0 : lane);
+  }
+  ROOFTILE_TILE uint4* place(int slot, int chunk) const { return first + (slot * kChunks + chunk) * kWords; }
+  /// Between what one thread of a warp does to a slot, and another.
+  ROOFTILE_TILE static void meet() {
+    if constexpr (kShares) __syncwarp();
+  }
+
+  /// Lets `row.size` elements from `data` on come to the row's slot; by thread `thread` of `threads`. Of a
+  /// strided row zeros arrive behind its end. `follows`: what lies in front of it, up to a boundary of 16
+  /// bytes, may be read.
+  template <class T>
+  ROOFTILE_TILE void fetch(const Row<const T>& row, const T* data, bool follows, int thread,
+                           int threads) const {
+    constexpr int kLanes = 16 / int(sizeof(T));  // a chunk is one word of a thread
+    const int size = static_cast<int>(row.size), step = threads * kLanes;
+    if constexpr (!kShares) {
+      const T* const mine = data + thread * kLanes;
+      ROOFTILE_UNROLL for (int c = 0; c < kChunks; ++c) {
+        if (lane_lives<kAccess>(0, size - (c * step + thread * kLanes)))
+          rooftile::cuda::cp_async_16(place(row.slot, c), mine + c * step);
+      }
+    } else {
+      // Places in bytes from the boundary before the row. A warp's last word of each chunk, behind those of
+      // its threads, is one more for one of them.
+      static_assert(kChunks <= kWarp);
+      const int lane = thread % kWarp, chunk_bytes = threads * 16, mine = thread * 16;
+      const auto address = reinterpret_cast<std::uintptr_t>(data);
+      const int shift = static_cast<int>(address % 16), end = size * int(sizeof(T)) + shift;
+      const auto* words = reinterpret_cast<const std::byte*>(address - shift);
+      const auto copy = [&](uint4* to, int at) {
+        const int rest = end - at, bytes = rest < 16 ? rest : 16;
+        rooftile::cuda::cp_async_16(to, words + at, bytes > 0 ? bytes : 0);
+      };
+      uint4* const to = place(row.slot, 0);
+      if (thread == 0 && shift != 0 && !follows) {
+        T* elements = reinterpret_cast<T*>(to);
+        const int before = shift / int(sizeof(T));
+        ROOFTILE_UNROLL_BY(1)
+        for (int i = before; i < kLanes && i - before < size; ++i) elements[i] = data[i - before];
+      } else {
+        copy(to + lane, mine);
+      }
+      ROOFTILE_UNROLL for (int c = 1; c < kChunks; ++c) copy(to + c * kWords + lane, c * chunk_bytes + mine);
+      if (lane < kChunks) copy(to + lane * kWords + kWarp, lane * chunk_bytes + (thread - lane + kWarp) * 16);
+    }
+  }
+  /// This thread's elements of a chunk, which are there.
+  template <int N, class T>
+  ROOFTILE_TILE Pack<T, N> arrived(const Row<const T>& row, const Chunk& chunk, T other) const {
+    static_assert(N * sizeof(T) == 16, "rooftile::tile::hold: a chunk is one word of a thread");
+    Pack<T, N> pack;
+    const uint4* const from = place(row.slot, chunk.index);
+    if constexpr (kShares) {
+      const auto shift = reinterpret_cast<std::uintptr_t>(row.data) % 16;
+      const auto* elements =
+          reinterpret_cast<const BitsOf<T>*>(reinterpret_cast<const std::byte*>(from) + shift) +
+          threadIdx.x % kWarp;
+      ROOFTILE_UNROLL for (int i = 0; i < N; ++i) {
+        const BitsOf<T> bits = elements[i * kWarp];
+        T t;
+        memcpy(&t, &bits, sizeof t);
+        pack.set(i, t);
+      }
+    } else if (lane_lives<kAccess>(0, chunk.live)) {
+      pack.set_word(0, *from);
+    } else {
+      ROOFTILE_UNROLL for (int i = 0; i < N; ++i) pack.set(i, other);
+    }
+    return pack;
+  }
+};
+
+}  // namespace cuda
+}  // namespace rooftile::tile
