@@ -36,10 +36,12 @@ std::vector<float> numbers(std::size_t count) {
 
 TEST(DeviceQueue, TellsWhatItIs) {
   EXPECT_EQ(Queue::cpu({.threads = 1}).device(), Device::cpu);
+  EXPECT_EQ(Queue::cpu({.threads = 1}).architecture(), 0);
   if (!kEmulatedIsBuilt) GTEST_SKIP() << "this build has no emulated device";
   const Queue queue = Queue::emulated({.architecture = 86, .threads = 2});
   EXPECT_EQ(queue.device(), Device::emulated);
   EXPECT_STREQ(queue.isa(), "sm_86");
+  EXPECT_EQ(queue.architecture(), 86);
   EXPECT_STREQ(queue.isa_reason(), "emulated by 2 host threads");
   EXPECT_EQ(queue.threads(), 2);
 }

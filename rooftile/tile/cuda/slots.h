@@ -55,14 +55,13 @@ struct Slots {
         rooftile::cuda::cp_async_16(to, words + at, bytes > 0 ? bytes : 0);
       };
       uint4* const to = place(row.slot, 0);
-      if (thread == 0 && shift != 0 && !follows) {
-        T* elements = reinterpret_cast<T*>(to);
-        const int before = shift / int(sizeof(T));
-        ROOFTILE_UNROLL_BY(1)
-        for (int i = before; i < kLanes && i - before < size; ++i) elements[i] = data[i - before];
-      } else {
-        copy(to + lane, mine);
+      // The first word may begin before what may be read: its elements one by one, by a thread each.
+      const bool partial = shift != 0 && !follows;
+      if (partial && thread < kLanes) {
+        const int element = thread - shift / int(sizeof(T));
+        if (element >= 0 && element < size) reinterpret_cast<T*>(to)[thread] = data[element];
       }
+      if (thread != 0 || !partial) copy(to + lane, mine);
       ROOFTILE_UNROLL for (int c = 1; c < kChunks; ++c) copy(to + c * kWords + lane, c * chunk_bytes + mine);
       if (lane < kChunks) copy(to + lane * kWords + kWarp, lane * chunk_bytes + (thread - lane + kWarp) * 16);
     }
