@@ -224,9 +224,9 @@ TEST(LayerNorm, ATeamThatSharesItsSumsHasRows) {
     for (std::int64_t columns = 1; columns < 600; ++columns) {
       const int teams = layer_norm_gpu_teams(columns, dtype);
       EXPECT_EQ(teams > 1, columns < 256 && columns % (dtype == DType::f32 ? 4 : 8) != 0) << columns;
-      EXPECT_EQ(layer_norm_gpu_blocks(0, columns, dtype, true), 0);
+      EXPECT_EQ(layer_norm_gpu_blocks(0, columns, dtype, 90), 0);
       for (std::int64_t rows : {1, 31, 32, 1000, 524288, 1 << 30}) {
-        const std::int64_t blocks = layer_norm_gpu_blocks(rows, columns, dtype, true);
+        const std::int64_t blocks = layer_norm_gpu_blocks(rows, columns, dtype, 90);
         EXPECT_TRUE(std::has_single_bit(static_cast<std::uint64_t>(blocks))) << rows << " x " << columns;
         if (blocks > 1 && teams > 1) {
           EXPECT_GE(rows, 8 * blocks * teams) << rows << " x " << columns;
@@ -238,7 +238,7 @@ TEST(LayerNorm, ATeamThatSharesItsSumsHasRows) {
 TEST(LayerNorm, AsManyClustersAsFindPlaceAtOnce) {
   for (DType dtype : {DType::f32, DType::bf16}) {
     const auto blocks = [&](std::int64_t rows, std::int64_t columns) {
-      return layer_norm_gpu_blocks(rows, columns, dtype, true);
+      return layer_norm_gpu_blocks(rows, columns, dtype, 90);
     };
     EXPECT_EQ(blocks(4096, 16384), 64);
     EXPECT_EQ(blocks(2048, 16385), 28);
@@ -248,7 +248,7 @@ TEST(LayerNorm, AsManyClustersAsFindPlaceAtOnce) {
     EXPECT_EQ(blocks(512, 131072), 7);
     EXPECT_EQ(blocks(100, 32768), 6);  // 16 rows each
     EXPECT_EQ(blocks(31, 131072), 1);
-    EXPECT_EQ(layer_norm_gpu_blocks(2048, 131072, dtype, false), 32);
+    EXPECT_EQ(layer_norm_gpu_blocks(2048, 131072, dtype, 80), 32);
   }
 }
 

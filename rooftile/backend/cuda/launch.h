@@ -102,8 +102,7 @@ struct Configuration : cudaLaunchConfig_t {
 
 /// How many clusters of a launch the device runs at once, of which not every multiprocessor can be a part (of
 /// an H200's 132, 120 in clusters of four blocks that fill one each, 112 in those of sixteen); 0: it does not
-/// tell. Remembered: asking takes longer
-/// than a launch.
+/// tell. Remembered: asking takes longer than a launch.
 int clusters_at_once(const CudaLaunch& where, const void* kernel, const Grid& grid);
 
 /// Launches on the queue's stream and returns; `name` is for sentences.

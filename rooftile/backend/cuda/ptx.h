@@ -361,6 +361,7 @@ ROOFTILE_PTX void bulk_copy_global_to_shared(void* to_shared, const void* from_g
       : "memory");
 #endif
 }
+
 // --- kernels that follow one upon the other
 // --------------------------------------------------------------------------------
 

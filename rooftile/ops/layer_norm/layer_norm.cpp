@@ -179,7 +179,7 @@ std::int64_t blocks_of(const Queue& queue, const ConstView& x) {
   for (int d = 0; d + 1 < x.rank; ++d) rows *= x.shape[d];
   return queue.device() == Device::cpu
              ? layer_norm_blocks(rows)
-             : layer_norm_gpu_blocks(rows, x.shape[x.rank - 1], x.dtype, queue.architecture() == 90);
+             : layer_norm_gpu_blocks(rows, x.shape[x.rank - 1], x.dtype, queue.architecture());
 }
 
 std::size_t workspace_of(const Queue& queue, const LayerNormBackwardInputs& in,

@@ -418,8 +418,8 @@ Status launch_backward(const CudaLaunch& launch, const LayerNormBackwardProblem&
   const std::int64_t columns = p.rows.columns;
   const int teams = layer_norm_gpu_teams(columns, p.dtype);
   const std::int64_t programs =
-      teams * (with_sums ? p.blocks
-                         : layer_norm_gpu_blocks(p.rows.rows, columns, p.dtype, launch.architecture == 90));
+      teams *
+      (with_sums ? p.blocks : layer_norm_gpu_blocks(p.rows.rows, columns, p.dtype, launch.architecture));
   if (columns == 0) return {};
   const Status status = with_type<float, f16, bf16>(p.dtype, [&]<class T>() {
     constexpr int kLanes = 16 / int(sizeof(T)), kChunks = 16 / kLanes;

@@ -65,23 +65,23 @@ constexpr int layer_norm_gpu_teams(std::int64_t columns, DType dtype) {
 /// elements a thread (131072 where a team is small; up to 256 columns teams of 8 or more threads with 8
 /// elements each, of which some have fewer by now), and at least 16 rows each. Or it is what teams have
 /// together: at least 8 rows for each of them. Clusters of four or more blocks, each of which has 8192
-/// columns (`clusters`: the architecture has them): as many as fit 112 multiprocessors. An H200 has 132, but
+/// columns, where the architecture has them: as many as fit 112 multiprocessors. An H200 has 132, but
 /// runs no more than 30 clusters of four such blocks at once, 15 of eight, 7 of sixteen, and fewer where
 /// other multiprocessors are defective (bf16 2048x32768: 32 clusters take 224 µs, 28 134). It follows from
 /// the length, the dtype and the architecture alone, too.
 constexpr std::int64_t layer_norm_gpu_blocks(std::int64_t rows, std::int64_t columns, DType dtype,
-                                             bool clusters) {
+                                             int architecture) {
   constexpr std::int64_t kElements = 16, kLeastRows = 16, kMostOfTeams = 2048;
-  constexpr std::int64_t kOfCluster = 8192, kMostCluster = 16, kMultiprocessors = 112;
+  constexpr std::int64_t kBlockColumns = 8192, kMostCluster = 16, kMultiprocessors = 112;
   if (rows < 2 * kLeastRows) return rows > 0 ? 1 : 0;
   const auto floor = [](std::int64_t n) {
     return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(n)));
   };
   if (const int teams = layer_norm_gpu_teams(columns, dtype); teams > 1)
     return floor(std::clamp<std::int64_t>(rows / (8 * teams), 1, kMostOfTeams));
-  if (clusters && columns > 2 * kOfCluster && columns <= kMostCluster * kOfCluster) {
+  if (architecture == 90 && columns > 2 * kBlockColumns && columns <= kMostCluster * kBlockColumns) {
     std::int64_t cluster = 4;
-    while (cluster * kOfCluster < columns) cluster *= 2;
+    while (cluster * kBlockColumns < columns) cluster *= 2;
     return std::min(kMultiprocessors / cluster, rows / kLeastRows);
   }
   const std::int64_t team = columns <= 256
