@@ -88,8 +88,8 @@ struct Forward {
     return kHalf ? Late{12, 1} : Late{25, 2};
   }
   LayerNormProblem p;
-  /// With a residual or without.
-  Forward<T, true, W, kLong> reread() const { return {p}; }
+  /// With a residual or without, and of all lengths of which threads have as many elements.
+  Forward<T, true, W, kLong || kHalf> anyhow() const { return {p}; }
   Places places() const {
     using P = LayerNormProblem;
     Places places = touching_places(
@@ -116,7 +116,8 @@ struct Forward {
           input_of<T, Team>(p, P::kX, walk, i),         {},
           output_of<T, Team>(p, P::kY, walk, i, false), output_of<T, Team>(p, P::kSum, walk, i),
           value_of<Team>(p, P::kMean, walk, i),         value_of<Team>(p, P::kRstd, walk, i)};
-      if constexpr (kAdds) r.residual = input_of<T, Team>(p, P::kResidual, walk, i, !Team::kHoldsRows);
+      if constexpr (kAdds)
+        r.residual = input_of<T, Team>(p, P::kResidual, walk, i, !Team::kHoldsRows || Team::kAnyhow);
       r.residual.slot = 1;
       return r;
     };

@@ -333,6 +333,18 @@ ROOFTILE_TILE void store_tail(std::byte* to, uint4 w, unsigned bytes) {
   if (kElementBytes <= 1 && bytes & 1) *reinterpret_cast<std::uint8_t*>(to) = static_cast<std::uint8_t>(w.x);
 }
 
+/// Writes the first `live` of a strided thread's N elements. Of a tile, not of a pack: two elements in one
+/// register would have to be taken apart again (softmax bf16 16384x4095, H200: 85.1 µs, so 81.9).
+template <class T, int N, class Lane>
+ROOFTILE_TILE void store_strided(T* to, std::int64_t live, const Lane& lane) {
+  ROOFTILE_EACH_LANE(N) {
+    const T element = lane(i);
+    BitsOf<T> bits;
+    memcpy(&bits, &element, sizeof element);
+    if (i * kWarp < live) write(reinterpret_cast<BitsOf<T>*>(to) + i * kWarp, bits);
+  }
+}
+
 /// Writes the first `live` of this thread's N elements. All threads of a warp call it together: `place` and
 /// `lanes` tell which of how many threads this one is among those of the warp that write one row.
 template <Access kAccess, int N, class T>
@@ -353,16 +365,7 @@ ROOFTILE_TILE void store_pack(const Row<T>& row, std::int64_t first, std::int64_
       if (i < live) write(to + i, bits);
     }
   } else if constexpr (kAccess == Access::strided) {
-    auto* to = reinterpret_cast<BitsOf<T>*>(row.data + first);
-    const auto store = [&](int i) {
-      const T t = pack.get(i);
-      BitsOf<T> bits;
-      memcpy(&bits, &t, sizeof t);
-      write(to + i * kWarp, bits);
-    };
-    ROOFTILE_UNROLL for (int i = 0; i < N; ++i) {
-      if (i * kWarp < live) store(i);
-    }
+    store_strided<T, N>(row.data + first, live, [&](int i) { return pack.get(i); });
   } else if constexpr (piece_of(kAccess) > 0) {
     using Pieces = StagedPieces<T, N, piece_of(kAccess)>;
     auto* pieces = reinterpret_cast<typename Pieces::Bits*>(row.data + first);

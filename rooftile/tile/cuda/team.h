@@ -38,6 +38,8 @@ class CudaTeam {
   static constexpr Span kSpan = kSpan_;
   static constexpr int kSlots = kSlots_, kVectors = kVectors_;
   static constexpr bool kStreams = kSlots > 0, kStaged = piece_of(kAccess) > 0;
+  /// Whether its kernel is that of rows that lie anyhow, with an optional operand or without.
+  static constexpr bool kAnyhow = kAccess == Access::any && kSpan == Span::any;
   /// Whether its rows may be longer than a warp holds, and no whole words.
   static constexpr bool kLongOdd = kSpan != Span::warp && !in_words(kAccess);
   /// Whether a thread should hold the next row, too, since nothing else brings it.
@@ -135,7 +137,9 @@ class CudaTeam {
     } else {
       const std::int64_t mine = thread_ * N, step = std::int64_t{threads_} * N;
       std::int64_t first = 0;
-      ROOFTILE_UNROLL_BY(4) for (; first + step <= size; first += step) body(Chunk{0, first + mine, 2 * N});
+      // Of rows that lie anyhow, one step's loads have branches that the next one's would wait for.
+      ROOFTILE_UNROLL_BY((kAccess == Access::any ? 1 : 4))
+      for (; first + step <= size; first += step) body(Chunk{0, first + mine, 2 * N});
       if (first < size) body(Chunk{0, first + mine, size - (first + mine)});
     }
   }
@@ -168,8 +172,11 @@ class CudaTeam {
   }
   template <class T, class S>
   ROOFTILE_TILE void store(const Row<T>& y, const Chunk& chunk, const tile::Tile<S, N>& value) const {
-    store_pack<kAccess>(y, chunk.first, chunk.live, narrowed<T>(value), thread_ % 32,
-                        threads_ < 32 ? threads_ : 32);
+    if constexpr (kAccess == Access::strided)
+      store_strided<T, N>(y.data + chunk.first, chunk.live, [&](int i) { return narrow<T>(value.v[i]); });
+    else
+      store_pack<kAccess>(y, chunk.first, chunk.live, narrowed<T>(value), thread_ % 32,
+                          threads_ < 32 ? threads_ : 32);
   }
   /// y = x, bit by bit; all loads on their way at once.
   template <class T>
