@@ -12,34 +12,40 @@ template <int kBlock, int kLeastBlocks, class Team, class Program>
 __global__ void __launch_bounds__(kBlock, kLeastBlocks)
     run_rows(const __grid_constant__ Program program, const __grid_constant__ RowShape shape,
              const __grid_constant__ RowsEach each) {
-  Turns turns;
-  const Team team(shape.threads, turns, shape.cluster);
-  unsigned block = blockIdx.x;
-  Walk walk{0, 0, 1, 0, program.p.rows.columns};
-#if defined(ROOFTILE_HAS_SM90)
-  if (Team::kSpan == Span::cluster || (Team::kSpan == Span::any && shape.cluster > 1)) {
-    const auto cluster = static_cast<unsigned>(shape.cluster);
-    walk.first = shape.part * (block % cluster);
-    walk.size = walk.size - walk.first < shape.part ? walk.size - walk.first : shape.part;
-    block /= cluster;
-  }
+#if !defined(ROOFTILE_HAS_SM90)
+  // Never launched without clusters; it would be a quarter of layer_norm's machine code.
+  if constexpr (Team::kSpan != Span::cluster)
 #endif
-  walk.row = block;
-  if constexpr (Team::kSpan == Span::warp || Team::kSpan == Span::any)
-    walk.row = std::int64_t{block} * shape.teams + team_in_block(shape);
-  if constexpr (Team::kStreams) {
-    if (walk.row < each.early) {
-      walk.step = each.early;
-      walk.count = each.rows;
-    } else {
-      walk.row = each.early * each.rows + (walk.row - each.early) * each.late;
-      walk.step = 1;
-      const std::int64_t rest = each.all - walk.row;
-      walk.count = rest < each.late ? rest : each.late;
+  {
+    Turns turns;
+    const Team team(shape.threads, turns, shape.cluster);
+    unsigned block = blockIdx.x;
+    Walk walk{0, 0, 1, 0, program.p.rows.columns};
+#if defined(ROOFTILE_HAS_SM90)
+    if (Team::kSpan == Span::cluster || (Team::kSpan == Span::any && shape.cluster > 1)) {
+      const auto cluster = static_cast<unsigned>(shape.cluster);
+      walk.first = shape.part * (block % cluster);
+      walk.size = walk.size - walk.first < shape.part ? walk.size - walk.first : shape.part;
+      block /= cluster;
     }
-    if (walk.count > 0) program(team, walk);
-  } else {
-    if (walk.row < each.rows) program(team, walk);
+#endif
+    walk.row = block;
+    if constexpr (Team::kSpan == Span::warp || Team::kSpan == Span::any)
+      walk.row = std::int64_t{block} * shape.teams + team_in_block(shape);
+    if constexpr (Team::kStreams) {
+      if (walk.row < each.early) {
+        walk.step = each.early;
+        walk.count = each.rows;
+      } else {
+        walk.row = each.early * each.rows + (walk.row - each.early) * each.late;
+        walk.step = 1;
+        const std::int64_t rest = each.all - walk.row;
+        walk.count = rest < each.late ? rest : each.late;
+      }
+      if (walk.count > 0) program(team, walk);
+    } else {
+      if (walk.row < each.rows) program(team, walk);
+    }
   }
 }
 
