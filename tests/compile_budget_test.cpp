@@ -26,15 +26,16 @@ namespace {
 constexpr double kAverageBudget = 5, kReferenceSeconds = 1.0;
 /// Times the average, of one op.
 constexpr double kOpBudget = 4;
-/// nvcc's budget is 25, which is not met: on average it takes 30 (layer_norm 128, softmax 73). Until then
-/// this keeps it from growing, with room for how much two builds differ: the yardstick takes a second, nvcc
-/// minutes.
-constexpr double kCudaBudget = 40;
+/// nvcc's budget, which is not met: on average it takes 30 (layer_norm 128, softmax 73). Until then the
+/// ceiling keeps it from growing, with room for how much two builds differ: the yardstick takes a second,
+/// nvcc minutes.
+constexpr double kCudaBudget = 25, kCudaCeiling = 40;
 
 using Seconds = std::map<std::string, double>;
 
-/// The sentences that say which budgets of `isa` are exceeded; empty: none.
-std::string over_budget(const std::string& isa, const Seconds& ops, double budget = kAverageBudget) {
+/// The sentences that say where `isa` takes more than `most`, on average, or kOpBudget times that; empty:
+/// nowhere.
+std::string over_budget(const std::string& isa, const Seconds& ops, double most = kAverageBudget) {
   char line[512];
   std::string text, all;
   double sum = 0;
@@ -42,17 +43,17 @@ std::string over_budget(const std::string& isa, const Seconds& ops, double budge
     sum += seconds;
     std::snprintf(line, sizeof line, "%s%s %.1f", all.empty() ? "" : ", ", op.c_str(), seconds);
     all += line;
-    if (seconds <= kOpBudget * budget) continue;
+    if (seconds <= kOpBudget * most) continue;
     std::snprintf(line, sizeof line,
                   "%s takes %.1f core-seconds to compile for %s; no op may take more than %.0f\n", op.c_str(),
-                  seconds, isa.c_str(), kOpBudget * budget);
+                  seconds, isa.c_str(), kOpBudget * most);
     text += line;
   }
   const double average = ops.empty() ? 0 : sum / static_cast<double>(ops.size());
-  if (average > budget) {
+  if (average > most) {
     std::snprintf(line, sizeof line,
-                  "an op takes %.1f core-seconds on average to compile for %s; the budget is %.0f: ", average,
-                  isa.c_str(), budget);
+                  "an op takes %.1f core-seconds on average to compile for %s; it may take %.0f: ", average,
+                  isa.c_str(), most);
     text += line + all + "\n";
   }
   return text;
@@ -94,12 +95,12 @@ double precompiled(const std::string& object) {
 TEST(CompileBudget, SaysWhichOpIsOver) {
   EXPECT_EQ(over_budget("cpu-avx2", {{"add", 2}, {"softmax", 8}}), "");
   EXPECT_EQ(over_budget("cpu-avx2", {{"add", 2}, {"softmax", 8.4}}),
-            "an op takes 5.2 core-seconds on average to compile for cpu-avx2; the budget is 5: add 2.0, "
+            "an op takes 5.2 core-seconds on average to compile for cpu-avx2; it may take 5: add 2.0, "
             "softmax 8.4\n");
   EXPECT_EQ(over_budget("cpu-avx2", {{"a", 1}, {"b", 1}, {"c", 1}, {"d", 1}, {"softmax", 20.5}}),
             "softmax takes 20.5 core-seconds to compile for cpu-avx2; no op may take more than 20\n");
-  EXPECT_EQ(over_budget("cuda", {{"add", 2}, {"softmax", 78}}, kCudaBudget), "");
-  EXPECT_EQ(over_budget("cuda", {{"a", 1}, {"b", 1}, {"c", 1}, {"d", 1}, {"softmax", 161}}, kCudaBudget),
+  EXPECT_EQ(over_budget("cuda", {{"add", 2}, {"softmax", 78}}, kCudaCeiling), "");
+  EXPECT_EQ(over_budget("cuda", {{"a", 1}, {"b", 1}, {"c", 1}, {"d", 1}, {"softmax", 161}}, kCudaCeiling),
             "softmax takes 161.0 core-seconds to compile for cuda; no op may take more than 160\n");
 }
 
@@ -163,7 +164,8 @@ TEST(CompileBudget, Holds) {
     }
     std::printf("; average %.2f core-seconds (measured ones times %.2f)\n",
                 sum / static_cast<double>(each.size()), pace);
-    const std::string over = over_budget(isa, each, isa == "cuda" ? kCudaBudget : kAverageBudget);
+    if (isa == "cuda") std::printf("Of nvcc's budget: %s", over_budget(isa, each, kCudaBudget).c_str());
+    const std::string over = over_budget(isa, each, isa == "cuda" ? kCudaCeiling : kAverageBudget);
     EXPECT_TRUE(over.empty()) << over;
   }
 }

@@ -116,8 +116,7 @@ struct Forward {
           input_of<T, Team>(p, P::kX, walk, i),         {},
           output_of<T, Team>(p, P::kY, walk, i, false), output_of<T, Team>(p, P::kSum, walk, i),
           value_of<Team>(p, P::kMean, walk, i),         value_of<Team>(p, P::kRstd, walk, i)};
-      if constexpr (kAdds)
-        r.residual = input_of<T, Team>(p, P::kResidual, walk, i, !Team::kHoldsRows || Team::kAnyhow);
+      if constexpr (kAdds) r.residual = input_of<T, Team>(p, P::kResidual, walk, i, Team::kAnyhow);
       r.residual.slot = 1;
       return r;
     };
