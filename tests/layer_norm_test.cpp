@@ -221,15 +221,18 @@ TEST(LayerNorm, BlocksFollowFromTheRowsAlone) {
 
 TEST(LayerNorm, ATeamThatSharesItsSumsHasRows) {
   for (DType dtype : {DType::f32, DType::bf16})
-    for (std::int64_t columns = 1; columns < 600; ++columns) {
-      const int teams = layer_norm_gpu_teams(columns, dtype);
-      EXPECT_EQ(teams > 1, columns < 256 && columns % (dtype == DType::f32 ? 4 : 8) != 0) << columns;
+    for (std::int64_t columns = 1; columns < 9000; columns += columns < 600 ? 1 : 52) {
+      const bool odd = columns < 256 && columns % (dtype == DType::f32 ? 4 : 8) != 0;
+      const bool warps = columns > 512 && columns <= (dtype == DType::f32 ? 2048 : 4096) &&
+                         layer_norm_whole_words(columns, dtype);
+      EXPECT_EQ(layer_norm_gpu_teams(1 << 20, columns, dtype) > 1, odd || warps) << columns;
       EXPECT_EQ(layer_norm_gpu_blocks(0, columns, dtype, 90), 0);
-      for (std::int64_t rows : {1, 31, 32, 1000, 524288, 1 << 30}) {
+      for (std::int64_t rows : {1, 31, 32, 47, 1000, 524288, 1 << 30}) {
+        const int teams = layer_norm_gpu_teams(rows, columns, dtype);
         const std::int64_t blocks = layer_norm_gpu_blocks(rows, columns, dtype, 90);
         EXPECT_TRUE(std::has_single_bit(static_cast<std::uint64_t>(blocks))) << rows << " x " << columns;
-        if (blocks > 1 && teams > 1) {
-          EXPECT_GE(rows, 8 * blocks * teams) << rows << " x " << columns;
+        if ((blocks > 1 && teams > 1) || (warps && teams > 1)) {
+          EXPECT_GE(rows, warps ? 16 * blocks : 8 * blocks * teams) << rows << " x " << columns;
         }
       }
     }

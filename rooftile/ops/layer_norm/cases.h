@@ -96,6 +96,11 @@ inline std::vector<Case> layer_norm_backward_cases() {
     // Rows that begin anywhere and stream, several to a team: of a block, and of three clusters.
     cases.push_back({{70, 1025}, type, {}, Layout::offset, Fill::normal, 1, true});
     cases.push_back({{48, 16385}, type, {}});
+    // Teams of several warps that have their sums together, and each its own.
+    if (type != DType::f16) {
+      cases.push_back({{4111, 520}, type, {}});
+      cases.push_back({{4111, 520}, type, {}, Layout::offset});
+    }
     for (Layout layout : {Layout::padded_rows, Layout::strided_columns})
       cases.push_back({{600, 30}, type, {}, layout});
   }

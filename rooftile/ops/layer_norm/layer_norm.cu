@@ -38,8 +38,6 @@ ROOFTILE_TILE float* value_of(const Problem& p, int operand, const Walk& walk, s
 }
 
 constexpr int kShortThreads = 256, kShortElements = 32;
-/// Of the longest rows that a warp works on, backward.
-constexpr int kWarpColumns = 512;
 /// Elements of a weight that is not given.
 constexpr float kAbsentWeight = 1, kAbsentBias = 0;
 /// Operands that are staged behind those that have rows.
@@ -88,8 +86,16 @@ struct Forward {
     return kHalf ? Late{12, 1} : Late{25, 2};
   }
   LayerNormProblem p;
-  /// With a residual or without, and of all lengths of which threads have as many elements.
-  Forward<T, true, W, kLong || kHalf> anyhow() const { return {p}; }
+  /// A residual or none is a branch where rows lie anyhow, and of 16-bit blocks (H200, with one kernel for
+  /// each: f16 32768x1536 65.3 µs, so 61.8, 8192x4000 43.0 and 39.9; but f32 32768x1536 104.8 and 111, of
+  /// warps bf16 65536x1000 76.4 and 78.5, staged 524288x100 72.5 and 77.5, strided 16384x4095 92.2 and 93.7).
+  /// Where rows are no words, threads have as many 16-bit elements at all lengths.
+  template <Access kAccess, Span kSpan>
+  auto serving() const {
+    constexpr bool kEither = kAccess == Access::any || (kHalf && in_words(kAccess) && kSpan == Span::block);
+    return Forward < T, kAdds || kEither, W,
+           kLong || (kHalf && !in_words(kAccess) && kSpan != Span::warp) > {p};
+  }
   Places places() const {
     using P = LayerNormProblem;
     Places places = touching_places(
@@ -116,7 +122,7 @@ struct Forward {
           input_of<T, Team>(p, P::kX, walk, i),         {},
           output_of<T, Team>(p, P::kY, walk, i, false), output_of<T, Team>(p, P::kSum, walk, i),
           value_of<Team>(p, P::kMean, walk, i),         value_of<Team>(p, P::kRstd, walk, i)};
-      if constexpr (kAdds) r.residual = input_of<T, Team>(p, P::kResidual, walk, i, Team::kAnyhow);
+      if constexpr (kAdds) r.residual = input_of<T, Team>(p, P::kResidual, walk, i, !Team::kStreams);
       r.residual.slot = 1;
       return r;
     };
@@ -199,7 +205,8 @@ struct Backward {
   static constexpr int least_threads(std::int64_t) { return 4; }
   LayerNormBackwardProblem p;
   std::int64_t programs;  // teams that have rows
-  int teams;              // of them that have their sums together
+  std::int64_t turns;     // of them, neighbours, that take turns in theirs
+  int teams;              // of them in a block, which have their sums together
 
   template <class Team>
   using Gradients = kernels::LayerNormGradients<Team>;
@@ -219,7 +226,7 @@ struct Backward {
     return r;
   }
 
-  /// `walk`: over blocks of rows.
+  /// `walk`: one block of rows.
   template <class Team>
   ROOFTILE_TILE void operator()(const Team& team, const Walk& walk) const {
 #if defined(ROOFTILE_HAS_SM90)
@@ -227,9 +234,7 @@ struct Backward {
     if (p.rows.columns > kWarpColumns && (p.dweight.data || p.dbias.data)) rooftile::cuda::let_next_start();
 #endif
     const auto weight = weight_of<W, true>(p.weight, walk, kAbsentWeight);
-    const auto all = [&](const auto& kept) {
-      for (std::int64_t i = 0; i < walk.count; ++i) block(team, walk, walk.row + i * walk.step, kept);
-    };
+    const auto all = [&](const auto& kept) { block(team, walk, kept); };
     if constexpr (Team::kVectors > 0) {
       const KeptWeight<W, Team> kept(weight, 0);
       kept.ask_once(team);
@@ -243,17 +248,17 @@ struct Backward {
     }
   }
   template <class Team, class Weight>
-  ROOFTILE_TILE void block(const Team& team, const Walk& walk, std::int64_t number,
-                           const Weight& weight) const {
+  ROOFTILE_TILE void block(const Team& team, const Walk& walk, const Weight& weight) const {
     using P = LayerNormBackwardProblem;
+    const std::int64_t number = walk.row;
     constexpr bool kTogether =
         Team::kHoldsRows && Team::kSpan != Span::block && Team::kSpan != Span::cluster && !Team::kStreams;
     const bool shared = kTogether && teams > 1;
-    const std::int64_t together = shared ? programs : layer_norm_gpu_turns(programs, p.rows.columns, p.dtype);
+    const std::int64_t together = shared ? programs : turns;
     const std::int64_t turn = number % together, own = number - turn;
     const std::int64_t begin = layer_norm_block_begin(p.rows.rows, programs, own);
     const std::int64_t end = layer_norm_block_begin(p.rows.rows, programs, own + together);
-    // All teams that have their sums together take as many rows as the first of them.
+    // All teams of a warp take as many rows as the first of them.
     const std::int64_t first = shared ? turn / teams * teams : turn;
     const Walk rows{begin + turn, together, (end - begin - first + together - 1) / together, walk.first,
                     walk.size};
@@ -283,19 +288,29 @@ struct Backward {
       if (i + 1 == static_cast<decltype(i)>(rows.count)) r.x.ahead = r.dy.ahead = 0;
       return r;
     };
-    const std::int64_t block = shared ? number / teams : number;
-    const Row<float> weights = sums_of(block, false, walk), biases = sums_of(block, true, walk);
     if constexpr (!Team::kHoldsRows) {
-      kernels::layer_norm_backward<T, false>(team, 0, rows.count, row_at, weight, weights, biases);
+      kernels::layer_norm_backward<T, false>(team, 0, rows.count, row_at, weight,
+                                             sums_of(number, false, walk), sums_of(number, true, walk));
     } else {
       // Of rows that stream there are fewer than 2^31.
       using Count = std::conditional_t<Team::kStreams, int, std::int64_t>;
-      Gradients<Team> gradients{team.columns(weights), team.columns(biases)};
+      const auto to = [&](bool bias) {
+        return sums_of(Team::kSharesBlock ? blockIdx.x : shared ? number / teams : number, bias, walk);
+      };
+      constexpr bool kLater = Team::kSharesBlock;  // where registers are scarce
+      Gradients<Team> gradients{team.columns(kLater ? Row<float>{} : to(false)),
+                                team.columns(kLater ? Row<float>{} : to(true))};
       kernels::layer_norm_backward_held<T>(team, static_cast<Count>(rows.count), row_at(0), after, weight,
                                            gradients);
       if constexpr (kTogether)
         if (shared) return gradients.write_together(teams);
-      gradients.write();
+      if constexpr (kLater) {
+        gradients.weights.sums = to(false);
+        gradients.biases.sums = to(true);
+        gradients.write_of_warps(teams);
+      } else {
+        gradients.write();
+      }
     }
   }
 
@@ -361,10 +376,11 @@ struct Gradient {
   G* to;
   std::int64_t stride;
 };
-/// The sums of all blocks: groups of neighbours in the blocks' order, then groups in pairs.
+/// The sums of all blocks: groups of neighbours in the blocks' order, then groups in pairs. `teams`: rows of
+/// a block, which are added first.
 template <class G>
 __global__ void __launch_bounds__(kAddThreads)
-    add_blocks(Gradient<G> first, Gradient<G> second, std::int64_t blocks, std::int64_t stride,
+    add_blocks(Gradient<G> first, Gradient<G> second, std::int64_t blocks, int teams, std::int64_t stride,
                std::int64_t columns) {
   ROOFTILE_SHARED(parts, float[kAddThreads]);
 #if defined(ROOFTILE_HAS_SM90)
@@ -377,9 +393,16 @@ __global__ void __launch_bounds__(kAddThreads)
   const std::int64_t begin = layer_norm_block_begin(blocks, groups, group);
   const std::int64_t end = layer_norm_block_begin(blocks, groups, group + 1);
   float sum = 0;
-  if (column < columns) {
+  if (column < columns && teams == 1) {
     ROOFTILE_UNROLL_BY(8)
     for (std::int64_t b = begin; b < end; ++b) sum += gradient.sums[b * stride + column];
+  } else if (column < columns) {
+    for (std::int64_t b = begin; b < end; ++b) {
+      const float* const team = gradient.sums + b * teams * stride + column;
+      float block = *team;
+      for (int t = 1; t < teams; ++t) block += team[t * stride];
+      sum += block;
+    }
   }
   parts[mine] = sum;
   for (int half = groups / 2; half > 0; half /= 2) {
@@ -389,14 +412,16 @@ __global__ void __launch_bounds__(kAddThreads)
   if (group == 0 && column < columns) gradient.to[column * gradient.stride] = narrow<G>(sum);
 }
 
-/// Both gradients in one launch, or the one that is asked for.
-Status launch_add_blocks(const CudaLaunch& launch, const LayerNormBackwardProblem& p) {
+/// Both gradients in one launch, or the one that is asked for. Each of `blocks` blocks has `teams` rows of
+/// sums.
+Status launch_add_blocks(const CudaLaunch& launch, const LayerNormBackwardProblem& p, std::int64_t blocks,
+                         int teams) {
   const int width = p.rows.columns < kManyColumns ? 8 : 32;
   // Eight sums to a thread at least, all on their way at once.
   const auto groups = static_cast<unsigned>(std::bit_floor(
-      static_cast<std::uint64_t>(std::clamp<std::int64_t>(p.blocks / 8, 1, kAddThreads / width))));
+      static_cast<std::uint64_t>(std::clamp<std::int64_t>(blocks / 8, 1, kAddThreads / width))));
   return with_type<float, f16, bf16>(p.gradient_dtype, [&]<class G>() {
-    const auto blocks = static_cast<unsigned>((p.rows.columns + width - 1) / width);
+    const auto parts = static_cast<unsigned>((p.rows.columns + width - 1) / width);
     const auto gradient = [&](bool bias) {
       const LayerNormColumns& to = bias ? p.dbias : p.dweight;
       return Gradient<G>{p.block_sums(0, bias), static_cast<G*>(const_cast<void*>(to.data)), to.stride};
@@ -404,10 +429,10 @@ Status launch_add_blocks(const CudaLaunch& launch, const LayerNormBackwardProble
     const bool only_bias = !p.dweight.data, both = p.dweight.data && p.dbias.data;
     return rooftile::cuda::launch(
         launch, "layer_norm_backward",
-        {.blocks = {blocks, both ? 2u : 1u},
+        {.blocks = {parts, both ? 2u : 1u},
          .threads = {static_cast<unsigned>(width), groups},
-         .early = has_clusters(launch) && p.rows.columns > kWarpColumns && p.blocks > 0},
-        add_blocks<G>, gradient(only_bias), gradient(true), p.blocks,
+         .early = has_clusters(launch) && p.rows.columns > kWarpColumns && blocks > 0},
+        add_blocks<G>, gradient(only_bias), gradient(true), blocks, teams,
         p.block_sums(1, only_bias) - p.block_sums(0, only_bias), p.rows.columns);
   });
 }
@@ -416,22 +441,31 @@ Status launch_backward(const CudaLaunch& launch, const LayerNormBackwardProblem&
   using P = LayerNormBackwardProblem;
   const bool with_sums = p.dweight.data || p.dbias.data;
   const std::int64_t columns = p.rows.columns;
-  const int teams = layer_norm_gpu_teams(columns, p.dtype);
-  const std::int64_t programs =
-      teams *
-      (with_sums ? p.blocks : layer_norm_gpu_blocks(p.rows.rows, columns, p.dtype, launch.architecture));
+  const int teams = layer_norm_gpu_teams(p.rows.rows, columns, p.dtype);
+  const std::int64_t sums =
+      with_sums ? p.blocks : layer_norm_gpu_blocks(p.rows.rows, columns, p.dtype, launch.architecture);
+  const bool in_warps = columns <= kWarpColumns;
+  const std::int64_t programs = in_warps ? sums * teams : sums;
   if (columns == 0) return {};
+  bool together = in_warps;
   const Status status = with_type<float, f16, bf16>(p.dtype, [&]<class T>() {
     constexpr int kLanes = 16 / int(sizeof(T)), kChunks = 16 / kLanes;
     Layout layout = layout_of(p.weight, columns);
     for (int o : {P::kX, P::kDy, P::kDx})
       if (p.data[o]) layout = std::max(layout, tile::layout_of(p.rows, o, p.data[o], sizeof(T)));
+    // Teams of several warps then stream, whatever the architecture.
+    using Team = CudaTeam<float, kLanes, kChunks, Access::aligned, Span::warps, 2, 1>;
+    static_assert(all_shared_bytes<Team>({kLanes * 64, 1, 1, 0}) <= shared_limits(86).block);
+    together = together || (layout == Layout::words && one_stride(p.rows));
     return with_weights<T>(p.weight_dtype, [&]<class W>() {
-      return for_rows<kLanes, kChunks>(launch, "layer_norm_backward", programs, layout,
-                                       Backward<T, W>{p, programs, teams});
+      return for_rows<kLanes, kChunks>(
+          launch, "layer_norm_backward", programs, layout,
+          Backward<T, W>{p, programs, layer_norm_gpu_turns(programs, columns, p.dtype),
+                         together ? teams : 1});
     });
   });
-  return status && with_sums ? launch_add_blocks(launch, p) : status;
+  if (!status || !with_sums) return status;
+  return launch_add_blocks(launch, p, programs / teams, together ? 1 : teams);
 }
 
 }  // namespace

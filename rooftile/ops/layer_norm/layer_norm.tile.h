@@ -223,7 +223,7 @@ ROOFTILE_TILE void layer_norm(Team team, std::int64_t begin, std::int64_t end, R
       if constexpr (Team::kHoldsRows) {
         static_assert(kHeld, "rooftile::kernels::layer_norm: a team that holds rows holds h, too");
         h = team.hold(coming.x, 0);
-        if (kAdds && (!Team::kAnyhow || coming.residual.data)) {
+        if (kAdds && (Team::kStreams || coming.residual.data)) {
           const auto residual = team.hold(coming.residual, 0);
           team.each(size, [&](auto chunk) { h.set(chunk, h[chunk] + residual[chunk]); });
         }

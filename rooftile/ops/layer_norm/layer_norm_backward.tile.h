@@ -113,6 +113,10 @@ struct LayerNormGradients {
     weights.write_together(teams);
     biases.write_together(teams);
   }
+  ROOFTILE_TILE void write_of_warps(int teams) const {
+    weights.write_of_warps(teams);
+    biases.write_of_warps(teams);
+  }
   /// One row: its dx, and what it adds.
   template <class T, class Held, class Weight>
   ROOFTILE_TILE void add(const Team& team, const LayerNormBackwardRow<T>& row, const Held& x, const Held& dy,

@@ -47,14 +47,8 @@ struct ColumnSums {
     Real* const parts = shared.of_threads;
     const int thread = static_cast<int>(threadIdx.x), size = static_cast<int>(sums.size);
     const int width = kWarpsThreads / teams * Team::kLanes * kChunks;  // of a team's part
-    Real* const mine = parts + thread / (kWarpsThreads / teams) * width;
-    __syncthreads();  // all have read what was there before
-    team.each(size, [&](const Chunk& chunk) {
-      ROOFTILE_UNROLL for (int i = 0; i < Team::kLanes; i += 4) {
-        const Tile& t = tiles[chunk.index];
-        *reinterpret_cast<float4*>(mine + chunk.first + i) = {t.v[i], t.v[i + 1], t.v[i + 2], t.v[i + 3]};
-      }
-    });
+    __syncthreads();                                                   // all have read what was there before
+    leave(parts + thread / (kWarpsThreads / teams) * width);
     int across = kWarpsThreads;  // threads that have neighbouring columns
     while (across / 2 >= size) across /= 2;
     const int groups = kWarpsThreads / across, group = thread / across;
@@ -72,6 +66,40 @@ struct ColumnSums {
       }
       if (group == 0 && column < size) sums.data[column] = sum;
     }
+  }
+
+  /// The same for teams of several warps, in the block's dynamic shared memory, which is theirs by then.
+  ROOFTILE_TILE
+  void write_of_warps(int teams) const {
+    ROOFTILE_DYNAMIC_SHARED(shared);
+    if (!sums.data) return;
+    Real* const parts = reinterpret_cast<Real*>(shared);
+    const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
+    const int size = static_cast<int>(sums.size), width = threads / teams * Team::kLanes * kChunks;
+    __syncthreads();
+    leave(parts + thread / (threads / teams) * width);
+    __syncthreads();
+    for (int column = 4 * thread; column < size; column += 4 * threads) {
+      float4 sum = *reinterpret_cast<const float4*>(parts + column);
+      ROOFTILE_UNROLL_BY(1) for (int t = 1; t < teams; ++t) {
+        const float4 next = *reinterpret_cast<const float4*>(parts + t * width + column);
+        sum = {sum.x + next.x, sum.y + next.y, sum.z + next.z, sum.w + next.w};
+      }
+      *reinterpret_cast<float4*>(sums.data + column) = sum;  // rows of the workspace are whole words
+    }
+  }
+  /// Leaves this thread's sums in its team's part of shared memory.
+  ROOFTILE_TILE
+  void leave(Real* mine) const {
+    team.each(sums.size, [&](const Chunk& chunk) {
+      const Tile& t = tiles[chunk.index];
+      if constexpr (kAccess == Access::strided) {
+        ROOFTILE_EACH_LANE(Team::kLanes) mine[chunk.first + i * kWarp] = t.v[i];
+      } else {
+        ROOFTILE_UNROLL for (int i = 0; i < Team::kLanes; i += 4) *
+            reinterpret_cast<float4*>(mine + chunk.first + i) = {t.v[i], t.v[i + 1], t.v[i + 2], t.v[i + 3]};
+      }
+    });
   }
 
   /// In registers they start with 0: a choice for each element would cost as much as the addition.

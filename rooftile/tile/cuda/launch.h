@@ -30,8 +30,8 @@ __global__ void __launch_bounds__(kBlock, kLeastBlocks)
     }
 #endif
     walk.row = block;
-    if constexpr (Team::kSpan == Span::warp || Team::kSpan == Span::any)
-      walk.row = std::int64_t{block} * shape.teams + team_in_block(shape);
+    if constexpr (Team::kSpan == Span::warp || Team::kSpan == Span::any || Team::kSharesBlock)
+      walk.row = std::int64_t{block} * shape.teams + team_in_block<Team::kSharesBlock>(shape);
     if constexpr (Team::kStreams) {
       if (walk.row < each.early) {
         walk.step = each.early;
@@ -61,6 +61,11 @@ constexpr SharedLimits shared_limits(int architecture) {
   return {all - SharedLimits::kOther, all};
 }
 
+/// Whether a program's teams of several warps share a block.
+template <class Program>
+inline constexpr bool kSharesBlocks = requires(const Program& program) {
+  program.teams;
+};
 /// The threads of a program's longest block with such teams, and how many a multiprocessor must have.
 template <class Team, class Program>
 inline constexpr int kBlockOf =
@@ -79,12 +84,20 @@ constexpr std::int64_t shared_bytes(int threads) {
   return (threads + kWarp - 1) / kWarp * std::int64_t{Team::Slots::kWarpBytes};
 }
 
+/// The same with what its teams of several warps gather together, which comes when rows have gone.
+template <class Team>
+constexpr std::int64_t all_shared_bytes(const RowShape& shape) {
+  const int threads = shape.threads * shape.teams;
+  return std::max(shared_bytes<Team>(threads),
+                  Team::kSharesBlock ? threads * std::int64_t{sizeof(float)} * Team::kElements : 0);
+}
+
 /// A launch of so many clusters (of one block, as a rule), and its kernel.
 template <class Team>
 rooftile::cuda::Grid grid_of(const RowShape& shape, std::int64_t clusters) {
-  const int cluster = std::max(1, shape.cluster), threads = shape.threads * shape.teams;
-  return {static_cast<unsigned>(clusters * cluster), static_cast<unsigned>(threads),
-          static_cast<std::size_t>(shared_bytes<Team>(threads)), static_cast<unsigned>(cluster)};
+  const int cluster = std::max(1, shape.cluster);
+  return {static_cast<unsigned>(clusters * cluster), static_cast<unsigned>(shape.threads * shape.teams),
+          static_cast<std::size_t>(all_shared_bytes<Team>(shape)), static_cast<unsigned>(cluster)};
 }
 template <class Team, class Program>
 inline constexpr auto kRunRows = run_rows<kBlockOf<Team, Program>, kLeastOf<Team, Program>, Team, Program>;
@@ -114,7 +127,7 @@ bool launch_streams(const CudaLaunch& launch, const char* name, const Program& p
                     std::int64_t rows, Status& status) {
   const SharedLimits limits = shared_limits(launch.architecture);
   const int threads = shape.threads * shape.teams, cluster = std::max(1, shape.cluster);
-  const std::int64_t shared = shared_bytes<Team>(threads);
+  const std::int64_t shared = all_shared_bytes<Team>(shape);
   if (shared > limits.block || !one_stride(program.p.rows) || rows > kMostBlocks / cluster) return false;
   const std::int64_t resident = std::max<std::int64_t>(
       1, std::min<std::int64_t>(Program::kStreaming.resident / threads,
@@ -137,12 +150,12 @@ bool launch_streams(const CudaLaunch& launch, const char* name, const Program& p
   return true;
 }
 
-/// The program of rows that lie anyhow, or are read again. Their kernels are the longest, and one for several
-/// programs saves a sixth of layer_norm's machine code.
-template <class Program>
-auto anyhow(const Program& program) {
-  if constexpr (requires { program.anyhow(); })
-    return program.anyhow();
+/// The program whose kernel serves such teams. One for several programs saves a third of layer_norm's machine
+/// code, and of the time to compile it.
+template <Access kAccess, Span kSpan, class Program>
+auto program_for(const Program& program) {
+  if constexpr (requires { program.template serving<kAccess, kSpan>(); })
+    return program.template serving<kAccess, kSpan>();
   else
     return program;
 }
@@ -167,8 +180,9 @@ auto anyhow(const Program& program) {
 ///   kLongest      read again
 ///   kRare         whether few kernels are enough: not the fastest one for each way that rows lie
 /// and may have
-///   anyhow()      the program of rows that lie anyhow, or are read again, if not itself
-///   Staged<Team>  for staged rows, if it gathers of many: run_staged_turns
+///   serving<Access, Span>()  the program that has the kernel for teams that do not stream, if not itself
+///   Staged<Team>  for staged rows, if it gathers of many: run_staged_turns; and
+///   teams         which then are in a block and gather together, of whole warps, too
 template <int kLanes, int kChunks, class Program>
 Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, Layout layout,
                 const Program& program) {
@@ -178,15 +192,17 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, L
   static constexpr Clusters kClusters = Program::kClusters;
   RowShape shape = row_shape(columns, kLanes, kChunks, Program::kHeldThreads, Program::least_threads(columns),
                              Program::kStages, has_clusters(launch) ? &kClusters : nullptr);
+  if constexpr (kSharesBlocks<Program>)
+    if (layout == Layout::words && shape.threads > kWarp) shape.teams = program.teams;
   if constexpr (Program::kLongest == Span::any)
     if (shape.cluster == 0)
-      return launch_direct<CudaTeam<float, kLanes, 0, Access::any>>(launch, name, anyhow(program), shape,
-                                                                    rows);
+      return launch_direct<CudaTeam<float, kLanes, 0, Access::any>>(
+          launch, name, program_for<Access::any, Span::any>(program), shape, rows);
   const auto direct = [&]<Access kAccess, Span kSpan>() {
     constexpr int kKept = in_words(kAccess) ? Program::kept(kSpan) : 0;
     return launch_direct<
         CudaTeam<float, kLanes, kChunksOf<Program, kChunks, kSpan>, kAccess, kSpan, 0, kKept>>(
-        launch, name, program, shape, rows);
+        launch, name, program_for<kAccess, kSpan>(program), shape, rows);
   };
   // Kernels that know the span. False where there is none: rows that must stream, and cannot.
   Status status;
@@ -199,7 +215,7 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, L
                             Program::kStreaming.slots, in_words(kAccess) ? Program::kept(kSpan) : 0>;
       if (launch_streams<Team>(launch, name, program, shape, rows, status)) return true;
     }
-    if constexpr (kHas && !(kStreams && in_words(kAccess))) {
+    if constexpr (kHas && !kStreams) {
       status = direct.template operator()<kAccess, kSpan>();
       return true;
     }
@@ -212,6 +228,8 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, L
         constexpr Access kHow = kAccess == Access::aligned && Program::kSkips ? Access::reached : kAccess;
         return run.template operator()<kHow, Span::warp>();
       }
+    if constexpr (in_words(kAccess) && kSharesBlocks<Program>)
+      if (shape.teams > 1) return run.template operator()<kAccess, Span::warps>();
     return run.template operator()<kAccess, Span::block>();
   };
 
@@ -235,9 +253,8 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, L
       if (run_known.template operator()<Access::strided>()) return status;
     }
   if constexpr (Program::kClusters.chunks != kChunks)
-    if (shape.cluster > 1) return direct.template operator()<Access::any, Span::cluster>();
-  return launch_direct<CudaTeam<float, kLanes, kChunks, Access::any>>(launch, name, anyhow(program), shape,
-                                                                      rows);
+    if (shape.cluster > 1) return direct.template operator()<Access::apart, Span::cluster>();
+  return direct.template operator()<Access::any, Span::any>();
 }
 
 }  // namespace cuda

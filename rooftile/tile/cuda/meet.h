@@ -16,10 +16,20 @@ struct Sums {
   Real first, second;
 };
 
-/// Whose threads a team's are: a warp's, all of them or fewer; a block's; a cluster's. A kernel that knows
-/// has no instructions for the others; `any`: it is told.
-/// From short to long: comparisons rely on it.
-enum class Span : std::uint8_t { warp, block, cluster, any };
+/// Whose threads a team's are: a warp's, all of them or fewer; some warps' of a block; a block's; a
+/// cluster's. A kernel that knows has no instructions for the others; `any`: it is told. From short to long:
+/// comparisons rely on it.
+enum class Span : std::uint8_t { warp, warps, block, cluster, any };
+
+/// Which of its cluster's blocks this one is.
+ROOFTILE_TILE
+int rank_in_cluster() {
+#if defined(ROOFTILE_HAS_SM90)
+  return static_cast<int>(rooftile::cuda::cluster_rank());
+#else
+  return 0;
+#endif
+}
 
 /// How often a team's threads met: those of a block, and those of a cluster's blocks.
 struct Turns {
@@ -108,17 +118,20 @@ class Arrivals {
 template <class Real, int kNumbers, int kMost>
 class Meeting {
  public:
-  /// What `count` of them left: at[k][i] is number k of the i-th.
+  /// What `count` of them left, from `first` on.
   struct Room {
-    Real (&at)[kNumbers][kMost];
-    int count;
+    Real (&all)[kNumbers][kMost];
+    int first, count;
+
+    /// Number k of the i-th.
+    ROOFTILE_TILE Real at(int k, int i) const { return all[k][first + i]; }
 
     /// The first K of them.
     template <int K>
     ROOFTILE_TILE auto numbers() const {
       return [this](int i) {
         Tile<Real, K> r;
-        ROOFTILE_UNROLL for (int k = 0; k < K; ++k) r.v[k] = at[k][i];
+        ROOFTILE_UNROLL for (int k = 0; k < K; ++k) r.v[k] = at(k, i);
         return r;
       };
     }
@@ -141,16 +154,18 @@ class Meeting {
     }
   };
 
-  /// Leaves each warp's numbers and waits for those of all `warps` of the block.
-  template <int K>
-  ROOFTILE_TILE static Room of_warps(const Tile<Real, K>& mine, int thread, int warps, unsigned turn) {
+  /// Leaves each warp's numbers and waits for those of all `warps` of the team, by `wait`; `first`: of them
+  /// in the block.
+  template <int K, class Wait>
+  ROOFTILE_TILE static Room of_warps(const Tile<Real, K>& mine, int thread, int first, int warps,
+                                     unsigned turn, Wait wait) {
     static_assert(K <= kNumbers);
     auto& room = rooms()[turn & 1];
     if (thread % kWarp == 0) {
-      ROOFTILE_UNROLL for (int k = 0; k < K; ++k) room[k][thread / kWarp] = mine.v[k];
+      ROOFTILE_UNROLL for (int k = 0; k < K; ++k) room[k][first + thread / kWarp] = mine.v[k];
     }
-    __syncthreads();
-    return {room, warps};
+    wait();
+    return {room, first, warps};
   }
 
 #if defined(ROOFTILE_HAS_SM90)
@@ -172,7 +187,7 @@ class Meeting {
           &room[k][rank * warps + warp], mine.v[k], arrived, static_cast<unsigned>(lane));
     }
     rooftile::cuda::mbarrier_wait(arrived, turn >> 1 & 1);
-    return {room, count};
+    return {room, 0, count};
   }
 #endif
 
@@ -201,13 +216,13 @@ struct Moments {
 template <class Room, class Real>
 ROOFTILE_TILE Moments<Real> of_parts(const Room& room, Real each_one) {
   using One = Tile<Real, 1>;
-  const Real begin = room.at[0][0], from = begin - begin == 0 ? begin : 0;  // inf - inf would be no mean
-  const auto off = [&](int i) { return room.at[0][i] - from + room.at[1][i]; };
-  const auto weighed = [&](int i) { return One{{off(i) * room.at[3][i]}}; };
+  const Real begin = room.at(0, 0), from = begin - begin == 0 ? begin : 0;  // inf - inf would be no mean
+  const auto off = [&](int i) { return room.at(0, i) - from + room.at(1, i); };
+  const auto weighed = [&](int i) { return One{{off(i) * room.at(3, i)}}; };
   const Real rest = room.over(Real(0), weighed, AddUp{}).v[0] * each_one, shift = from + rest;
   const auto squares = [&](int i) {
     const Real d = off(i) - rest;
-    return One{{room.at[2][i] + d * d * room.at[3][i]}};
+    return One{{room.at(2, i) + d * d * room.at(3, i)}};
   };
   return {shift, shift - shift == 0 ? from - shift + rest : 0, room.over(Real(0), squares, AddUp{}).v[0]};
 }

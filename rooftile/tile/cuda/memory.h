@@ -21,6 +21,7 @@ enum class Access : std::uint8_t {
   aligned,   ///< 16-byte words; some threads may have none
   reached,   ///< the same, and chunks that no lane of a row reaches are left out
   any,       ///< neighbours that begin anywhere, or lie apart
+  apart,     ///< lie apart: a quarter of the code
   singly,    ///< neighbours that begin anywhere, one by one, all on their way at once
   strided,   ///< begin anywhere, side by side: a warp reads 32 neighbours, then the next 32
   staged_2,  ///< neighbours in shared memory (rooftile/tile/cuda/stage.h), rows in whole pieces of 2 bytes
@@ -29,6 +30,7 @@ enum class Access : std::uint8_t {
 };
 /// Whether lanes are whole 16-byte words of memory.
 constexpr bool in_words(Access access) { return access <= Access::reached; }
+constexpr bool may_lie_apart(Access access) { return access == Access::any || access == Access::apart; }
 /// Of a staged row, in bytes; 0: not staged.
 constexpr int piece_of(Access access) {
   return access == Access::staged_2 ? 2 : access == Access::staged_4 ? 4 : access == Access::staged_8 ? 8 : 0;
@@ -39,6 +41,12 @@ ROOFTILE_TILE bool lane_lives(int i, std::int64_t live) {
   if (kAccess == Access::full) return true;
   if (in_words(kAccess)) return live > 0;
   return (kAccess == Access::strided ? i * kWarp : i) < live;
+}
+/// The same of elements of type T, of which those of a piece live together.
+template <Access kAccess, class T>
+ROOFTILE_TILE bool element_lives(int i, std::int64_t live) {
+  constexpr int kEach = piece_of(kAccess) > 0 ? piece_of(kAccess) / int(sizeof(T)) : 1;
+  return lane_lives<kAccess>(i / kEach * kEach, live);
 }
 /// One step of `each`: this thread's lanes are the elements `first`, `first` + 1, … (strided: `first` + 32,
 /// …) as far as the row goes.
@@ -227,7 +235,7 @@ template <Access kAccess, int N, bool kConstant = false, class T>
 ROOFTILE_TILE Pack<T, N> load_pack(const Row<const T>& row, std::int64_t first, std::int64_t live, T other) {
   using P = Pack<T, N>;
   P pack;
-  const T* from = row.data + first * (kAccess == Access::any ? row.stride : 1);
+  const T* from = row.data + first * (may_lie_apart(kAccess) ? row.stride : 1);
   if constexpr (in_words(kAccess)) {
     const auto* words = reinterpret_cast<const uint4*>(from);
     if (kAccess == Access::full || live > 0) {
@@ -272,23 +280,25 @@ ROOFTILE_TILE Pack<T, N> load_pack(const Row<const T>& row, std::int64_t first, 
       Pieces::set(pack, i, piece);
     }
   } else {
-    const auto address = reinterpret_cast<std::uintptr_t>(from);
-    const auto shift = static_cast<unsigned>(address % 16);
-    const auto* words = reinterpret_cast<const uint4*>(address - shift);
-    const void* begin = row.begin ? row.begin : row.data;
-    const void* end = row.begin ? row.end : row.data + row.size;
-    if (live >= N && row.stride == 1 && words >= begin && words + P::kWords + (shift != 0) <= end) {
-      uint4 low = words[0];
-      ROOFTILE_UNROLL for (int i = 0; i < P::kWords; ++i) {
-        const uint4 high = shift != 0 || i + 1 < P::kWords ? words[i + 1] : low;
-        pack.set_word(i, shift == 0 ? low : shifted(low, high, shift));
-        low = high;
+    if constexpr (kAccess == Access::any) {
+      const auto address = reinterpret_cast<std::uintptr_t>(from);
+      const auto shift = static_cast<unsigned>(address % 16);
+      const auto* words = reinterpret_cast<const uint4*>(address - shift);
+      const void* begin = row.begin ? row.begin : row.data;
+      const void* end = row.begin ? row.end : row.data + row.size;
+      if (live >= N && row.stride == 1 && words >= begin && words + P::kWords + (shift != 0) <= end) {
+        uint4 low = words[0];
+        ROOFTILE_UNROLL for (int i = 0; i < P::kWords; ++i) {
+          const uint4 high = shift != 0 || i + 1 < P::kWords ? words[i + 1] : low;
+          pack.set_word(i, shift == 0 ? low : shifted(low, high, shift));
+          low = high;
+        }
+        return pack;
       }
-    } else {
-      constexpr int kEach = N / P::kWords;
-      ROOFTILE_UNROLL for (int i = 0; i < P::kWords; ++i)
-          pack.set_word(i, gather_word(from + i * kEach * row.stride, row.stride, live - i * kEach, other));
     }
+    constexpr int kEach = N / P::kWords;
+    ROOFTILE_UNROLL for (int i = 0; i < P::kWords; ++i)
+        pack.set_word(i, gather_word(from + i * kEach * row.stride, row.stride, live - i * kEach, other));
   }
   return pack;
 }
@@ -374,7 +384,7 @@ ROOFTILE_TILE void store_pack(const Row<T>& row, std::int64_t first, std::int64_
     }
   } else {
     T* to = live > 0 ? row.data + first * row.stride : nullptr;
-    if constexpr (P::kWords > 1) {
+    if constexpr (P::kWords > 1 || kAccess == Access::apart) {
       constexpr int kEach = N / P::kWords;
       if (!to) return;
       ROOFTILE_UNROLL for (int i = 0; i < P::kWords; ++i)
@@ -434,10 +444,18 @@ struct PairPeaks {
       lowest.piece[i] = lowest_pair<T>() ^ 0x80008000u;
     }
   }
-  ROOFTILE_TILE void add(const Pack<T, N>& pack) {
+  /// Of a chunk's elements those that live: others' would count as far below the largest.
+  template <Access kAccess>
+  ROOFTILE_TILE void add(const Pack<T, N>& pack, std::int64_t live) {
+    if (in_words(kAccess) && !lane_lives<kAccess>(0, live)) return;
     ROOFTILE_UNROLL for (int i = 0; i < N / 2; ++i) {
-      highest.piece[i] = larger_pair<T>(highest.piece[i], pack.piece[i]);
-      lowest.piece[i] = smaller_pair<T>(lowest.piece[i], pack.piece[i]);
+      const unsigned there = (element_lives<kAccess, T>(2 * i, live) ? 0xffffu : 0) |
+                             (element_lives<kAccess, T>(2 * i + 1, live) ? 0xffff0000u : 0);
+      const auto pair = [&](unsigned none) {
+        return in_words(kAccess) ? pack.piece[i] : (pack.piece[i] & there) | (none & ~there);
+      };
+      highest.piece[i] = larger_pair<T>(highest.piece[i], pair(lowest_pair<T>()));
+      lowest.piece[i] = smaller_pair<T>(lowest.piece[i], pair(lowest_pair<T>() ^ 0x80008000u));
     }
   }
   /// Piece by piece: of packs as a whole, the choice would go through memory.

@@ -33,13 +33,13 @@ class CudaTeam {
   using Tile = tile::Tile<Real, N>;
   using Integers = tile::Tile<Integer, N>;
   static constexpr bool kHoldsRows = kChunks > 0;
-  static constexpr int kLanes = N;
+  static constexpr int kLanes = N, kElements = N * kChunks;
   static constexpr Access kReads = kAccess;
   static constexpr Span kSpan = kSpan_;
   static constexpr int kSlots = kSlots_, kVectors = kVectors_;
+  /// Whether other teams may have warps of its block.
+  static constexpr bool kSharesBlock = kSpan == Span::warps;
   static constexpr bool kStreams = kSlots > 0, kStaged = piece_of(kAccess) > 0;
-  /// Whether its kernel is that of rows that lie anyhow, with an optional operand or without.
-  static constexpr bool kAnyhow = kAccess == Access::any && kSpan == Span::any;
   /// Whether its rows may be longer than a warp holds, and no whole words.
   static constexpr bool kLongOdd = kSpan != Span::warp && !in_words(kAccess);
   /// Whether a thread should hold the next row, too, since nothing else brings it.
@@ -53,10 +53,13 @@ class CudaTeam {
   CudaTeam(int threads, Turns& turns, int cluster = 1)
       : threads_(threads),
         thread_(static_cast<int>(threadIdx.x)),
-        cluster_(kSpan == Span::warp || kSpan == Span::block ? 1 : cluster),
+        cluster_(kSpan < Span::cluster ? 1 : cluster),
         rank_(in_cluster() ? rank_in_cluster() : 0),
         turns_(turns) {
-    if (kSpan == Span::warp || (kSpan == Span::any && threads <= kWarp)) thread_ &= threads - 1;
+    if (kSpan == Span::warp || (kSpan == Span::any && threads <= kWarp))
+      thread_ &= threads - 1;
+    else if constexpr (kSharesBlock)
+      thread_ %= threads;
     if constexpr (Slots::kWarpBytes > 0) slots_.open();
     if (in_cluster()) {
       Meet::rooms(), Joined::rooms();  // of all threads, as Arrivals
@@ -138,7 +141,7 @@ class CudaTeam {
       const std::int64_t mine = thread_ * N, step = std::int64_t{threads_} * N;
       std::int64_t first = 0;
       // Of rows that lie anyhow, one step's loads have branches that the next one's would wait for.
-      ROOFTILE_UNROLL_BY((kAccess == Access::any ? 1 : 4))
+      ROOFTILE_UNROLL_BY((may_lie_apart(kAccess) ? 1 : 4))
       for (; first + step <= size; first += step) body(Chunk{0, first + mine, 2 * N});
       if (first < size) body(Chunk{0, first + mine, size - (first + mine)});
     }
@@ -349,7 +352,7 @@ class CudaTeam {
     Tile high, low;
     if constexpr (sizeof(T) == 2) {
       PairPeaks<T, N> peaks;
-      each(size, [&](const Chunk& chunk) { peaks.add(x.packs[chunk.index]); });
+      each(size, [&](const Chunk& chunk) { peaks.template add<kAccess>(x.packs[chunk.index], chunk.live); });
       high = widened<Real>(peaks.either(scale < 0)) * scale;
       low = widened<Real>(peaks.either(!(scale < 0))) * scale;
     } else {
@@ -382,7 +385,7 @@ class CudaTeam {
     const auto room = meet(tile::Tile<Real, 2>{{mine, sum}});
     const Real most = room.over(-Real(kInfinity), room.template numbers<1>(), Larger{}).v[0];
     const auto factor = [&](Real from) { return exp_below(One{{from - most}}).v[0]; };
-    const auto scaled = [&](int i) { return One{{room.at[1][i] * factor(room.at[0][i])}}; };
+    const auto scaled = [&](int i) { return One{{room.at(1, i) * factor(room.at(0, i))}}; };
     return {most, room.over(Real(0), scaled, AddUp{}).v[0], factor(mine)};
   }
   /// What its empty lanes must hold.
@@ -435,7 +438,7 @@ class CudaTeam {
  private:
   ROOFTILE_TILE
   bool in_cluster() const { return kSpan == Span::cluster || (kSpan == Span::any && cluster_ > 1); }
-  using Meet = Meeting<Real, 2, kSpan == Span::block ? kMostWarps : kMostPartials>;
+  using Meet = Meeting<Real, 2, (kSpan < Span::cluster) ? kMostWarps : kMostPartials>;
   using InBlock = Meeting<Real, 2, kMostWarps>;
   using Joined = Meeting<Real, 4, kMostCluster>;
   using One = tile::Tile<Real, 1>;
@@ -448,14 +451,6 @@ class CudaTeam {
   ROOFTILE_TILE
   bool is_whole() const {
     return kSpan == Span::warp || (kSpan == Span::any && threads_ <= kWarp && !in_cluster());
-  }
-  ROOFTILE_TILE
-  static int rank_in_cluster() {
-#if defined(ROOFTILE_HAS_SM90)
-    return static_cast<int>(rooftile::cuda::cluster_rank());
-#else
-    return 0;
-#endif
   }
 
   /// The upper half of the lanes folded onto the lower, and so on; then across the warp, or the team if it is
@@ -475,14 +470,25 @@ class CudaTeam {
     }
     return r;
   }
+  /// The block's part of a team, or of its teams this one. Two warps or more meet at a barrier of theirs.
+  template <class Meeting, int K>
+  ROOFTILE_TILE auto in_block(const tile::Tile<Real, K>& mine) const {
+    const int first = kSharesBlock ? (static_cast<int>(threadIdx.x) - thread_) / kWarp : 0;
+    return Meeting::of_warps(mine, thread_, first, threads_ / kWarp, turns_.block++, [&] {
+      if constexpr (kSharesBlock)
+        rooftile::cuda::named_barrier_sync(1 + first / 2, threads_);
+      else
+        __syncthreads();
+    });
+  }
   template <int K>
   ROOFTILE_TILE auto meet(const tile::Tile<Real, K>& mine) const {
-    const int warps = threads_ / kWarp;
 #if defined(ROOFTILE_HAS_SM90)
     if constexpr (sizeof(Real) == 4)
-      if (in_cluster()) return Meet::of_cluster(mine, thread_, warps, cluster_, rank_, turns_.cluster++);
+      if (in_cluster())
+        return Meet::of_cluster(mine, thread_, threads_ / kWarp, cluster_, rank_, turns_.cluster++);
 #endif
-    return Meet::of_warps(mine, thread_, warps, turns_.block++);
+    return in_block<Meet>(mine);
   }
   template <int K, class Operation>
   ROOFTILE_TILE tile::Tile<Real, K> reduce(const Tile (&tiles)[K], Real neutral, Operation operation) const {
@@ -494,7 +500,7 @@ class CudaTeam {
   template <int K>
   ROOFTILE_TILE tile::Tile<Real, K> part_reduce(const Tile (&tiles)[K]) const {
     if (!in_cluster()) return reduce(tiles, Real(0), AddUp{});
-    const auto room = InBlock::of_warps(in_part(tiles, AddUp{}), thread_, threads_ / kWarp, turns_.block++);
+    const auto room = in_block<InBlock>(in_part(tiles, AddUp{}));
     return room.over(Real(0), room.template numbers<K>(), AddUp{});
   }
   // Four, without a gap before the reference: a copy of three came out of nvcc 13.0 with the second one's

@@ -192,9 +192,12 @@ ROOFTILE_TILE Row<T> row_of(const Rows<kOperands>& rows, int operand, const void
   }
 }
 /// This thread's team among those of its block.
-ROOFTILE_TILE
-int team_in_block(const RowShape& shape) {
-  return shape.teams == 1 ? 0 : static_cast<int>(threadIdx.x) >> (31 - __clz(shape.threads));
+template <bool kOfWarps = false>
+ROOFTILE_TILE int team_in_block(const RowShape& shape) {
+  if constexpr (kOfWarps)
+    return static_cast<int>(threadIdx.x) / shape.threads;
+  else
+    return shape.teams == 1 ? 0 : static_cast<int>(threadIdx.x) >> (31 - __clz(shape.threads));
 }
 
 /// Which rows teams take.
