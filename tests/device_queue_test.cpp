@@ -92,6 +92,39 @@ TEST(DeviceQueue, RowsFarFromZeroHaveTheSameBitsAtAnyAlignment) {
   }
 }
 
+/// Teams that share a block add their sums there; elsewhere the kernel that adds the blocks does, in the same
+/// order.
+TEST(DeviceQueue, GradientsHaveTheSameBitsAtAnyAlignment) {
+  if (!kEmulatedIsBuilt) GTEST_SKIP() << "this build has no emulated device";
+  const Queue queue = Queue::emulated({.threads = 2});
+  constexpr std::int64_t kRows = 4111, kColumns = 520, kAll = kRows * kColumns;
+  std::vector<float> x = numbers(kAll + 4), dy = numbers(kAll + 4), dx(kAll), mean(kRows), rstd(kRows, 1);
+  const auto gradients = [&](int offset) {
+    float *moved_x = x.data() + offset, *moved_dy = dy.data() + offset;
+    if (offset > 0) {
+      std::memmove(moved_x, x.data(), kAll * sizeof(float));
+      std::memmove(moved_dy, dy.data(), kAll * sizeof(float));
+    }
+    std::vector<float> both(2 * kColumns);
+    const LayerNormBackwardInputs in{.x = view(static_cast<const float*>(moved_x), {kRows, kColumns}),
+                                     .dy = view(static_cast<const float*>(moved_dy), {kRows, kColumns}),
+                                     .mean = view(static_cast<const float*>(mean.data()), {kRows}),
+                                     .rstd = view(static_cast<const float*>(rstd.data()), {kRows})};
+    const LayerNormBackwardOutputs out{.dx = view(dx.data(), {kRows, kColumns}),
+                                       .dweight = view(both.data(), {kColumns}),
+                                       .dbias = view(both.data() + kColumns, {kColumns})};
+    std::size_t bytes = 0;
+    EXPECT_TRUE(layer_norm_backward_workspace(queue, in, out, bytes));
+    std::vector<float> memory(bytes / sizeof(float) + 16);
+    const auto past = reinterpret_cast<std::uintptr_t>(memory.data()) % 64 / sizeof(float);
+    const Status s = layer_norm_backward(queue, in, out, {}, {memory.data() + (16 - past) % 16, bytes});
+    EXPECT_TRUE(s) << s.message();
+    return both;
+  };
+  const std::vector<float> expected = gradients(0), moved = gradients(1);
+  EXPECT_EQ(std::memcmp(expected.data(), moved.data(), expected.size() * sizeof(float)), 0);
+}
+
 TEST(DeviceQueue, TakesCallsFromSeveralThreads) {
   if (!kEmulatedIsBuilt) GTEST_SKIP() << "this build has no emulated device";
   const Queue queue = Queue::emulated({.threads = 2});
