@@ -231,7 +231,10 @@ TEST(LayerNorm, ATeamThatSharesItsSumsHasRows) {
         const int teams = layer_norm_gpu_teams(rows, columns, dtype);
         const std::int64_t blocks = layer_norm_gpu_blocks(rows, columns, dtype, 90);
         EXPECT_TRUE(std::has_single_bit(static_cast<std::uint64_t>(blocks))) << rows << " x " << columns;
-        if ((blocks > 1 && teams > 1) || (warps && teams > 1)) {
+        if (warps) {
+          EXPECT_EQ(blocks % teams, 0) << rows << " x " << columns;
+        }
+        if (teams > 1 && (warps || blocks > 1)) {
           EXPECT_GE(rows, warps ? 16 * blocks : 8 * blocks * teams) << rows << " x " << columns;
         }
       }

@@ -111,8 +111,9 @@ constexpr std::int64_t layer_norm_gpu_blocks(std::int64_t rows, std::int64_t col
 }
 /// How many neighbouring blocks take turns in their rows on a GPU, so that they read and write neighbours at
 /// any time, instead of each having rows that follow one upon the other. H200, all blocks in turn, and none:
-/// f32 8192x4096 111 µs and 114, 4096x16384 206 and 213, bf16 262144x256 111 and 117, 8192x4096 62 and 65;
-/// but bf16 16384x4095 184 and 163, 4096x16384 159 and 124.
+/// f32 8192x4096 112 µs and 116, 4096x16384 206 and 213, bf16 262144x256 111 and 117, where teams share a
+/// block 8192x4096 62 and 65; but where they do not 16384x4096 off by one element 163 and 138, and bf16
+/// 4096x16384 159 and 124.
 constexpr std::int64_t layer_norm_gpu_turns(std::int64_t blocks, std::int64_t columns, DType dtype) {
   const bool words = columns <= kBlockColumns && layer_norm_whole_words(columns, dtype);
   return dtype == DType::f32 || columns <= kWarpColumns || words ? blocks : 1;

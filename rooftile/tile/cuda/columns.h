@@ -47,7 +47,8 @@ struct ColumnSums {
     Real* const parts = shared.of_threads;
     const int thread = static_cast<int>(threadIdx.x), size = static_cast<int>(sums.size);
     const int width = kWarpsThreads / teams * Team::kLanes * kChunks;  // of a team's part
-    __syncthreads();                                                   // all have read what was there before
+
+    __syncthreads();  // all have read what was there before
     leave(parts + thread / (kWarpsThreads / teams) * width);
     int across = kWarpsThreads;  // threads that have neighbouring columns
     while (across / 2 >= size) across /= 2;
@@ -96,8 +97,10 @@ struct ColumnSums {
       if constexpr (kAccess == Access::strided) {
         ROOFTILE_EACH_LANE(Team::kLanes) mine[chunk.first + i * kWarp] = t.v[i];
       } else {
-        ROOFTILE_UNROLL for (int i = 0; i < Team::kLanes; i += 4) *
-            reinterpret_cast<float4*>(mine + chunk.first + i) = {t.v[i], t.v[i + 1], t.v[i + 2], t.v[i + 3]};
+        ROOFTILE_UNROLL for (int i = 0; i < Team::kLanes; i += 4) {
+          const float4 word{t.v[i], t.v[i + 1], t.v[i + 2], t.v[i + 3]};
+          *reinterpret_cast<float4*>(mine + chunk.first + i) = word;
+        }
       }
     });
   }

@@ -150,8 +150,7 @@ bool launch_streams(const CudaLaunch& launch, const char* name, const Program& p
   return true;
 }
 
-/// The program whose kernel serves such teams. One for several programs saves a third of layer_norm's machine
-/// code, and of the time to compile it.
+/// The program whose kernel serves such teams: one for several is less to compile.
 template <Access kAccess, Span kSpan, class Program>
 auto program_for(const Program& program) {
   if constexpr (requires { program.template serving<kAccess, kSpan>(); })
@@ -204,7 +203,7 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, L
         CudaTeam<float, kLanes, kChunksOf<Program, kChunks, kSpan>, kAccess, kSpan, 0, kKept>>(
         launch, name, program_for<kAccess, kSpan>(program), shape, rows);
   };
-  // Kernels that know the span. False where there is none: rows that must stream, and cannot.
+  // Kernels that know the span. False where there is none.
   Status status;
   const auto run = [&]<Access kAccess, Span kSpan>() {
     constexpr bool kHas = Program::kShortest <= kSpan && kSpan <= Program::kLongest;
@@ -215,7 +214,9 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, L
                             Program::kStreaming.slots, in_words(kAccess) ? Program::kept(kSpan) : 0>;
       if (launch_streams<Team>(launch, name, program, shape, rows, status)) return true;
     }
-    if constexpr (kHas && !kStreams) {
+    // A block's rows that one stride does not walk, and of them those in words, too; longer ones are rarer.
+    constexpr bool kInstead = kAccess == Access::strided && kSpan == Span::block;
+    if constexpr (kHas && (!kStreams || kInstead)) {
       status = direct.template operator()<kAccess, kSpan>();
       return true;
     }

@@ -470,7 +470,8 @@ class CudaTeam {
     }
     return r;
   }
-  /// The block's part of a team, or of its teams this one. Two warps or more meet at a barrier of theirs.
+  /// The block's part of a team, or of its teams this one, at a barrier of its own: 0 is __syncthreads', and
+  /// a team has two warps at least.
   template <class Meeting, int K>
   ROOFTILE_TILE auto in_block(const tile::Tile<Real, K>& mine) const {
     const int first = kSharesBlock ? (static_cast<int>(threadIdx.x) - thread_) / kWarp : 0;
