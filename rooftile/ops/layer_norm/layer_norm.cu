@@ -46,10 +46,10 @@ constexpr int kGradientWeight = LayerNormBackwardProblem::kDx + 1;
 
 /// W: the weights' type. kLong: of rows that more than kShortThreads hold. Their threads have 64 registers,
 /// and the weights are in shared memory while rows stream: a multiprocessor has one or two blocks
-/// (4096x16384, H200: bf16 73 µs, f32 140; with one row to a block 86 and 169).
+/// (4096x16384, H200: bf16 73 µs; with one row to a block 86). But see kParts.
 ///
-/// Of short 16-bit rows, warps have 80 registers (65536x1024: 71 µs; with 64 72) and blocks 64
-/// (8192x4096: 40.7 µs; with 80 41.2).
+/// Of short 16-bit rows, warps have 80 registers (65536x1024: 71 µs; with 64 72) and blocks 64 (with 80 bf16
+/// 8192x4096 takes 39.2 µs and not 39.6, but 8192x8192 74.9 and not 70.5).
 template <class T, bool kAdds, class W, bool kLong>
 struct Forward {
   static constexpr bool kSame = std::is_same_v<T, W>, kHalf = sizeof(T) == 2;
@@ -62,6 +62,9 @@ struct Forward {
                                         !kLong  ? Span::any
                                         : kHalf ? Span::cluster
                                                 : Span::block};
+  /// H200, streaming and so: f32 4096x16384 139.8 µs and 136, 4096x12288 106.4 and 102.8. Of 16 bits the
+  /// compiler runs out of registers (bf16 4096x16384 73, 83).
+  static constexpr int kParts = kLong && !kAdds && !kHalf ? 4 : 1;
   static constexpr Span kShortest = kLong ? Span::block : Span::warp,
                         kLongest = kLong ? Span::any : Span::block;
   static constexpr bool kRare = !kSame, kAhead = !kLong || sizeof(W) == 2;
@@ -136,8 +139,9 @@ struct Forward {
       kernels::layer_norm<T, kAdds, Team::kHoldsRows>(team, 0, walk.count, row_at, weight, bias, p.eps,
                                                       p.each_one);
     };
-    const auto weight = weight_of<W, kAhead>(p.weight, walk, kAbsentWeight),
-               bias = weight_of<W, kAhead>(p.bias, walk, kAbsentBias);
+    constexpr bool kFirst = kAhead || Team::kParts > 1;
+    const auto weight = weight_of<W, kFirst>(p.weight, walk, kAbsentWeight),
+               bias = weight_of<W, kFirst>(p.bias, walk, kAbsentBias);
     if constexpr (Team::kStaged)
       run(StagedWeight(walk.stage, kWeight), StagedWeight(walk.stage, kBias));
     else if constexpr (Team::kVectors > 0)

@@ -96,16 +96,16 @@ struct LayerNormMoments {
     return !std::is_same_v<T, f16> || !Team::kHoldsRows || (size > 8192 && size % Team::kLanes != 0);
   }
   float shift;
-  Tile sums, squares;
+  typename Team::Accumulator sums, squares;
 
   /// `input(chunk, use)` calls use(h); `each_one`: 1 / elements of the whole row, of which a team may see a
   /// part.
   template <class Input>
   ROOFTILE_TILE void begin(const Team& team, std::int64_t row_size, float each_one, Input input) {
     const std::int64_t size = team.sample(row_size);
-    sums = team.fill(0);
+    sums = team.accumulator();
     team.each(size, [&](auto chunk) ROOFTILE_INLINE {
-      input(chunk, [&](const Tile& h) ROOFTILE_INLINE { sums += h; });  // empty lanes are 0
+      input(chunk, [&](const Tile& h) ROOFTILE_INLINE { sums[chunk] += h; });  // empty lanes are 0
     });
     if constexpr (!Team::kHoldsRows)
       shift = team.sum(sums) / static_cast<float>(size);
@@ -114,13 +114,13 @@ struct LayerNormMoments {
                        each_of_part(team, row_size, each_one));
     // Any shift is right, but inf - inf would make a NaN of an infinite mean.
     if (sums_differences() && differs(row_size) && !(shift - shift == 0)) shift = 0;
-    sums = squares = team.fill(0);
+    sums = squares = team.accumulator();
   }
   template <class C>
   ROOFTILE_TILE void add(const Team& team, C chunk, const Tile& h) {
     const Tile d = team.only(chunk, h - shift, 0);
-    if constexpr (sums_differences()) sums += d;
-    squares = fma(d, d, squares);
+    if constexpr (sums_differences()) sums[chunk] += d;
+    squares[chunk] = fma(d, d, squares[chunk]);
   }
   /// 1 / the elements that a team's block has of a row.
   ROOFTILE_TILE static float each_of_part(const Team& team, std::int64_t size, float each_one) {
@@ -151,8 +151,7 @@ struct LayerNormMoments {
     }
     if (variance < 0) variance = 0;
     const float rstd = rsqrt(variance + eps);
-    if (row.mean) team.store_scalar(row.mean, first + delta);
-    if (row.rstd) team.store_scalar(row.rstd, rstd);
+    team.store_scalars(row.mean, first + delta, row.rstd, rstd);
     // h - shift is exact where shift + delta had to be rounded.
     return {first, rstd, -delta * rstd};
   }

@@ -128,10 +128,11 @@ class CpuTeam {
   template <class T, class S, bool kFull>
   ROOFTILE_TILE void store(Row<T> y, Chunk<kFull> chunk, const tile::Tile<S>& value) const;
 
-  /// A number that belongs to the row.
+  /// Two numbers that belong to the row, each where it goes or nowhere.
   template <class T>
-  ROOFTILE_TILE void store_scalar(T* to, Real value) const {
-    *to = static_cast<T>(value);
+  ROOFTILE_TILE void store_scalars(T* to, Real value, T* second_to, Real second) const {
+    if (to) *to = static_cast<T>(value);
+    if (second_to) *second_to = static_cast<T>(second);
   }
 
   /// `kPlanes` interleaved channels, element by element: red, green and blue of each pixel. x counts pixels;
@@ -144,6 +145,16 @@ class CpuTeam {
   template <class T>
   ROOFTILE_TILE Tile round_to(const Tile& t) const;
 
+  /// What a walk along a row adds up: `sums[chunk] += …`. A GPU's team may need more than one tile for it.
+  struct Accumulator {
+    Tile tile;
+    template <bool kFull>
+    ROOFTILE_TILE Tile& operator[](Chunk<kFull>) {
+      return tile;
+    }
+    ROOFTILE_TILE operator const Tile&() const { return tile; }
+  };
+  ROOFTILE_TILE Accumulator accumulator() const { return {fill(0)}; }
   ROOFTILE_TILE Real sum(const Tile& t) const { return reduce_sum(t); }
   /// Both at once, which on a GPU costs one.
   struct Sums {

@@ -66,18 +66,30 @@ template <class Program>
 inline constexpr bool kSharesBlocks = requires(const Program& program) {
   program.teams;
 };
+/// Threads of a multiprocessor whose warps have the work of several: 128 registers for each.
+inline constexpr int kWideThreads = 512;
+/// Of how many warps each of a block has the work, if rows are whole words.
+template <class Program>
+inline constexpr int kPartsOf = [] {
+  if constexpr (requires { Program::kParts; })
+    return Program::kParts;
+  else
+    return 1;
+}();
 /// The threads of a program's longest block with such teams, and how many a multiprocessor must have.
 template <class Team, class Program>
 inline constexpr int kBlockOf =
     Team::kSpan == Span::warp      ? kWarpsThreads
     : !Team::kHoldsRows            ? kMostThreads
     : Team::kSpan == Span::cluster ? std::max(Program::kClusters.pair, Program::kClusters.threads)
-                                   : Program::kHeldThreads;
+                                   : Program::kHeldThreads / Team::kParts;
 /// The chunks of a thread.
 template <class Program, int kChunks, Span kSpan>
 inline constexpr int kChunksOf = kSpan == Span::cluster ? Program::kClusters.chunks : kChunks;
 template <class Team, class Program>
-inline constexpr int kLeastOf = Team::kHoldsRows ? Program::least_blocks(Team::kSpan) : 1;
+inline constexpr int kLeastOf = Team::kParts > 1   ? kWideThreads / kBlockOf<Team, Program>
+                                : Team::kHoldsRows ? Program::least_blocks(Team::kSpan)
+                                                   : 1;
 /// Dynamic shared memory of a block of so many threads.
 template <class Team>
 constexpr std::int64_t shared_bytes(int threads) {
@@ -179,6 +191,8 @@ auto program_for(const Program& program) {
 ///   kLongest      read again
 ///   kRare         whether few kernels are enough: not the fastest one for each way that rows lie
 /// and may have
+///   kParts        of how many warps one does the work, in blocks, where rows are whole words: rows do not
+///                 stream then, and a thread has as many times more on its way
 ///   serving<Access, Span>()  the program that has the kernel for teams that do not stream, if not itself
 ///   Staged<Team>  for staged rows, if it gathers of many: run_staged_turns; and
 ///   teams         which then are in a block and gather together, of whole warps, too
@@ -198,17 +212,22 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, L
       return launch_direct<CudaTeam<float, kLanes, 0, Access::any>>(
           launch, name, program_for<Access::any, Span::any>(program), shape, rows);
   const auto direct = [&]<Access kAccess, Span kSpan>() {
-    constexpr int kKept = in_words(kAccess) ? Program::kept(kSpan) : 0;
-    return launch_direct<
-        CudaTeam<float, kLanes, kChunksOf<Program, kChunks, kSpan>, kAccess, kSpan, 0, kKept>>(
-        launch, name, program_for<kAccess, kSpan>(program), shape, rows);
+    constexpr int kParts = in_words(kAccess) && kSpan == Span::block ? kPartsOf<Program> : 1;
+    constexpr int kKept = in_words(kAccess) && kParts == 1 ? Program::kept(kSpan) : 0;
+    RowShape its = shape;
+    if (kParts > 1) its.threads = (shape.threads / kWarp + kParts - 1) / kParts * kWarp;
+    return launch_direct<CudaTeam<float, kLanes, kChunksOf<Program, kChunks, kSpan> * kParts, kAccess, kSpan,
+                                  0, kKept, kParts>>(launch, name, program_for<kAccess, kSpan>(program), its,
+                                                     rows);
   };
   // Kernels that know the span. False where there is none.
   Status status;
   const auto run = [&]<Access kAccess, Span kSpan>() {
     constexpr bool kHas = Program::kShortest <= kSpan && kSpan <= Program::kLongest;
+    constexpr bool kWords = in_words(kAccess),
+                   kWide = kWords && kSpan == Span::block && kPartsOf < Program >> 1;
     constexpr bool kStreams =
-        kSpan >= (in_words(kAccess) ? Program::kStreaming.from : Program::kStreaming.anywhere);
+        !kWide && kSpan >= (kWords ? Program::kStreaming.from : Program::kStreaming.anywhere);
     if constexpr (kHas && kStreams) {
       using Team = CudaTeam<float, kLanes, kChunksOf<Program, kChunks, kSpan>, kAccess, kSpan,
                             Program::kStreaming.slots, in_words(kAccess) ? Program::kept(kSpan) : 0>;
@@ -236,7 +255,9 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, L
 
   if (layout == Layout::words) {
     const int chunks = shape.cluster > 1 ? Program::kClusters.chunks : kChunks;
-    const bool full = columns == std::max(1, shape.cluster) * std::int64_t{shape.threads} * kLanes * chunks;
+    const int parts = shape.cluster > 1 ? 1 : kPartsOf<Program>;
+    const bool full = columns == std::max(1, shape.cluster) * std::int64_t{shape.threads} * kLanes * chunks &&
+                      (parts == 1 || shape.threads % (parts * kWarp) == 0);
     if constexpr (!Program::kRare)
       if (full && one_stride(program.p.rows) && run_known.template operator()<Access::full>()) return status;
     if (run_known.template operator()<Access::aligned>()) return status;

@@ -87,6 +87,20 @@ struct Smaller {
   }
 };
 
+/// What a walk along a row adds up, or makes one otherwise: a tile; or, where a warp does the work of kParts
+/// warps, with kChunks chunks of each, one for each of these. Results do not show which it was.
+template <class Tile, int kParts, int kChunks>
+struct Accumulator {
+  Tile tiles[kParts];
+  Accumulator() = default;
+  ROOFTILE_TILE Accumulator(const Tile& tile) : tiles{tile} {
+    static_assert(kParts == 1, "rooftile::tile: this team's sums are of team.accumulator()");
+  }
+  ROOFTILE_TILE Tile& operator[](const Chunk& chunk) {
+    return tiles[kParts == 1 ? 0 : chunk.index / kChunks];
+  }
+};
+
 /// Barriers at which other blocks' numbers arrive. Two in turn, as with rooms.
 class Arrivals {
  public:
@@ -154,18 +168,19 @@ class Meeting {
     }
   };
 
-  /// Leaves each warp's numbers and waits for those of all `warps` of the team, by `wait`; `first`: of them
-  /// in the block.
-  template <int K, class Wait>
+  /// Leaves each warp's numbers, of each of its kParts parts, and waits for those of all `warps` of the team,
+  /// by `wait`; `first`: of them in the block.
+  template <int kParts, int K, class Wait>
   ROOFTILE_TILE static Room of_warps(const Tile<Real, K>& mine, int thread, int first, int warps,
                                      unsigned turn, Wait wait) {
-    static_assert(K <= kNumbers);
+    static_assert(K <= kNumbers * kParts);
     auto& room = rooms()[turn & 1];
+    const int part = (first + thread / kWarp) * kParts;
     if (thread % kWarp == 0) {
-      ROOFTILE_UNROLL for (int k = 0; k < K; ++k) room[k][first + thread / kWarp] = mine.v[k];
+      ROOFTILE_UNROLL for (int i = 0; i < K; ++i) room[i / kParts][part + i % kParts] = mine.v[i];
     }
     wait();
-    return {room, first, warps};
+    return {room, first * kParts, warps * kParts};
   }
 
 #if defined(ROOFTILE_HAS_SM90)

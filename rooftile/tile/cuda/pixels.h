@@ -65,6 +65,15 @@ ROOFTILE_TILE PixelTile<N> load_pixels(const Pixels& row, std::int64_t first, st
   }
   return pixels;
 }
+/// A row of them that is read again.
+template <Access kAccess, int N>
+struct HeldPixels {
+  Pixels row;
+  ROOFTILE_TILE
+  PixelTile<N> operator[](const Chunk& chunk) const {
+    return load_pixels<kAccess, N>(row, chunk.first, chunk.live);
+  }
+};
 
 }  // namespace cuda
 }  // namespace rooftile::tile

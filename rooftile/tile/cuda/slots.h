@@ -7,14 +7,15 @@ namespace rooftile::tile {
 inline namespace cuda {
 
 /// kCount slots of kChunks chunks. Of whole words each thread copies its own, which no other thread reads: no
-/// barrier is needed. Strided rows begin anywhere: a warp copies the words that hold its elements, which it
-/// meets for, and finds them as far behind a boundary of 16 bytes as they are in memory.
+/// barrier is needed. Strided rows begin anywhere: a warp copies the words that hold its elements, one more
+/// than they would fill, which it meets for, and finds them as far behind a boundary of 16 bytes as they are
+/// in memory.
 template <Access kAccess, int kChunks, int kCount>
 struct Slots {
   static constexpr bool kShares = kAccess == Access::strided;
-  /// Words of a warp's chunk.
-  static constexpr int kWords = kShares ? kWarp + 1 : kWarp;
-  static constexpr int kWarpBytes = kCount * kChunks * kWords * 16;
+  /// Words of a warp's slot.
+  static constexpr int kWords = kChunks * kWarp + kShares;
+  static constexpr int kWarpBytes = kCount * kWords * 16;
   uint4* first = nullptr;  // this thread's, or this warp's
 
   ROOFTILE_TILE void open() {
@@ -22,31 +23,28 @@ struct Slots {
     const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
     first = reinterpret_cast<uint4*>(all) + warp * (kWarpBytes / 16) + (kShares ? 0 : lane);
   }
-  ROOFTILE_TILE uint4* place(int slot, int chunk) const { return first + (slot * kChunks + chunk) * kWords; }
+  ROOFTILE_TILE uint4* place(int slot, int chunk) const { return first + slot * kWords + chunk * kWarp; }
   /// Between what one thread of a warp does to a slot, and another.
   ROOFTILE_TILE static void meet() {
     if constexpr (kShares) __syncwarp();
   }
 
-  /// Lets `row.size` elements from `data` on come to the row's slot; by thread `thread` of `threads`. Of a
-  /// strided row zeros arrive behind its end. `follows`: what lies in front of it, up to a boundary of 16
-  /// bytes, may be read.
+  /// Lets `row.size` elements from `data` on come to the row's slot; `thread`: of its team, whose chunks have
+  /// this thread's words, `mine` and those `step` elements further on. Of a strided row zeros arrive behind
+  /// its end. `follows`: what lies in front of it, up to a boundary of 16 bytes, may be read.
   template <class T>
-  ROOFTILE_TILE void fetch(const Row<const T>& row, const T* data, bool follows, int thread,
-                           int threads) const {
+  ROOFTILE_TILE void fetch(const Row<const T>& row, const T* data, bool follows, int thread, int mine,
+                           int step) const {
     constexpr int kLanes = 16 / int(sizeof(T));  // a chunk is one word of a thread
-    const int size = static_cast<int>(row.size), step = threads * kLanes;
+    const int size = static_cast<int>(row.size);
     if constexpr (!kShares) {
-      const T* const mine = data + thread * kLanes;
       ROOFTILE_UNROLL for (int c = 0; c < kChunks; ++c) {
-        if (lane_lives<kAccess>(0, size - (c * step + thread * kLanes)))
-          rooftile::cuda::cp_async_16(place(row.slot, c), mine + c * step);
+        if (lane_lives<kAccess>(0, size - (c * step + mine)))
+          rooftile::cuda::cp_async_16(place(row.slot, c), data + mine + c * step);
       }
     } else {
-      // Places in bytes from the boundary before the row. A warp's last word of each chunk, behind those of
-      // its threads, is one more for one of them.
-      static_assert(kChunks <= kWarp);
-      const int lane = thread % kWarp, chunk_bytes = threads * 16, mine = thread * 16;
+      // Places in bytes from the boundary before the row.
+      const int lane = thread % kWarp, begin = (thread / kWarp * kChunks * kWarp + lane) * 16;
       const auto address = reinterpret_cast<std::uintptr_t>(data);
       const int shift = static_cast<int>(address % 16), end = size * int(sizeof(T)) + shift;
       const auto* words = reinterpret_cast<const std::byte*>(address - shift);
@@ -61,9 +59,9 @@ struct Slots {
         const int element = thread - shift / int(sizeof(T));
         if (element >= 0 && element < size) reinterpret_cast<T*>(to)[thread] = data[element];
       }
-      if (thread != 0 || !partial) copy(to + lane, mine);
-      ROOFTILE_UNROLL for (int c = 1; c < kChunks; ++c) copy(to + c * kWords + lane, c * chunk_bytes + mine);
-      if (lane < kChunks) copy(to + lane * kWords + kWarp, lane * chunk_bytes + (thread - lane + kWarp) * 16);
+      if (thread != 0 || !partial) copy(to + lane, begin);
+      ROOFTILE_UNROLL for (int c = 1; c < kChunks; ++c) copy(to + c * kWarp + lane, begin + c * kWarp * 16);
+      if (lane == 0) copy(to + kChunks * kWarp, begin + kChunks * kWarp * 16);
     }
   }
   /// This thread's elements of a chunk, which are there.
