@@ -50,10 +50,11 @@ inline std::vector<Operand> layer_norm_backward_operands(const Case& c) {
 }
 
 /// A transformer's widths; many short rows, so that the weight gradients have several blocks, each of many
-/// turns where rows are staged; long rows, of which a GPU gives a part to each of several blocks, some of
-/// them one after the other, or that no cluster holds.
-inline const std::vector<Shape> kLayerNormShapes = {{2, 3, 768}, {300, 24},   {2100, 30},
-                                                    {3, 5120},   {6, 16384},  {2, 65536},
+/// turns where rows are staged; long rows, of which a GPU's warp does the work of several, the last one that
+/// of one, of which 8200 elements do not fill all and 8704 do; or which it gives to several blocks, a part to
+/// each, some of them one after the other; or that no cluster holds.
+inline const std::vector<Shape> kLayerNormShapes = {{2, 3, 768}, {300, 24},   {2100, 30}, {3, 5120},
+                                                    {3, 8200},   {2, 8704},   {6, 16384}, {2, 65536},
                                                     {2, 70001},  {1, 140001}, {1, 300001}};
 
 inline std::vector<Case> layer_norm_cases() {

@@ -225,7 +225,7 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, L
   const auto run = [&]<Access kAccess, Span kSpan>() {
     constexpr bool kHas = Program::kShortest <= kSpan && kSpan <= Program::kLongest;
     constexpr bool kWords = in_words(kAccess),
-                   kWide = kWords && kSpan == Span::block && kPartsOf < Program >> 1;
+                   kWide = kWords && kSpan == Span::block && 1 < kPartsOf<Program>;
     constexpr bool kStreams =
         !kWide && kSpan >= (kWords ? Program::kStreaming.from : Program::kStreaming.anywhere);
     if constexpr (kHas && kStreams) {
