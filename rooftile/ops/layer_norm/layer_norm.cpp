@@ -52,7 +52,7 @@ Status gpu_held_f32(const LayerNormProblem& p) {
 }
 
 constexpr Variant kForwardVariants[] = {
-    {"tile", "all threads; prefetching and streaming stores beyond the caches", Role::standard,
+    {"tile", "all threads; the block language's kernel", Role::standard,
      accepts<any_problem<LayerNormProblem>>},
     {"05_overlap", "the next row is read while one is written", Role::rung, accepts<plain_f32>},
     {"04_one_reading", "mean and variance from one reading, about a shift", Role::rung, accepts<plain_f32>},
