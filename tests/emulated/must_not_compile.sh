@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What lies outside the emulated device's subset of CUDA is refused with a sentence: tests/must_not_compile.sh for its
-# headers, with g++ and, where there is one, clang++.
+# What lies outside the emulated device's subset of CUDA, or what a GPU's team cannot do, is refused with a sentence:
+# tests/must_not_compile.sh for their headers, with g++ and, where there is one, clang++.
 #   must_not_compile.sh COMPILER SOURCE_FOLDER
 set -uo pipefail
 

@@ -48,8 +48,8 @@ constexpr int kGradientWeight = LayerNormBackwardProblem::kDx + 1;
 /// and the weights are in shared memory while rows stream: a multiprocessor has one or two blocks
 /// (4096x16384, H200: bf16 73 µs; with one row to a block 86). But see kParts.
 ///
-/// Of short 16-bit rows, warps have 80 registers (65536x1024: 71 µs; with 64 72) and blocks 64 (with 80 bf16
-/// 8192x4096 takes 39.2 µs and not 39.6, but 8192x8192 74.9 and not 70.5).
+/// Of short 16-bit rows, warps have 80 registers (65536x1024: 71 µs; with 64 72) and blocks 64 (with 80 f16
+/// 8192x4096 takes 39.1 µs and not 39.7, but bf16 8192x8192 74.9 and not 70.4).
 template <class T, bool kAdds, class W, bool kLong>
 struct Forward {
   static constexpr bool kSame = std::is_same_v<T, W>, kHalf = sizeof(T) == 2;
@@ -67,7 +67,7 @@ struct Forward {
   static constexpr int kParts = kLong && !kAdds && !kHalf ? 4 : 1;
   static constexpr Span kShortest = kLong ? Span::block : Span::warp,
                         kLongest = kLong ? Span::any : Span::block;
-  static constexpr bool kRare = !kSame, kAhead = !kLong || sizeof(W) == 2;
+  static constexpr bool kRare = !kSame;
   /// bf16 65536x768, H200: with all chunks 69 µs, without empty ones 62; but f32 65536x1000 134 and 137.
   static constexpr bool kStages = !kLong, kSkips = !kLong && kHalf;
   /// 524288x64, H200: with two threads bf16 42 µs and f32 78, with four 48 and 87, with eight 108 and 136.
@@ -139,9 +139,11 @@ struct Forward {
       kernels::layer_norm<T, kAdds, Team::kHoldsRows>(team, 0, walk.count, row_at, weight, bias, p.eps,
                                                       p.each_one);
     };
-    constexpr bool kFirst = kAhead || Team::kParts > 1;
-    const auto weight = weight_of<W, kFirst>(p.weight, walk, kAbsentWeight),
-               bias = weight_of<W, kFirst>(p.bias, walk, kAbsentBias);
+    // One word after the other, a warp's four times as many would wait for each other (f32 4096x16384, H200:
+    // 141.7 µs, so 136).
+    constexpr bool kAhead = !kLong || sizeof(W) == 2 || Team::kParts > 1;
+    const auto weight = weight_of<W, kAhead>(p.weight, walk, kAbsentWeight),
+               bias = weight_of<W, kAhead>(p.bias, walk, kAbsentBias);
     if constexpr (Team::kStaged)
       run(StagedWeight(walk.stage, kWeight), StagedWeight(walk.stage, kBias));
     else if constexpr (Team::kVectors > 0)

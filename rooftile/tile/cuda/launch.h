@@ -68,10 +68,11 @@ inline constexpr bool kSharesBlocks = requires(const Program& program) {
 };
 /// Threads of a multiprocessor whose warps have the work of several: 128 registers for each.
 inline constexpr int kWideThreads = 512;
-/// Of how many warps each of a block has the work, if rows are whole words.
-template <class Program>
+/// Of how many warps each has the work: of blocks whose rows are whole words, what the program says, if it
+/// does.
+template <class Program, Access kAccess = Access::full, Span kSpan = Span::block>
 inline constexpr int kPartsOf = [] {
-  if constexpr (requires { Program::kParts; })
+  if constexpr (in_words(kAccess) && kSpan == Span::block && requires { Program::kParts; })
     return Program::kParts;
   else
     return 1;
@@ -212,7 +213,7 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, L
       return launch_direct<CudaTeam<float, kLanes, 0, Access::any>>(
           launch, name, program_for<Access::any, Span::any>(program), shape, rows);
   const auto direct = [&]<Access kAccess, Span kSpan>() {
-    constexpr int kParts = in_words(kAccess) && kSpan == Span::block ? kPartsOf<Program> : 1;
+    constexpr int kParts = kPartsOf<Program, kAccess, kSpan>;
     constexpr int kKept = in_words(kAccess) && kParts == 1 ? Program::kept(kSpan) : 0;
     RowShape its = shape;
     if (kParts > 1) its.threads = (shape.threads / kWarp + kParts - 1) / kParts * kWarp;
@@ -224,10 +225,9 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, L
   Status status;
   const auto run = [&]<Access kAccess, Span kSpan>() {
     constexpr bool kHas = Program::kShortest <= kSpan && kSpan <= Program::kLongest;
-    constexpr bool kWords = in_words(kAccess),
-                   kWide = kWords && kSpan == Span::block && 1 < kPartsOf<Program>;
     constexpr bool kStreams =
-        !kWide && kSpan >= (kWords ? Program::kStreaming.from : Program::kStreaming.anywhere);
+        kPartsOf<Program, kAccess, kSpan> == 1 &&
+        kSpan >= (in_words(kAccess) ? Program::kStreaming.from : Program::kStreaming.anywhere);
     if constexpr (kHas && kStreams) {
       using Team = CudaTeam<float, kLanes, kChunksOf<Program, kChunks, kSpan>, kAccess, kSpan,
                             Program::kStreaming.slots, in_words(kAccess) ? Program::kept(kSpan) : 0>;
