@@ -22,7 +22,7 @@ std::string judge(const Spec& spec, const Case& c, std::uint64_t seed, Kernel ke
   const std::size_t x_index = problem.index_of("x"), y_index = problem.index_of("y");
   const std::vector<double>& values = problem.values(x_index);
   const std::vector<float> x(values.begin(), values.end());
-  const float scale = static_cast<float>(c.parameter("scale", 1));
+  const SplitScale scale(static_cast<float>(c.parameter("scale", 1)));
   const std::int64_t columns = c.shape.back(), rows = columns ? count_of(c.shape) / columns : 0;
   constexpr float kGuard = 12345;
   std::vector<float> y(x.size() + 1, kGuard);
@@ -60,7 +60,7 @@ TEST(SoftmaxExercise, TheSolutionIsRight) {
 enum class Mistake { none, tail_joins, infinities_meet, peaks_mixed };
 
 template <Mistake kMistake>
-void mistaken(Team team, Row<const float> x, Row<float> y, float scale) {
+void mistaken(Team team, Row<const float> x, Row<float> y, const SplitScale& s) {
   using Tile = Team::Tile;
   const auto only = [&](auto chunk, Tile value, float other) {
     return kMistake == Mistake::tail_joins ? value : team.only(chunk, value, other);
@@ -68,17 +68,18 @@ void mistaken(Team team, Row<const float> x, Row<float> y, float scale) {
   Tile peaks = team.fill(-kInfinity), sums = team.fill(0);
   team.each(x.size, [&](auto chunk) {
     const Tile in = team.load(x, chunk);
-    const Tile peak = max(peaks, only(chunk, in * scale, -kInfinity));
+    const Tile peak = max(peaks, only(chunk, in * s.unit, -kInfinity));
     Tile shift = peak;
     if (kMistake != Mistake::infinities_meet) shift = select(peak == -kInfinity, team.fill(0), peak);
-    sums = fma(sums, exp(peaks - shift), only(chunk, exp(fma(in, scale, -shift)), 0));
+    sums = fma(sums, exp((peaks - shift) * s.rest), only(chunk, exp(fma(in, s.unit, -shift) * s.rest), 0));
     peaks = peak;
   });
   const float peak = team.max(peaks), shift = peak == -kInfinity ? 0 : peak;
-  if (kMistake != Mistake::peaks_mixed) sums = sums * exp(peaks - shift);
+  if (kMistake != Mistake::peaks_mixed) sums = sums * exp((peaks - shift) * s.rest);
   const float inverse = 1 / team.sum(sums);
-  team.each(x.size,
-            [&](auto chunk) { team.store(y, chunk, exp(fma(team.load(x, chunk), scale, -peak)) * inverse); });
+  team.each(x.size, [&](auto chunk) {
+    team.store(y, chunk, exp(fma(team.load(x, chunk), s.unit, -peak) * s.rest) * inverse);
+  });
 }
 
 TEST(SoftmaxExercise, TheJudgeRejectsEachMistake) {

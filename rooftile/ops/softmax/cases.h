@@ -6,16 +6,48 @@
 namespace rooftile::harness {
 
 inline SoftmaxOptions softmax_options(const Case& c, const char* variant) {
-  return {static_cast<float>(c.parameter("scale", 1)), c.parameter("log") != 0, variant};
+  return {static_cast<float>(softmax_scale(c)), c.parameter("log") != 0, variant};
 }
+
+/// Rows of large numbers, by "extreme": 1 all the same, a masked row's; 2 a half of them; 3 the largest
+/// numbers of both signs among others; 4 close to each other; 5 as 1 with the dtype's lowest.
+inline void softmax_extremes(const Case& c, std::vector<double>& values) {
+  const int which = static_cast<int>(c.parameter("extreme"));
+  const double lowest = c.dtype == DType::f16    ? -65504
+                        : c.dtype == DType::bf16 ? -0x1.fep127
+                                                 : -0x1.fffffep127;
+  const double mask = c.dtype == DType::f16 ? -6e4 : -1e30;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (which == 1 || (which == 2 && i % 2)) values[i] = mask;
+    // Not all alike, or all additions of one row would round the same way.
+    const double most = lowest * (1 - std::ldexp(static_cast<double>(i * 7919 % 1009), -11));
+    if (which == 3 && i % 3) values[i] = i % 3 == 1 ? most : -most;
+    if (which == 4) values[i] = mask * (1 + std::ldexp(static_cast<double>(i % 5), -9));
+    if (which == 5) values[i] = lowest;
+  }
+}
+/// One of each class: exact, rounded, near the ends.
+inline constexpr double kSoftmaxScales[] = {
+    1, 0.125, -1, 0, 0.08838834764831845, 0.11180339887498949, -3, -0.7, 1e-30, 1e-40, 1e30, -3e38};
 
 inline std::vector<Case> softmax_cases(bool forward) {
   std::vector<Case> cases;
   for (DType type : {DType::f32, DType::f16, DType::bf16}) {
-    for (double scale : {1.0, 0.125, -1.0, 0.0}) {
-      cases.push_back({{5, 100}, type, {{"scale", scale}}});
-      cases.push_back({{5, 100}, type, {{"scale", scale}, {"log", 1}}});
-    }
+    for (double scale : kSoftmaxScales)
+      for (double log : {0., 1.}) cases.push_back({{5, 100}, type, {{"scale", scale}, {"log", log}}});
+    for (double scale : kSoftmaxScales)
+      for (double log : {0., 1.}) {
+        // Rows of a warp; of several, where -inf is among them; of a cluster; not held.
+        if (!forward) continue;
+        for (double extreme : {1., 2., 3., 4., 5.})
+          cases.push_back({{3, 100}, type, {{"scale", scale}, {"log", log}, {"extreme", extreme}}});
+        for (Shape shape : {Shape{2, 1111}, Shape{2, 40000}, Shape{1, 70001}})
+          for (double extreme : {1., 3.})
+            if (type == DType::f32 || shape.back() < 2000)
+              cases.push_back({shape, type, {{"scale", scale}, {"log", log}, {"extreme", extreme}}});
+        for (Fill fill : {Fill::minus_infinities, Fill::one_infinity, Fill::masked, Fill::large_offset})
+          cases.push_back({{3, 1111}, type, {{"scale", scale}, {"log", log}}, Layout::contiguous, fill});
+      }
     for (Fill fill :
          {Fill::minus_infinities, Fill::one_infinity, Fill::one_nan, Fill::large_offset, Fill::wide})
       cases.push_back({{4, 130}, type, {{"log", 1}}, Layout::contiguous, fill});
@@ -44,6 +76,9 @@ inline double softmax_chain(const Case& c, std::string_view variant) {
   const double columns = static_cast<double>(c.shape.back());
   // Fewest lanes that a kernel of the block language may have: four vectors of 4 (baseline).
   const double lanes = variant == "01_scalar" || variant == "01_naive" ? 1 : variant < "04" ? 4 : 16;
+  // Terms that are all alike, here all 1 but for a few percent, may round the same way at every step: added
+  // one by one, errors pile up as their number, not as its root.
+  if (lanes == 1 && c.parameter("extreme") != 0) return columns * columns;
   return std::ceil(columns / lanes) + lanes;
 }
 
@@ -87,6 +122,7 @@ inline std::vector<Spec> softmax_specs() {
       .excuses = {},
       .cases = [] { return softmax_cases(true); },
       .bench = [] { return softmax_bench(true); },
+      .prepare = [](const Case& c, Arrays<double>& inputs) { softmax_extremes(c, inputs["x"].values()); },
   };
   Spec backward{
       .function = "softmax_backward",

@@ -4,12 +4,15 @@
 
 namespace rooftile::harness {
 
+/// The option is a float.
+inline double softmax_scale(const Case& c) { return static_cast<float>(c.parameter("scale", 1)); }
+
 /// y_i = exp(s·x_i - m) / Σ_j exp(s·x_j - m), or its logarithm.
 struct SoftmaxOracle {
   template <class S>
   static void run(const Case& c, Arrays<S>& a) {
     const std::int64_t columns = c.shape.back(), rows = columns ? a["x"].size() / columns : 0;
-    const S scale(c.parameter("scale", 1));
+    const S scale(softmax_scale(c));
     for (std::int64_t row = 0; row < rows; ++row) {
       const std::int64_t at = row * columns;
       S peak(-HUGE_VAL);
@@ -23,7 +26,7 @@ struct SoftmaxOracle {
         const double distance = 1 + std::fabs(to_double(shifted));
         if (c.parameter("log")) {
           const S y = shifted - log_sum;
-          a["y"].store(at + i, y, distance + std::fabs(to_double(peak)) + std::fabs(to_double(log_sum)));
+          a["y"].store(at + i, y, distance + std::fabs(to_double(log_sum)));
         } else {
           const S y = exp(shifted) / sum;
           a["y"].store(at + i, y, to_double(y) * distance);
@@ -38,7 +41,7 @@ struct SoftmaxBackwardOracle {
   template <class S>
   static void run(const Case& c, Arrays<S>& a) {
     const std::int64_t columns = c.shape.back(), rows = columns ? a["y"].size() / columns : 0;
-    const S scale(c.parameter("scale", 1));
+    const S scale(softmax_scale(c));
     const bool log_of_it = c.parameter("log") != 0;
     for (std::int64_t row = 0; row < rows; ++row) {
       const std::int64_t at = row * columns;

@@ -9,22 +9,24 @@ namespace {
 using namespace tile;
 
 void launch_tile(const CpuLaunch& launch, const SoftmaxProblem& p) {
+  const SplitScale scale(p.scale);
   for_rows(launch, p.rows, p.dtype,
            [&]<class T>(auto team, std::int64_t begin, std::int64_t end) ROOFTILE_INLINE {
              const auto row_at = [&](std::int64_t row) ROOFTILE_INLINE {
                return kernels::SoftmaxRow<T>{row_of<const T>(p.rows, 0, p.x, row, end),
                                              row_of<T>(p.rows, 1, p.y, row, end)};
              };
-             if (p.log) return kernels::softmax<T, true>(team, begin, end, row_at, p.scale);
-             kernels::softmax<T, false>(team, begin, end, row_at, p.scale);
+             if (p.log) return kernels::softmax<T, true>(team, begin, end, row_at, scale);
+             kernels::softmax<T, false>(team, begin, end, row_at, scale);
            });
 }
 
 void launch_online(const CpuLaunch& launch, const SoftmaxProblem& p) {
+  const SplitScale scale(p.scale);
   for_each_row(launch, p.rows, p.dtype,
                [&]<class T>(auto team, std::int64_t row, std::int64_t end) ROOFTILE_INLINE {
                  kernels::softmax_online(team, row_of<const T>(p.rows, 0, p.x, row, end),
-                                         row_of<T>(p.rows, 1, p.y, row, end), p.scale, p.log);
+                                         row_of<T>(p.rows, 1, p.y, row, end), scale, p.log);
                });
 }
 

@@ -26,6 +26,7 @@ struct Forward {
   }
   static constexpr int least_blocks(Span span) { return span == Span::cluster ? 3 : 0; }
   SoftmaxProblem p;
+  SplitScale scale;
   Places places() const { return touching_places(p.rows, {{p.x}, {p.y, 0}}); }
   template <class Rows, class Vectors>
   ROOFTILE_TILE void each_staged(const Rows& rows, const Vectors&) const {
@@ -40,10 +41,10 @@ struct Forward {
                                     row_of<T, Team>(p.rows, 1, p.y, walk, i)};
     };
     if constexpr (Team::kHoldsRows) {
-      kernels::softmax<T, kLog>(team, 0, walk.count, row_at, p.scale);
+      kernels::softmax<T, kLog>(team, 0, walk.count, row_at, scale);
     } else {
       const auto row = row_at(0);
-      kernels::softmax_online(team, row.x, row.y, p.scale, kLog);
+      kernels::softmax_online(team, row.x, row.y, scale, kLog);
     }
   }
 };
@@ -91,7 +92,8 @@ Status launch_forward(const CudaLaunch& launch, const SoftmaxProblem& p) {
     const auto run = [&](const auto& program) {
       return for_rows<kLanes, kChunks>(launch, "softmax", p.rows.rows, layout, program);
     };
-    return p.log ? run(Forward<T, true>{p}) : run(Forward<T, false>{p});
+    const SplitScale scale(p.scale);
+    return p.log ? run(Forward<T, true>{p, scale}) : run(Forward<T, false>{p, scale});
   });
 }
 

@@ -5,7 +5,7 @@
 namespace rooftile {
 
 struct SoftmaxOptions {
-  float scale = 1;   ///< multiplies x before the exponential: attention's 1/√d, or an inverse temperature
+  float scale = 1;   ///< s, which multiplies x: attention's 1/√d, or an inverse temperature; any number
   bool log = false;  ///< log-softmax: y = s·x - max - log Σ exp(s·x - max)
   const char* variant =
       nullptr;  ///< null: chosen by the library; else a name that `rooftile list softmax` shows
@@ -14,8 +14,12 @@ struct SoftmaxOptions {
 /// Softmax along the last dimension: y_i = exp(s·x_i - m) / Σ_j exp(s·x_j - m), m = max_j s·x_j.
 ///
 /// x, y: one shape of rank 1 to 8, one dtype of f32, f16, bf16, any strides. y may be x. Arithmetic in f32.
-/// A row that holds NaN or +inf, or only -inf, gives NaN throughout (log-softmax: the same). Rows of any
-/// length; those longer than 65536 elements are read twice ("online"). No workspace.
+/// Any finite row is right with any finite scale, though s·x overflow: differences x_i - x_j come before the
+/// scale, so that equal elements are equally probable, -1e30 throughout (a masked row) or ±FLT_MAX; only a
+/// log-probability beyond y's dtype is -inf. A row of which some s·x is NaN (x is, or s is 0 and x infinite)
+/// or +inf, or all are -inf, gives NaN throughout; so does a scale of NaN or infinity. Rows of any length;
+/// those longer than 65536 elements are read twice ("online"). No workspace. A NaN is a NaN: which bits of
+/// it come is not promised.
 ///
 /// Errors: an absent view, a dtype outside the three, different shapes or dtypes, rank 0, null or misaligned
 /// data, an output that overlaps itself or partly overlaps x, a variant that is unknown or refuses. Cost: 2
@@ -26,8 +30,9 @@ Status softmax(const Queue& queue, ConstView x, View y, const SoftmaxOptions& op
 /// The gradient: dx_i = s·y_i·(dy_i - Σ_j y_j·dy_j) from softmax's output y and the gradient dy of it; for
 /// log-softmax dx_i = s·(dy_i - exp(y_i)·Σ_j dy_j), y being its output.
 ///
-/// y, dy, dx: as x and y above; dx may be y or dy. Cost: 3 bytes moved for each byte of y, 5 flops an
-/// element.
+/// y, dy, dx: as x and y above; dx may be y or dy. Products and sums are f32: where one overflows, or an
+/// input is infinite or NaN, dx is what IEEE arithmetic makes of it. Cost: 3 bytes moved for each byte of y,
+/// 5 flops an element.
 Status softmax_backward(const Queue& queue, ConstView y, ConstView dy, View dx,
                         const SoftmaxOptions& options = {});
 

@@ -11,11 +11,12 @@ struct SoftmaxRow {
   Row<T> y;
 };
 
-/// Rows `begin` to `end`: y = exp(s·x - max) / Σ exp(s·x - max), or its logarithm. `row_at(i)` gives row i's
-/// operands. Row i - 1 is written beside the exponentials of row i: one keeps the memory busy, the other the
-/// arithmetic.
+/// Rows `begin` to `end`: y = exp(s·x - max) / Σ exp(s·x - max), or its logarithm. Differences come before
+/// the scale (SplitScale says why): (u·x - max u·x)·(s / u). `row_at(i)` gives row i's operands. Row i - 1 is
+/// written beside the exponentials of row i: one keeps the memory busy, the other the arithmetic.
 template <class T, bool kLog, class Team, class RowAt>
-ROOFTILE_TILE void softmax(Team team, std::int64_t begin, std::int64_t end, RowAt row_at, float scale) {
+ROOFTILE_TILE void softmax(Team team, std::int64_t begin, std::int64_t end, RowAt row_at,
+                           const SplitScale& scale) {
   using Tile = typename Team::Tile;
   SoftmaxRow<T> coming = row_at(begin), row = coming;
   const std::int64_t size = coming.x.size;
@@ -37,22 +38,21 @@ ROOFTILE_TILE void softmax(Team team, std::int64_t begin, std::int64_t end, RowA
     }
     Tile sums = team.fill(0);
     reader.each(size, [&](auto chunk) ROOFTILE_INLINE {
-      // s·x - max in this order: exact for close values, and log Σ is small beside a large maximum.
       const auto below = [&](const auto& held, float most)
-                             ROOFTILE_INLINE { return fma(held[chunk], scale, -most); };
+                             ROOFTILE_INLINE { return fma(held[chunk], scale.unit, -most); };
       if (writes) {
         if constexpr (kLog) {
-          team.store(row.y, chunk, below(written, shift) - log_sum);
+          team.store(row.y, chunk, fma(below(written, shift), scale.rest, -log_sum));
         } else {
           team.store(row.y, chunk, exps[chunk] * inverse);
         }
       }
       if (!reads) return;
-      const Tile e = team.only(chunk, exp_below(below(x, peak.value), peak.deep), 0);
+      const Tile e = team.only(chunk, exp_below(below(x, peak.value), scale, peak.deep), 0);
       if constexpr (!kLog) exps[chunk] = e;
       sums += e;
     });
-    if (reads) total = team.total(peak, sums);
+    if (reads) total = team.total(peak, sums, scale);
   });
 }
 
@@ -61,7 +61,8 @@ ROOFTILE_TILE void softmax(Team team, std::int64_t begin, std::int64_t end, RowA
 /// segments the sums so far are rescaled. One exponential an element, where a running maximum for each lane
 /// would take two.
 template <class Team, class T>
-ROOFTILE_TILE void softmax_online(Team team, Row<const T> x, Row<T> y, float scale, bool log_of_it) {
+ROOFTILE_TILE void softmax_online(Team team, Row<const T> x, Row<T> y, const SplitScale& scale,
+                                  bool log_of_it) {
   using Tile = typename Team::Tile;
   constexpr std::int64_t kSegment = 4096;
   float peak = -kInfinity;
@@ -70,28 +71,29 @@ ROOFTILE_TILE void softmax_online(Team team, Row<const T> x, Row<T> y, float sca
     const Row<const T> part = x.part(begin, kSegment);
     Tile peaks = team.fill(-kInfinity);
     team.each(part.size, [&](auto chunk) {
-      peaks = max(peaks, team.only(chunk, team.load(part, chunk) * scale, -kInfinity));
+      peaks = max(peaks, team.only(chunk, team.load(part, chunk) * scale.unit, -kInfinity));
     });
     const float here = team.max(peaks);
     if (here > peak) {
-      sums *= exp(peak - here);
+      sums *= exp((peak - here) * scale.rest);
       peak = here;
     }
     // While all elements were -inf, their exponentials are 0 with any finite shift; -inf - -inf would be NaN.
     const float shift = peak == -kInfinity ? 0 : peak;
     team.each(part.size, [&](auto chunk) {
-      sums += team.only(chunk, exp_below(fma(team.load(part, chunk), scale, -shift)), 0);
+      sums += team.only(chunk, exp_below(fma(team.load(part, chunk), scale.unit, -shift), scale), 0);
     });
   }
   const float sum = team.sum(sums);
   if (log_of_it) {
     const float log_sum = log(sum);
-    team.each(x.size,
-              [&](auto chunk) { team.store(y, chunk, fma(team.load(x, chunk), scale, -peak) - log_sum); });
+    team.each(x.size, [&](auto chunk) {
+      team.store(y, chunk, fma(fma(team.load(x, chunk), scale.unit, -peak), scale.rest, -log_sum));
+    });
   } else {
     const float inverse = 1 / sum;
     team.each(x.size, [&](auto chunk) {
-      team.store(y, chunk, exp_below(fma(team.load(x, chunk), scale, -peak)) * inverse);
+      team.store(y, chunk, exp_below(fma(team.load(x, chunk), scale.unit, -peak), scale) * inverse);
     });
   }
 }

@@ -190,25 +190,31 @@ class CpuTeam {
   ROOFTILE_TILE std::int64_t length(const Row<T>& row) const {
     return row.size;
   }
-  /// The largest of scale · x over a held row, whose empty lanes are `below_all(scale)`; `deep` is a GPU's.
+  /// The largest of scale.unit · x over a held row, whose empty lanes are `below_all(scale)`; `deep` is a
+  /// GPU's. The sign is one for the row: no element is multiplied.
   struct Peak {
     Real value;
     static constexpr bool deep = false;
   };
   template <class T>
-  ROOFTILE_TILE Peak peak(const Held<T>& x, std::int64_t size, Real scale) const {
-    Tile peaks = fill(-kInfinity);
-    each(size, [&](auto chunk)
-                   ROOFTILE_INLINE { peaks = tile::max(peaks, only(chunk, x[chunk] * scale, -kInfinity)); });
-    return {max(peaks)};
+  ROOFTILE_TILE Peak peak(const Held<T>& x, std::int64_t size, const SplitScale& scale) const {
+    Tile peaks = fill(below_all(scale));
+    if (scale.unit < 0) {
+      each(size, [&](auto chunk) ROOFTILE_INLINE { peaks = tile::min(peaks, x[chunk]); });
+      return {min(peaks) * scale.unit};
+    }
+    each(size, [&](auto chunk) ROOFTILE_INLINE { peaks = tile::max(peaks, x[chunk]); });
+    return {max(peaks) * scale.unit};
   }
   /// Σ of the exponentials from there. On a GPU a warp's peak may not be the row's: `factor` brings its
   /// exponentials to it.
   struct Total {
     Real peak, sum, factor;
   };
-  ROOFTILE_TILE Total total(const Peak& peak, const Tile& sums) const { return {peak.value, sum(sums), 1}; }
-  static constexpr Real below_all(Real) { return -kInfinity; }
+  ROOFTILE_TILE Total total(const Peak& peak, const Tile& sums, const SplitScale&) const {
+    return {peak.value, sum(sums), 1};
+  }
+  static constexpr Real below_all(const SplitScale& scale) { return scale.unit < 0 ? kInfinity : -kInfinity; }
 
   /// A row of pixels that is read once, in order. Its lines are asked for ahead in the cache, too: that costs
   /// nothing there (3.9 ns for 64 pixels), and a picture that is small and cold gains a fifth (7.6 ns, 6.2).

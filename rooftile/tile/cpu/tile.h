@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "rooftile/tile/cpu/vector.h"
+#include "rooftile/tile/split_scale.h"
 
 namespace rooftile::tile {
 inline namespace ROOFTILE_ISA {
@@ -279,6 +280,11 @@ ROOFTILE_TILE Tile<float> exp(const A& a) {
 template <Lanes A>
 ROOFTILE_TILE Tile<float> exp_below(const A& a, bool = true) {
   return exp_in_range(max(-104, a));
+}
+/// e^(a · scale.rest) for a difference from a row's largest, as SplitScale has it.
+template <Lanes A>
+ROOFTILE_TILE Tile<float> exp_below(const A& a, const SplitScale& scale, bool = true) {
+  return exp_below(a * scale.rest);
 }
 
 /// Scalars, one to a program.

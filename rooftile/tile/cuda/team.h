@@ -344,36 +344,40 @@ class CudaTeam {
     return slots_.template arrived<N>(row, chunk, narrow<T>(other));
   }
 
-  /// The largest of scale · x over this warp's part of a held row, which takes no barrier, and whether this
-  /// thread has elements so far below it that exponentials of the difference may be subnormal. Of 16-bit
-  /// elements the scale comes last: rounding keeps their order.
+  /// The largest of scale.unit · x over this warp's part of a held row, which takes no barrier, and whether
+  /// this thread has elements so far below it that exponentials of the difference may be subnormal. The unit
+  /// comes last: where it is negative the smallest element becomes the largest.
   struct Peak {
     Real value;
     bool deep;
   };
   template <class T>
-  ROOFTILE_TILE Peak peak(const Held<T>& x, std::int64_t size, Real scale) const {
+  ROOFTILE_TILE Peak peak(const Held<T>& x, std::int64_t size, const SplitScale& scale) const {
     static_assert(kHoldsRows, "rooftile::tile::peak: for rows that are held");
+    const bool down = scale.unit < 0;
     Tile high, low;
     if constexpr (sizeof(T) == 2) {
       PairPeaks<T, N> peaks;
       each(size, [&](const Chunk& chunk) { peaks.template add<kAccess>(x.packs[chunk.index], chunk.live); });
-      high = widened<Real>(peaks.either(scale < 0)) * scale;
-      low = widened<Real>(peaks.either(!(scale < 0))) * scale;
+      high = widened<Real>(peaks.either(down)) * scale.unit;
+      low = widened<Real>(peaks.either(!down)) * scale.unit;
     } else {
-      high = fill(-Real(kInfinity));
-      low = fill(Real(kInfinity));
+      Tile most = fill(-Real(kInfinity)), least = fill(Real(kInfinity));
       each(size, [&](const Chunk& chunk) {
-        const Tile t = x[chunk] * scale;
-        high = tile::max(high, only(chunk, t, -Real(kInfinity)));
-        low = tile::min(low, only(chunk, t, Real(kInfinity)));
+        const Tile t = x[chunk];
+        most = tile::max(most, only(chunk, t, -Real(kInfinity)));
+        least = tile::min(least, only(chunk, t, Real(kInfinity)));
       });
+      ROOFTILE_EACH_LANE(N) {
+        high.v[i] = (down ? least.v[i] : most.v[i]) * scale.unit;
+        low.v[i] = (down ? most.v[i] : least.v[i]) * scale.unit;
+      }
     }
     const Real most = in_part({high}, Larger{}).v[0];
     const Real value = !is_whole() && most == -Real(kInfinity) ? Real(0) : most;
     Real least = low.v[0];
     ROOFTILE_UNROLL for (int i = 1; i < N; ++i) least = smaller(least, low.v[i]);
-    return {value, !(least - value > kDeep)};
+    return {value, !((least - value) * scale.rest > kDeep)};
   }
   /// Of a row whose parts have peaks of their own: its peak, Σ of the exponentials from there, and what an
   /// exponential from this thread's peak is from there.
@@ -382,19 +386,21 @@ class CudaTeam {
   };
   /// `sums`: of this thread's exponentials. The warps meet once, with both numbers.
   ROOFTILE_TILE
-  Total total(const Peak& peak, const Tile& sums) const {
+  Total total(const Peak& peak, const Tile& sums, const SplitScale& scale) const {
     const Real sum = in_part({sums}, AddUp{}).v[0];
     if (is_whole()) return {peak.value, sum, 1};
     // A part that is -inf throughout has no exponential above 0, others have one that is 1.
     const Real mine = sum == 0 ? -Real(kInfinity) : peak.value;
     const auto room = meet(tile::Tile<Real, 2>{{mine, sum}});
     const Real most = room.over(-Real(kInfinity), room.template numbers<1>(), Larger{}).v[0];
-    const auto factor = [&](Real from) { return exp_below(One{{from - most}}).v[0]; };
+    const auto factor = [&](Real from) { return exp_below(One{{from - most}}, scale).v[0]; };
     const auto scaled = [&](int i) { return One{{room.at(1, i) * factor(room.at(0, i))}}; };
     return {most, room.over(Real(0), scaled, AddUp{}).v[0], factor(mine)};
   }
   /// What its empty lanes must hold.
-  ROOFTILE_TILE static Real below_all(Real scale) { return scale < 0 ? Real(kInfinity) : -Real(kInfinity); }
+  ROOFTILE_TILE static Real below_all(const SplitScale& scale) {
+    return scale.unit < 0 ? Real(kInfinity) : -Real(kInfinity);
+  }
 
   /// The same of an operand that reads itself: load_pack<kAccess, N>(chunk) is its method.
   template <class Operand>

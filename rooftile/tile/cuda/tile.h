@@ -12,6 +12,7 @@
 #include "rooftile/backend/cuda/ptx.h"
 #include "rooftile/backend/cuda/unroll.h"
 #include "rooftile/core/dtype.h"
+#include "rooftile/tile/split_scale.h"
 
 #define ROOFTILE_INLINE  // lambdas of a device function are inlined anyway
 #if defined(ROOFTILE_EMULATED)
@@ -247,16 +248,25 @@ ROOFTILE_TILE Tile<float, A::kLanes> exp(const A& a) {
 /// For arguments up to 89, by the special function unit: relative error below 3e-7 + |x| · 9e-8, which is
 /// what a difference from a maximum has anyway, in a third of expf's instructions. `deep`: some may be below
 /// kDeep, and their results subnormal.
-inline constexpr float kDeep = -87;
+inline constexpr float kDeep = -87, kLog2E = 0x1.715476p0f;
 template <Lanes A>
-ROOFTILE_TILE Tile<float, A::kLanes> exp_below(const A& a, bool deep = true) {
+ROOFTILE_TILE Tile<float, A::kLanes> exp2_of_product(const A& a, float factor, bool deep) {
   Tile<float, A::kLanes> r = a;
   if (deep) {
-    ROOFTILE_EACH_LANE(A::kLanes) r.v[i] = rooftile::cuda::exp2_approx(r.v[i] * 0x1.715476p0f);
+    ROOFTILE_EACH_LANE(A::kLanes) r.v[i] = rooftile::cuda::exp2_approx(r.v[i] * factor);
   } else {
-    ROOFTILE_EACH_LANE(A::kLanes) r.v[i] = rooftile::cuda::exp2_approx_normal(r.v[i] * 0x1.715476p0f);
+    ROOFTILE_EACH_LANE(A::kLanes) r.v[i] = rooftile::cuda::exp2_approx_normal(r.v[i] * factor);
   }
   return r;
+}
+template <Lanes A>
+ROOFTILE_TILE Tile<float, A::kLanes> exp_below(const A& a, bool deep = true) {
+  return exp2_of_product(a, kLog2E, deep);
+}
+/// e^(a · scale.rest) for a difference from a row's largest, as SplitScale has it: as many instructions.
+template <Lanes A>
+ROOFTILE_TILE Tile<float, A::kLanes> exp_below(const A& a, const SplitScale& scale, bool deep = true) {
+  return exp2_of_product(a, scale.rest_log2e, deep);
 }
 
 /// Pairs of 16-bit elements: the larger ones, the smaller ones, and a pair of -infinity.

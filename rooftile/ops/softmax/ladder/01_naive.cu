@@ -1,4 +1,5 @@
-// Idea: a thread for each row, and in it three loops, exactly as the equation reads.
+// Idea: a thread for each row, and in it three loops, as the equation reads; but s·x - max is
+// (u·x - max u·x)·(s / u), where u is a power of two (SplitScale), so that equal elements stay equal.
 // Changed: this is the first rung.
 // Binds: requests. A warp's 32 threads read a row's length apart, so each request is for 32 sectors of 32
 // bytes and uses 4 bytes of each; and there are as few threads as rows. Next: neighbours take neighbouring
@@ -20,13 +21,14 @@ __global__ void softmax_naive(const __grid_constant__ SoftmaxProblem p) {
   const float* x = static_cast<const float*>(p.x) + p.rows.offset(0, row);
   float* y = static_cast<float*>(p.y) + p.rows.offset(1, row);
 
+  const tile::SplitScale s(p.scale);
   float peak = -HUGE_VALF;
-  for (std::int64_t i = 0; i < n; ++i) peak = fmaxf(peak, p.scale * x[i]);  // [find the peak]
+  for (std::int64_t i = 0; i < n; ++i) peak = fmaxf(peak, s.unit * x[i]);  // [find the peak]
 
   float sum = 0;
   for (std::int64_t i = 0; i < n; ++i) {
-    const float e = expf(p.scale * x[i] - peak);  // [read again]
-    y[i] = e;                                     // [write]
+    const float e = expf((s.unit * x[i] - peak) * s.rest);  // [read again]
+    y[i] = e;                                               // [write]
     sum += e;
   }
   for (std::int64_t i = 0; i < n; ++i) y[i] /= sum;  // [divide]

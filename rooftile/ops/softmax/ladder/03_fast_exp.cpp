@@ -24,26 +24,26 @@ ROOFTILE_TILE Vec<float> exp_of(Vec<float> x) {
   return vscale(p, n);
 }
 
-static void softmax_row(const float* x, float* y, std::int64_t n, float scale) {
+static void softmax_row(const float* x, float* y, std::int64_t n, const SplitScale& s) {
   using V = Vec<float>;
   constexpr int W = kVecLanes<float>;
   const std::int64_t full = n / W * W;
 
   V peaks = splat(-HUGE_VALF);
-  for (std::int64_t i = 0; i < full; i += W) peaks = vmax(peaks, scale * load_unaligned<V>(x + i));
+  for (std::int64_t i = 0; i < full; i += W) peaks = vmax(peaks, s.unit * load_unaligned<V>(x + i));
   float peak = -HUGE_VALF;
   for (int k = 0; k < W; ++k) peak = std::fmax(peak, peaks[k]);
-  for (std::int64_t i = full; i < n; ++i) peak = std::fmax(peak, scale * x[i]);
+  for (std::int64_t i = full; i < n; ++i) peak = std::fmax(peak, s.unit * x[i]);
 
   V sums = splat(0.f);
   for (std::int64_t i = 0; i < full; i += W) {
-    const V e = exp_of(scale * load_unaligned<V>(x + i) - peak);
+    const V e = exp_of((s.unit * load_unaligned<V>(x + i) - peak) * s.rest);
     store_unaligned(y + i, e);
     sums += e;
   }
   float sum = 0;
   for (int k = 0; k < W; ++k) sum += sums[k];
-  for (std::int64_t i = full; i < n; ++i) sum += y[i] = std::exp(scale * x[i] - peak);
+  for (std::int64_t i = full; i < n; ++i) sum += y[i] = std::exp((s.unit * x[i] - peak) * s.rest);
 
   const float inverse = 1 / sum;
   for (std::int64_t i = 0; i < full; i += W) store_unaligned(y + i, load_unaligned<V>(y + i) * inverse);
@@ -54,7 +54,7 @@ void launch_fast_exp(const CpuLaunch&, const SoftmaxProblem& p) {
   const float* x = static_cast<const float*>(p.x);
   float* y = static_cast<float*>(p.y);
   for (std::int64_t row = 0; row < p.rows.rows; ++row)
-    softmax_row(x + p.rows.offset(0, row), y + p.rows.offset(1, row), p.rows.columns, p.scale);
+    softmax_row(x + p.rows.offset(0, row), y + p.rows.offset(1, row), p.rows.columns, SplitScale(p.scale));
 }
 
 }  // namespace rooftile::ladder

@@ -42,16 +42,17 @@ __global__ void __launch_bounds__(kThreads) softmax_shuffles(const __grid_consta
   const float* x = static_cast<const float*>(p.x) + p.rows.offset(0, blockIdx.x);
   float* y = static_cast<float*>(p.y) + p.rows.offset(1, blockIdx.x);
 
+  const tile::SplitScale s(p.scale);
   float peak = -HUGE_VALF;
   for (std::int64_t i = threadIdx.x; i < n; i += kThreads) {
-    peak = fmaxf(peak, p.scale * x[i]);  // [find the peak]
+    peak = fmaxf(peak, s.unit * x[i]);  // [find the peak]
   }
   peak = over_block(peak, Larger{});
 
   float sum = 0;
   for (std::int64_t i = threadIdx.x; i < n; i += kThreads) {
-    const float e = expf(p.scale * x[i] - peak);  // [read again]
-    y[i] = e;                                     // [write]
+    const float e = expf((s.unit * x[i] - peak) * s.rest);  // [read again]
+    y[i] = e;                                               // [write]
     sum += e;
   }
   sum = over_block(sum, Add{});

@@ -9,19 +9,19 @@ namespace rooftile::ladder {
 using namespace tile;
 
 template <class Team>
-ROOFTILE_TILE void softmax_row(Team team, Row<const float> x, Row<float> y, float scale) {
+ROOFTILE_TILE void softmax_row(Team team, Row<const float> x, Row<float> y, const SplitScale& s) {
   using Tile = typename Team::Tile;
   auto exps = team.scratch(x.size);
 
   Tile peaks = team.fill(-kInfinity);
   team.each(x.size, [&](auto chunk) {
-    peaks = max(peaks, team.only(chunk, team.load(x, chunk) * scale, -kInfinity));
+    peaks = max(peaks, team.only(chunk, team.load(x, chunk) * s.unit, -kInfinity));
   });
   const float peak = team.max(peaks);
 
   Tile sums = team.fill(0);
   team.each(x.size, [&](auto chunk) {
-    sums += exps[chunk] = team.only(chunk, exp_below(fma(team.load(x, chunk), scale, -peak)), 0);
+    sums += exps[chunk] = team.only(chunk, exp_below(fma(team.load(x, chunk), s.unit, -peak), s), 0);
   });
   const float inverse = 1 / team.sum(sums);
 
@@ -34,7 +34,7 @@ ROOFTILE_FLATTEN void launch_accumulators(const CpuLaunch& launch, const Softmax
   for (std::int64_t row = 0; row < p.rows.rows; ++row) {
     const Row<const float> from{x + p.rows.offset(0, row), p.rows.columns};
     const Row<float> to{y + p.rows.offset(1, row), p.rows.columns};
-    softmax_row(CpuTeam<float, Access::cached>(launch.scratch), from, to, p.scale);
+    softmax_row(CpuTeam<float, Access::cached>(launch.scratch), from, to, SplitScale(p.scale));
   }
 }
 

@@ -17,10 +17,11 @@ __global__ void __launch_bounds__(kMostThreads) softmax_registers(const __grid_c
   const float* x = static_cast<const float*>(p.x) + p.rows.offset(0, blockIdx.x);
   float* y = static_cast<float*>(p.y) + p.rows.offset(1, blockIdx.x);
 
+  const tile::SplitScale s(p.scale);
   float row[kEach];  // past the end -inf, whose exponential is 0
   ROOFTILE_UNROLL for (int k = 0; k < kEach; ++k) {
     const int i = k * threads + t;
-    row[k] = i < n ? p.scale * x[i] : -HUGE_VALF;  // [read]
+    row[k] = i < n ? s.unit * x[i] : -HUGE_VALF;  // [read]
   }
 
   float peak = -HUGE_VALF;
@@ -28,7 +29,7 @@ __global__ void __launch_bounds__(kMostThreads) softmax_registers(const __grid_c
   peak = over_block(peak, Larger{});
 
   float sum = 0;
-  ROOFTILE_UNROLL for (int k = 0; k < kEach; ++k) sum += row[k] = expf(row[k] - peak);
+  ROOFTILE_UNROLL for (int k = 0; k < kEach; ++k) sum += row[k] = expf((row[k] - peak) * s.rest);
   const float inverse = 1 / over_block(sum, Add{});
 
   ROOFTILE_UNROLL for (int k = 0; k < kEach; ++k) {

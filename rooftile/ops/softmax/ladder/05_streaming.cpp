@@ -20,7 +20,7 @@ ROOFTILE_FLATTEN void launch_streaming(const CpuLaunch& launch, const SoftmaxPro
                                       {y + p.rows.offset(1, row), p.rows.columns}};
   };
   const CpuTeam<float, Access::streaming> team(launch.scratch);
-  kernels::softmax<float, false>(team, 0, rows, row_at, p.scale);
+  kernels::softmax<float, false>(team, 0, rows, row_at, SplitScale(p.scale));
   stream_fence();
 }
 

@@ -20,19 +20,21 @@ __global__ void __launch_bounds__(kMostThreads) softmax_words(const __grid_const
   const float* x = static_cast<const float*>(p.x) + p.rows.offset(0, blockIdx.x);
   float* y = static_cast<float*>(p.y) + p.rows.offset(1, blockIdx.x);
 
+  const tile::SplitScale s(p.scale);
   float4 row[kWords];
   ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) row[k] = load_word<kAligned>(x, k * step + first, n);
 
   float peak = -HUGE_VALF;
   ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) {
-    row[k] = scaled(row[k], k * step + first, n, p.scale);
+    row[k] = scaled(row[k], k * step + first, n, s.unit);
     peak = fmaxf(peak, fmaxf(fmaxf(row[k].x, row[k].y), fmaxf(row[k].z, row[k].w)));
   }
   peak = over_block(peak, Larger{});
 
   float sum = 0;
   ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) {
-    row[k] = {expf(row[k].x - peak), expf(row[k].y - peak), expf(row[k].z - peak), expf(row[k].w - peak)};
+    row[k] = {expf((row[k].x - peak) * s.rest), expf((row[k].y - peak) * s.rest),
+              expf((row[k].z - peak) * s.rest), expf((row[k].w - peak) * s.rest)};
     sum += (row[k].x + row[k].y) + (row[k].z + row[k].w);
   }
   const float inverse = 1 / over_block(sum, Add{});

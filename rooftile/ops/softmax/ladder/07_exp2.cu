@@ -29,11 +29,9 @@ __device__ float over_team(float mine, int team, Operation operation) {
   return team <= 32 ? over_lanes(mine, team, operation) : over_block(mine, operation);
 }
 
-/// e^x. The product's rounding is an error of the exponent, and grows with |x|, as that of x - peak does.
-__device__ float exp_below(float x) {
-  constexpr float kLog2E = 0x1.715476p0f;
-  return cuda::exp2_approx(x * kLog2E);
-}
+/// e^(x · s.rest), log2 e being multiplied to the scale. The products' rounding is an error of the exponent,
+/// and grows with |x|, as that of x = row - peak does.
+__device__ float exp_below(float x, const tile::SplitScale& s) { return cuda::exp2_approx(x * s.rest_log2e); }
 
 template <bool kAligned>
 __global__ void __launch_bounds__(kMostThreads)
@@ -46,20 +44,21 @@ __global__ void __launch_bounds__(kMostThreads)
   const float* x = static_cast<const float*>(p.x) + p.rows.offset(0, there ? at : 0);
   float* y = static_cast<float*>(p.y) + p.rows.offset(1, there ? at : 0);
 
+  const tile::SplitScale s(p.scale);
   float4 row[kWords];
   ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) row[k] = load_word<kAligned>(x, k * step + first, n);
 
   float peak = -HUGE_VALF;
   ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) {
-    row[k] = scaled(row[k], k * step + first, n, p.scale);
+    row[k] = scaled(row[k], k * step + first, n, s.unit);
     peak = fmaxf(peak, fmaxf(fmaxf(row[k].x, row[k].y), fmaxf(row[k].z, row[k].w)));
   }
   peak = over_team(peak, team, Larger{});
 
   float sum = 0;
   ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) {
-    row[k] = {exp_below(row[k].x - peak), exp_below(row[k].y - peak), exp_below(row[k].z - peak),
-              exp_below(row[k].w - peak)};
+    row[k] = {exp_below(row[k].x - peak, s), exp_below(row[k].y - peak, s), exp_below(row[k].z - peak, s),
+              exp_below(row[k].w - peak, s)};
     sum += (row[k].x + row[k].y) + (row[k].z + row[k].w);
   }
   const float inverse = 1 / over_team(sum, team, Add{});

@@ -65,11 +65,11 @@ __device__ __forceinline__ void store_word(float* y, int i, int n, const float4&
   }
 }
 
-/// scale · word, -inf from the n-th element on: of these the exponential is 0, whatever the scale.
-__device__ __forceinline__ float4 scaled(const float4& word, int i, int n, float scale) {
+/// unit · word, -inf from the n-th element on: of these the exponential is 0.
+__device__ __forceinline__ float4 scaled(const float4& word, int i, int n, float unit) {
   constexpr float kNone = Larger::kNeutral;
-  return {i < n ? scale * word.x : kNone, i + 1 < n ? scale * word.y : kNone,
-          i + 2 < n ? scale * word.z : kNone, i + 3 < n ? scale * word.w : kNone};
+  return {i < n ? unit * word.x : kNone, i + 1 < n ? unit * word.y : kNone, i + 2 < n ? unit * word.z : kNone,
+          i + 3 < n ? unit * word.w : kNone};
 }
 
 /// Whether every row of x and y begins at a 16-byte word and is whole ones.

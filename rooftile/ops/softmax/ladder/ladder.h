@@ -1,6 +1,7 @@
 #pragma once
 #include "rooftile/core/plugin.h"
 #include "rooftile/ops/softmax/softmax.problem.h"
+#include "rooftile/tile/split_scale.h"
 
 namespace rooftile::ladder {
 
