@@ -76,6 +76,25 @@ inline std::vector<Case> layer_norm_cases() {
     // which take no residual, do show it.) 12295: f16 sums that need more digits than a float has.
     for (const Shape& s : {Shape{300, 24}, Shape{3, 75}, Shape{4, 300}, Shape{2, 12296}, Shape{9, 12295}})
       cases.push_back({s, type, {{"eps", 1e-12}, {"residual", 1}}, Layout::contiguous, Fill::constant_rows});
+    // Without eps one value throughout has an infinite rstd.
+    for (const Shape& s : {Shape{300, 24}, Shape{4, 300}, Shape{2, 12296}, Shape{2, 40001}})
+      cases.push_back({s, type, {{"eps", 0}, {"residual", 1}}, Layout::contiguous, Fill::constant_rows});
+    for (double residual : {0., 1.})
+      cases.push_back(
+          {{4, 300}, type, {{"eps", 0}, {"residual", residual}}, Layout::contiguous, Fill::zeros});
+    // Far from 0 y is as exact as around it: rows of a warp, of several, of a long block, of a cluster, and
+    // one that is not held. A residual of as much keeps f32's rungs away, which round the mean.
+    for (const Shape& s : {Shape{40, 63}, Shape{9, 777}, Shape{5, 5000}, Shape{5, 8192}, Shape{4, 8191},
+                           Shape{3, 16384}, Shape{2, 40000}, Shape{1, 300001}})
+      for (double given : {0., 1.})
+        cases.push_back({s,
+                         type,
+                         {{"weight", given}, {"bias", given}, {"residual", 1}},
+                         Layout::contiguous,
+                         Fill::large_offset});
+    for (const Shape& s : {Shape{40, 63}, Shape{9, 1000}, Shape{5, 8192}})
+      if (type != DType::f32)
+        cases.push_back({s, type, {{"weight", 0}, {"bias", 0}}, Layout::contiguous, Fill::large_offset});
     for (Layout layout : {Layout::padded_rows, Layout::strided_columns, Layout::transposed})
       cases.push_back({{3, 70}, type, {{"residual", 1}}, layout});
     for (const Shape& s : kLayerNormShapes) cases.push_back({s, type, {}});

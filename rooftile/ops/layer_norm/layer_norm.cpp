@@ -231,8 +231,7 @@ Status layer_norm(const Queue& queue, const LayerNormInputs& in, const LayerNorm
       columns_of(in.bias),
       in.x.dtype,
       weight_dtype,
-      options.eps,
-      1 / static_cast<float>(in.x.shape[in.x.rank - 1])};
+      options.eps};
   return dispatch(queue, layer_norm_op, &problem, options.variant);
 }
 

@@ -70,11 +70,12 @@ void run_forward(const CpuLaunch& launch, const LayerNormProblem& p, std::int64_
           value_or_none(p, P::kMean, row),          value_or_none(p, P::kRstd, row)};
     };
     const std::int64_t columns = p.rows.columns;
+    const float each_one = 1 / static_cast<float>(columns);
     if constexpr (kAccess == Access::strided) {
       const CpuTeam<float, kAccess> team(scratch, p.dtype);
-      kernels::layer_norm<T, kAdds, kHeld>(
-          team, begin, end, row_at, as_it_is<T>(p.weight, p.weight_dtype, columns, 1),
-          as_it_is<T>(p.bias, p.weight_dtype, columns, 0), p.eps, p.each_one);
+      kernels::layer_norm<T, kAdds, kHeld>(team, begin, end, row_at,
+                                           as_it_is<T>(p.weight, p.weight_dtype, columns, 1),
+                                           as_it_is<T>(p.bias, p.weight_dtype, columns, 0), p.eps, each_one);
     } else {
       const auto weight = floats_of(scratch, p.weight, p.weight_dtype, columns, 1);
       const auto bias = floats_of(scratch, p.bias, p.weight_dtype, columns, 0);
@@ -82,9 +83,9 @@ void run_forward(const CpuLaunch& launch, const LayerNormProblem& p, std::int64_
       constexpr bool kBlocks = kAccess == Access::streaming && !kHeld;
       if (kBlocks && columns * std::int64_t(sizeof(T)) > kLongRowBytes) {
         if constexpr (kBlocks)
-          kernels::layer_norm_by_blocks<T, kAdds>(team, begin, end, row_at, weight, bias, p.eps, p.each_one);
+          kernels::layer_norm_by_blocks<T, kAdds>(team, begin, end, row_at, weight, bias, p.eps, each_one);
       } else {
-        kernels::layer_norm<T, kAdds, kHeld>(team, begin, end, row_at, weight, bias, p.eps, p.each_one);
+        kernels::layer_norm<T, kAdds, kHeld>(team, begin, end, row_at, weight, bias, p.eps, each_one);
       }
     }
     if (kAccess == Access::streaming) stream_fence();

@@ -89,6 +89,7 @@ struct Forward {
     return kHalf ? Late{12, 1} : Late{25, 2};
   }
   LayerNormProblem p;
+  float each_one;  // 1 / columns, of the host: before the first load, a division would hold up short rows
   /// A residual or none is a branch where rows lie anyhow, and of 16-bit blocks (H200, with one kernel for
   /// each: f16 32768x1536 65.3 µs, so 61.8, 8192x4000 43.0 and 39.9; but f32 32768x1536 104.8 and 111, of
   /// warps bf16 65536x1000 76.4 and 78.5, staged 524288x100 72.5 and 77.5, strided 16384x4095 92.2 and 93.7).
@@ -97,7 +98,7 @@ struct Forward {
   auto serving() const {
     constexpr bool kEither = kAccess == Access::any || (kHalf && in_words(kAccess) && kSpan == Span::block);
     constexpr bool kAnyLength = kHalf && !in_words(kAccess) && kSpan != Span::warp;
-    return Forward<T, (kAdds || kEither), W, (kLong || kAnyLength)>{p};
+    return Forward<T, (kAdds || kEither), W, (kLong || kAnyLength)>{p, each_one};
   }
   Places places() const {
     using P = LayerNormProblem;
@@ -137,7 +138,7 @@ struct Forward {
         bias.ask_once(team);
       }
       kernels::layer_norm<T, kAdds, Team::kHoldsRows>(team, 0, walk.count, row_at, weight, bias, p.eps,
-                                                      p.each_one);
+                                                      each_one);
     };
     // One word after the other, a warp's four times as many would wait for each other (f32 4096x16384, H200:
     // 141.7 µs, so 136).
@@ -180,7 +181,9 @@ Status launch_forward(const CudaLaunch& launch, const LayerNormProblem& p) {
                                                            program);
     };
     const auto with = [&]<class W, bool kLong>() {
-      return p.data[P::kResidual] ? run(Forward<T, true, W, kLong>{p}) : run(Forward<T, false, W, kLong>{p});
+      const float each_one = 1 / static_cast<float>(p.rows.columns);
+      return p.data[P::kResidual] ? run(Forward<T, true, W, kLong>{p, each_one})
+                                  : run(Forward<T, false, W, kLong>{p, each_one});
     };
     return with_weights<T>(p.weight_dtype, [&]<class W>() {
       return p.rows.columns > kShortThreads * kShortElements ? with.template operator()<W, true>()

@@ -6,7 +6,9 @@
 namespace rooftile {
 
 struct LayerNormOptions {
-  float eps = 1e-5f;  ///< finite, not negative; stands inside the root. Backward does not use it
+  /// Finite, not negative; stands inside the root. 0 is for rows that vary: one value throughout then gives
+  /// rstd +inf and y NaN. Backward does not use it.
+  float eps = 1e-5f;
   const char* variant =
       nullptr;  ///< null: chosen by the library; else a name that `rooftile list layer_norm` shows
 };
@@ -31,8 +33,10 @@ struct LayerNormOutputs {
 ///
 /// Any strides, rank 1 to 8, rows of any length. Arithmetic in f32; statistics are those of the rounded h,
 /// whether `sum` is asked for or not, because that is what the backward will see. The variance has no
-/// cancellation: a row of 1000 ± 1, or of one value throughout, is as exact as one around 0. A row that holds
-/// NaN or an infinity gives NaN throughout; where N is 0, mean and rstd are NaN. No workspace.
+/// cancellation: a row of 1000 ± 1, or of one value throughout, is as exact as one around 0, on every device.
+/// A row that holds NaN or an infinity gives NaN throughout; one whose Σ h or Σ (h - mean)² overflows f32
+/// gives nothing of use. Where N is 0, mean and rstd are NaN. No workspace. A NaN is a NaN: which bits of it
+/// come is not promised.
 ///
 /// Errors: x or y absent, a dtype or shape other than said above, null or misaligned data, eps negative or
 /// not finite, outputs that overlap each other, themselves, or in part an input; a variant that is unknown or

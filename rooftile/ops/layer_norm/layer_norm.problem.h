@@ -20,7 +20,6 @@ struct LayerNormProblem {
   LayerNormColumns weight, bias;
   DType dtype, weight_dtype;
   float eps;
-  float each_one;  // 1 / columns
 };
 
 /// Elements from one row of sums to the next: whole cache lines.

@@ -81,21 +81,12 @@ struct LayerNormScale {
 template <class Team, class T>
 struct LayerNormMoments {
   using Tile = typename Team::Tile;
-  /// Whether Σ(h - shift) is gathered. A team that holds rows could do without: its shift is the mean, but
-  /// for what the sum was rounded by. A row of one value would get the square of that as its variance, unless
-  /// its sum is exact, as those of 16-bit elements are: n · c has as many bits as n and c, which are 14 and 8
-  /// or, in f16, 11, less the three zeros of an n of whole words. Of f16 there are other n.
-  static constexpr bool sums_differences() {
-    if constexpr (Team::kHoldsRows)
-      return sizeof(T) == sizeof(float) || (std::is_same_v<T, f16> && Team::kLongOdd);
-    else
-      return true;
-  }
-  /// Whether it counts. Bits follow from the row's length: f16 that might have come in words takes nothing.
-  ROOFTILE_TILE static bool differs(std::int64_t size) {
-    return !std::is_same_v<T, f16> || !Team::kHoldsRows || (size > 8192 && size % Team::kLanes != 0);
-  }
-  float shift;
+  /// Whether Σ(h - shift) is gathered. A team that holds rows does without where elements have 16 bits: its
+  /// shift is the mean, but for what it was rounded by, which the sum tells. That is exact where it counts:
+  /// elements far from 0 lie within a power of two or on both sides of one, so that a sum of 1024 of them, a
+  /// warp's, has 22 bits at most, and the warps' are added to more than a float holds.
+  static constexpr bool sums_differences() { return !Team::kHoldsRows || sizeof(T) == sizeof(float); }
+  float shift, rest;  // rest: what the mean has beside it, where differences are not summed
   typename Team::Accumulator sums, squares;
 
   /// `input(chunk, use)` calls use(h); `each_one`: 1 / elements of the whole row, of which a team may see a
@@ -107,13 +98,21 @@ struct LayerNormMoments {
     team.each(size, [&](auto chunk) ROOFTILE_INLINE {
       input(chunk, [&](const Tile& h) ROOFTILE_INLINE { sums[chunk] += h; });  // empty lanes are 0
     });
-    if constexpr (!Team::kHoldsRows)
+    if constexpr (!Team::kHoldsRows) {
       shift = team.sum(sums) / static_cast<float>(size);
-    else
-      shift = quotient(team.part_sum(sums), static_cast<float>(static_cast<int>(row_size)),
-                       each_of_part(team, row_size, each_one));
+    } else {
+      const float count = static_cast<float>(static_cast<int>(row_size));
+      const float each_of = each_of_part(team, row_size, each_one);
+      if constexpr (sums_differences()) {
+        shift = quotient(team.part_sum(sums), count, each_of);
+      } else {
+        const auto sum = team.part_sum_in_two(sums);
+        shift = quotient(sum.first, count, each_of);
+        rest = shift - shift == 0 ? (fused(-shift, count, sum.first) + sum.second) * each_of : 0;
+      }
+    }
     // Any shift is right, but inf - inf would make a NaN of an infinite mean.
-    if (sums_differences() && differs(row_size) && !(shift - shift == 0)) shift = 0;
+    if (sums_differences() && !(shift - shift == 0)) shift = 0;
     sums = squares = team.accumulator();
   }
   template <class C>
@@ -128,12 +127,17 @@ struct LayerNormMoments {
   }
   /// Of a team that holds rows: what its block has of this one.
   ROOFTILE_TILE auto part(const Team& team, std::int64_t size, float each_one) const {
+    // Σ(h - mean)² of those about the shift: less the square of what is left of the mean, times their number.
+    const auto moments = [&](float from_shift, float sum, auto about_shift) {
+      return typename Team::Moments{shift, from_shift, fused(-from_shift, sum, about_shift)};
+    };
+    const float count = static_cast<float>(static_cast<int>(size));
     if constexpr (!sums_differences()) {
-      return typename Team::Moments{shift, 0, team.part_sum(squares)};
+      return moments(rest, rest * count, team.part_sum(squares));
     } else {
       const auto both = team.part_sums(sums, squares);
-      const float rest = differs(size) ? both.first * each_of_part(team, size, each_one) : 0;
-      return typename Team::Moments{shift, rest, fused(-rest, both.first, both.second)};
+      return moments(quotient(both.first, count, each_of_part(team, size, each_one)), both.first,
+                     both.second);
     }
   }
   ROOFTILE_TILE LayerNormScale finish(const Team& team, const LayerNormRow<T>& row, float each_one,
@@ -145,9 +149,11 @@ struct LayerNormMoments {
       delta = all.rest;
       variance = all.squares * each_one;
     } else {
+      // As quotients, or the variance of one value throughout would be what 1 / n was rounded by.
       const auto both = team.sums(sums, squares);
-      delta = both.first * each_one;
-      variance = both.second * each_one - delta * delta;
+      const float count = static_cast<float>(row.x.size);
+      delta = quotient(both.first, count, each_one);
+      variance = quotient(both.second, count, each_one) - delta * delta;
     }
     if (variance < 0) variance = 0;
     const float rstd = rsqrt(variance + eps);
@@ -187,7 +193,7 @@ constexpr bool layer_norm_holds_floats() {
 /// Rows `begin` to `end`: y = (h - mean) · rstd · weight + bias. While one row is written, the next is read:
 /// alone, each would wait for its last sum, its root and its quotient with nothing else to do (64x1024 f32:
 /// 0.36 of a copy in the second cache; together 0.53). `row_at(i)` gives row i's operands, `each_one` is 1 /
-/// columns: before the first load, a division would hold up short rows. `kHeld`: h waits as floats in
+/// columns. `kHeld`: h waits as floats in
 /// scratch, which pays where reading it again would take more than a load; bits do not depend on it.
 template <class T, bool kAdds, bool kHeld, class Team, class RowAt, class Weight>
 ROOFTILE_TILE void layer_norm(Team team, std::int64_t begin, std::int64_t end, RowAt row_at, Weight weight,

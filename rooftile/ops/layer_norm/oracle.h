@@ -47,11 +47,18 @@ struct LayerNormOracle {
       }
       const S mean = total / S(n);
       S squares(0);
+      double distances = 0;
       for (std::int64_t i = 0; i < columns; ++i) {
         const S d = h[static_cast<std::size_t>(i)] - mean;
         centred[static_cast<std::size_t>(i)] = d;
         squares += d * d;
+        distances += std::fabs(to_double(d));
       }
+      // The mean's error reaches every element. Kernels that hold it in two floats, all but the rungs (f32
+      // without a residual), lose what the sum of differences from its neighbourhood loses, and the second
+      // float's rounding.
+      const bool rung = c.dtype == DType::f32 && !residual;
+      const double off = (rung ? terms : distances + terms * 0x1p-22) / n;
       const S rstd = S(1.0) / sqrt(squares / S(n) + S(c.parameter("eps", 1e-5)));
       const double r = to_double(rstd);
       // Half the relative error of the variance, whose terms are squares: each of two factors was rounded.
@@ -60,8 +67,7 @@ struct LayerNormOracle {
       for (std::int64_t i = 0; i < columns; ++i) {
         const S d = centred[static_cast<std::size_t>(i)];
         S y = d * rstd;
-        // The mean's error reaches every element; that of r multiplies the difference.
-        double magnitude = r * (3 * std::fabs(to_double(d)) + terms / n);
+        double magnitude = r * (3 * std::fabs(to_double(d)) + off);  // r's error multiplies the difference
         if (weight) {
           const S w = a["weight"].load(i);
           y = y * w;

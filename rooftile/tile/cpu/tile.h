@@ -287,6 +287,11 @@ ROOFTILE_TILE Tile<float> exp_below(const A& a, const SplitScale& scale, bool = 
   return exp_below(a * scale.rest);
 }
 
+/// sum / count; `each_one`, 1 / count, is a GPU's, which has no division.
+template <class Real>
+ROOFTILE_TILE Real quotient(Real sum, Real count, [[maybe_unused]] Real each_one) {
+  return sum / count;
+}
 /// Scalars, one to a program.
 ROOFTILE_TILE float log(float x) { return __builtin_logf(x); }
 ROOFTILE_TILE float exp(float x) { return __builtin_expf(x); }

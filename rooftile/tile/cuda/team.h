@@ -41,8 +41,6 @@ class CudaTeam {
   /// Whether other teams may have warps of its block.
   static constexpr bool kSharesBlock = kSpan == Span::warps;
   static constexpr bool kStreams = kSlots > 0, kStaged = piece_of(kAccess) > 0;
-  /// Whether its rows may be longer than a warp holds, and no whole words.
-  static constexpr bool kLongOdd = kSpan != Span::warp && !in_words(kAccess);
   /// Whether a thread should hold the next row, too, since nothing else brings it.
   static constexpr bool kHoldsNext = kAccess == Access::singly;
   using Slots = tile::Slots<kAccess, kChunks, kSlots + kVectors>;
@@ -233,6 +231,20 @@ class CudaTeam {
   Sums<Real> part_sums(const Accumulator& a, const Accumulator& b) const {
     const auto r = part_reduce({a, b});
     return {r.v[0], r.v[1]};
+  }
+  /// Σ over that part as a number and what it was rounded by, if the warps' sums were not.
+  ROOFTILE_TILE
+  Sums<Real> part_sum_in_two(const Accumulator& t) const {
+    static_assert(kParts == 1);
+    const auto mine = in_part({t}, AddUp{});
+    if (is_whole()) return {mine.v[0], 0};
+    // From the first warp's sum on: those of elements that are alike differ by little.
+    const auto room = in_block<InBlock>(mine);
+    const Real first = room.at(0, 0), from = first - first == 0 ? first : 0;  // inf - inf would be no sum
+    const Real count = static_cast<Real>(room.count), all = from * count;
+    const auto off = [&](int i) { return One{{room.at(0, i) - from}}; };
+    const Real others = room.over(Real(0), off, AddUp{}).v[0], sum = all + others;
+    return {sum, fused(from, count, -all) + (all - sum + others)};
   }
   using Moments = tile::Moments<Real>;
   /// A row's, of those of its blocks' parts, which meet once for them. `count`: a part's elements;

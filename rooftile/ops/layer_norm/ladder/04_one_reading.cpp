@@ -31,7 +31,7 @@ ROOFTILE_FLATTEN void launch_one_reading(const CpuLaunch& launch, const LayerNor
     const PlainRow row = plain_row(p, i);
     layer_norm_row(Team(launch.scratch),
                    {{row.x, n}, {nullptr, n}, {row.y, n}, {nullptr, n}, row.mean, row.rstd}, weight, bias,
-                   p.eps, p.each_one);
+                   p.eps, 1 / static_cast<float>(n));
   }
 }
 

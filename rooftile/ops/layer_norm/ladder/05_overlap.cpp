@@ -20,7 +20,7 @@ ROOFTILE_FLATTEN void launch_overlap(const CpuLaunch& launch, const LayerNormPro
   };
   if (p.rows.rows > 0)
     kernels::layer_norm<float, false, false>(CpuTeam<float, Access::cached>(launch.scratch), 0, p.rows.rows,
-                                             row_at, weight, bias, p.eps, p.each_one);
+                                             row_at, weight, bias, p.eps, 1 / static_cast<float>(n));
 }
 
 }  // namespace rooftile::ladder
