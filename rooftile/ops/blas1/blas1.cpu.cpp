@@ -80,22 +80,23 @@ void launch_add(const CpuLaunch& launch, const AddProblem& p) {
 
 /// A factor of 0 means that its operand is not read.
 void launch_axpby(const CpuLaunch& launch, const AxpbyProblem& p) {
-  const Operands<2> operands{p.rows, {p.y, p.x}, p.beta != 0};
+  const double alpha = p.factor(p.alpha), beta = p.factor(p.beta);
+  const Operands<2> operands{p.rows, {p.y, p.x}, beta != 0};
   const auto both = [&]<class T>(auto team, const Part<2>& part) ROOFTILE_INLINE {
     using Real = typename decltype(team)::Real;
-    kernels::axpby(team, static_cast<Real>(p.alpha), part.row<const T>(1), static_cast<Real>(p.beta),
+    kernels::axpby(team, static_cast<Real>(alpha), part.row<const T>(1), static_cast<Real>(beta),
                    part.row<const T>(0), part.row<T>(0));
   };
   const auto one = [&]<class T>(auto team, const Part<2>& part) ROOFTILE_INLINE {
     using Real = typename decltype(team)::Real;
-    const bool is_x = p.alpha != 0;
-    kernels::scale(team, static_cast<Real>(is_x ? p.alpha : p.beta), part.row<const T>(is_x ? 1 : 0),
+    const bool is_x = alpha != 0;
+    kernels::scale(team, static_cast<Real>(is_x ? alpha : beta), part.row<const T>(is_x ? 1 : 0),
                    part.row<T>(0));
   };
   const auto none = [&]<class T>(auto team, const Part<2>& part)
                         ROOFTILE_INLINE { kernels::zero(team, part.row<T>(0)); };
-  if (p.alpha != 0 && p.beta != 0) return for_elements(launch, operands, p.dtype, both);
-  if (p.alpha != 0 || p.beta != 0) return for_elements(launch, operands, p.dtype, one);
+  if (alpha != 0 && beta != 0) return for_elements(launch, operands, p.dtype, both);
+  if (alpha != 0 || beta != 0) return for_elements(launch, operands, p.dtype, one);
   for_elements(launch, operands, p.dtype, none);
 }
 

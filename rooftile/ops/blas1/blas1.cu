@@ -88,11 +88,11 @@ struct Axpby {
     const auto before = part_of<const T>(p.rows, 0, p.y, part, true);
     const auto y = part_of<T>(p.rows, 0, p.y, part);
     const auto alpha = static_cast<RealOf<T>>(p.alpha), beta = static_cast<RealOf<T>>(p.beta);
-    if (p.alpha != 0 && p.beta != 0)
+    if (alpha != 0 && beta != 0)
       kernels::axpby(team, alpha, x, beta, before, y);
-    else if (p.alpha != 0)
+    else if (alpha != 0)
       kernels::scale(team, alpha, x, y);
-    else if (p.beta != 0)
+    else if (beta != 0)
       kernels::scale(team, beta, before, y);
     else
       kernels::zero(team, y);

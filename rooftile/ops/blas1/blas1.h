@@ -8,6 +8,8 @@ namespace rooftile {
 // operands of a call have one shape and one dtype. `variant`: null, chosen by the library; else a name that
 // `rooftile list <function>` shows. None needs a workspace.
 //
+// A NaN is a NaN: but for copy's, which bits of it come is not promised.
+//
 // Errors, in each: an absent view, a dtype the function does not take, shapes or dtypes that differ, null or
 // misaligned data, an output that holds two elements at one address or overlaps an input in part, a variant
 // that is unknown or refuses.
@@ -35,9 +37,9 @@ struct AxpbyOptions {
 /// y ← α·x + β·y, f64 f32 f16 bf16, computed as fma(α, x, β·y) in f64 or f32; there α and β are rounded to
 /// f32 first.
 ///
-/// As in BLAS, a factor of 0 means that its operand is not read: β = 0 gives α·x whatever y holds, α = 0
-/// gives β·y whatever x holds (so no NaN comes from either), both 0 give +0. x may be y. Cost: 3n elements
-/// moved, 3n flops; 2n and n where one factor is 0.
+/// As in BLAS, a factor of 0, or that rounds to 0, means that its operand is not read: β = 0 gives α·x
+/// whatever y holds, α = 0 gives β·y whatever x holds (so no NaN comes from either), both 0 give +0. x may be
+/// y. Cost: 3n elements moved, 3n flops; 2n and n where one factor is 0.
 Status axpby(const Queue& queue, double alpha, ConstView x, double beta, View y,
              const AxpbyOptions& options = {});
 

@@ -26,6 +26,11 @@ struct AxpbyProblem {
   double beta;
   void* y;
   DType dtype;
+
+  /// A factor as the arithmetic has it: for f64 as it is, else rounded to f32, which may be 0.
+  double factor(double given) const {
+    return dtype == DType::f64 ? given : static_cast<double>(static_cast<float>(given));
+  }
 };
 
 struct DotProblem {

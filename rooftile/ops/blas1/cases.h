@@ -102,8 +102,8 @@ inline Spec add_spec() {
 
 // ---- axpby
 
-inline double axpby_alpha(const Case& c) { return c.parameter("alpha", 0.7); }
-inline double axpby_beta(const Case& c) { return c.parameter("beta", -0.3); }
+inline double axpby_alpha(const Case& c) { return axpby_factor(c, "alpha", 0.7); }
+inline double axpby_beta(const Case& c) { return axpby_factor(c, "beta", -0.3); }
 
 inline Spec axpby_spec() {
   return {
@@ -115,7 +115,8 @@ inline Spec axpby_spec() {
       },
       .call =
           [](const Queue& q, const Case& c, const Arguments& a, const char* variant, Workspace) {
-            return axpby(q, axpby_alpha(c), a.in("x"), axpby_beta(c), a.out("y"), {variant});
+            return axpby(q, c.parameter("alpha", 0.7), a.in("x"), c.parameter("beta", -0.3), a.out("y"),
+                         {variant});
           },
       .oracle = oracles<AxpbyOracle, true>(),
       .flops =
@@ -137,8 +138,16 @@ inline Spec axpby_spec() {
           [] {
             std::vector<Case> cases;
             for (DType type : {DType::f64, DType::f32, DType::f16, DType::bf16})
-              for (auto [alpha, beta] :
-                   {std::pair{0.0, 1.5}, {1.5, 0.0}, {0.0, 0.0}, {1.0, 1.0}, {-1.0, 1.0}, {1e-3, 1e3}})
+              for (auto [alpha, beta] : {std::pair{0.0, 1.5},
+                                         {1.5, 0.0},
+                                         {0.0, 0.0},
+                                         {1.0, 1.0},
+                                         {-1.0, 1.0},
+                                         {1e-3, 1e3},
+                                         {1e-50, 1.5},
+                                         {-0.3, -1e-60},
+                                         {1e-50, 1e-50},
+                                         {1e30, 1e-30}})
                 for (Layout layout : {Layout::contiguous, Layout::transposed})
                   cases.push_back({{7, 300}, type, {{"alpha", alpha}, {"beta", beta}}, layout});
             return cases;

@@ -25,11 +25,17 @@ struct AddOracle {
   }
 };
 
+/// As the arithmetic has it: for f64 as given, else rounded to f32.
+inline double axpby_factor(const Case& c, const char* which, double otherwise) {
+  const double given = c.parameter(which, otherwise);
+  return c.dtype == DType::f64 ? given : static_cast<float>(given);
+}
+
 /// y ← αx + βy; a factor of 0 means that its operand is not read.
 struct AxpbyOracle {
   template <class S>
   static void run(const Case& c, Arrays<S>& a) {
-    const double alpha = c.parameter("alpha", 0.7), beta = c.parameter("beta", -0.3);
+    const double alpha = axpby_factor(c, "alpha", 0.7), beta = axpby_factor(c, "beta", -0.3);
     for (std::int64_t i = 0; i < a["y"].size(); ++i) {
       S y(0);
       double terms = 0;

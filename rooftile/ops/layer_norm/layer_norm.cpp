@@ -1,6 +1,6 @@
 #include "rooftile/ops/layer_norm/layer_norm.h"
 
-#include <cmath>
+#include <bit>
 
 #include "rooftile/core/check.h"
 #include "rooftile/core/op.h"
@@ -216,7 +216,10 @@ Status layer_norm(const Queue& queue, const LayerNormInputs& in, const LayerNorm
                             {{"rstd", out.rstd}, false}},
                            {{"x", in.x}, {"residual", in.residual}, {"weight", in.weight}, {"bias", in.bias}},
                            2));
-  if (!(options.eps >= 0) || !std::isfinite(options.eps))
+  // By its bits: comparing a NaN would raise the caller's trap. What is not below infinity's is infinite, NaN
+  // or negative.
+  constexpr std::uint32_t kInfinity = 0x7f800000, kMinusZero = 0x80000000;
+  if (const auto bits = std::bit_cast<std::uint32_t>(options.eps); bits >= kInfinity && bits != kMinusZero)
     return Status::error("%s: eps is %g, must be finite and not negative", kForward,
                          static_cast<double>(options.eps));
 
