@@ -1,5 +1,7 @@
 // The block language, as docs/block-language.md tells it: each kernel shown there against a plain loop, and
 // the rules of order that the page promises, bit by bit.
+#undef ROOFTILE_ASSERTIONS
+#define ROOFTILE_ASSERTIONS
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -225,6 +227,15 @@ TEST(BlockLanguage, BitsDependOnTheRowAlone) {
     const std::vector<std::uint32_t> alone = softmax_bits({begin, begin + kColumns}, 1, 0, 1, 1, 1 << 30);
     EXPECT_TRUE(std::equal(alone.begin(), alone.end(), expected.begin() + row * kColumns)) << row;
   }
+}
+
+TEST(BlockLanguage, MoreScratchThanThereIsEndsABuildWithAssertionsInASentence) {
+  EXPECT_DEATH(
+      {
+        Team team(scratch);
+        team.scratch(std::int64_t(kScratchBytes / sizeof(float)) + 1);
+      },
+      "more than a thread's 256 KiB");
 }
 
 TEST(BlockLanguage, HalfPrecisionRowsRoundOnceAtTheEnd) {

@@ -215,6 +215,18 @@ TEST(Plugins, AVariantThatOneLacksIsPassedOver) {
   EXPECT_EQ(answers.lines.at(1), "softmax online chosen");
 }
 
+TEST(Plugins, AKernelThatWantsMoreScratchThanThereIsIsRefused) {
+  const Queue queue =
+      Queue::cpu({.threads = 1, .isa = "baseline", .plugin_folder = folder_of("online_only").c_str()});
+  float y[2] = {};
+  const Status greedy = softmax(queue, view(static_cast<const float*>(y), {2}), view(y, {2}), {.scale = 77});
+  EXPECT_STREQ(greedy.message(),
+               "softmax: variant \"online\" asked for 1234 more bytes of scratch than the 262144 of a thread "
+               "hold; its result is worthless, call another variant");
+  EXPECT_TRUE(softmax(queue, view(static_cast<const float*>(y), {2}), view(y, {2})))
+      << "the next call is fine";
+}
+
 TEST(Plugins, KernelsStartInTheDefaultModeOfFloatingPoint) {
   const Queue queue =
       Queue::cpu({.threads = 1, .isa = "baseline", .plugin_folder = folder_of("online_only").c_str()});

@@ -36,7 +36,18 @@ Status run(const Queue::State& state, const Op& op, std::size_t v, const void* p
   if (!kernel) return not_part(state, op, v);
   if (state.observer.notify) state.observer.notify(state.observer.context, op.function, variant.name, reason);
   const cpu::FpMode mode;
-  if (state.device == Device::cpu) return kernel(state.kernel_launch, problem);  // its pool has a lock
+  if (state.device == Device::cpu) {  // its pool has a lock
+    CpuLaunch launch = state.launch;
+    std::int64_t wanted = 0;
+    launch.scratch_wanted = &wanted;
+    const Status status = kernel(&launch, problem);
+    if (wanted == 0) return status;
+    return Status::error(
+        "%s: variant \"%s\" asked for %lld more bytes of scratch than the %zu of a thread hold; its result "
+        "is "
+        "worthless, call another variant",
+        op.function, variant.name, static_cast<long long>(wanted), kScratchBytes);
+  }
   const std::lock_guard lock(state.calls);
   return kernel(state.kernel_launch, problem);
 }

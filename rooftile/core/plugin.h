@@ -14,7 +14,7 @@ struct TraceTotals;
 
 /// What librooftile.so and a plug-in agree on. Both are built from one source tree; the number guards against
 /// mixing trees.
-inline constexpr int kPluginVersion = 3;
+inline constexpr int kPluginVersion = 4;
 
 /// Scratch of one thread, on which `scratch()` rows live; longer rows take the online form.
 inline constexpr std::size_t kScratchBytes = 256 * 1024;
@@ -27,6 +27,8 @@ struct CpuLaunch {
   std::byte* scratch;  ///< kScratchBytes for each thread, one after another, 64-byte aligned
   void* executor;
   void (*parallel)(void* executor, int tasks, void (*task)(void* context, int index), void* context);
+  /// Receives the bytes of a request for scratch that did not fit; 0 before. Null: nobody asks.
+  std::int64_t* scratch_wanted = nullptr;
 };
 
 inline constexpr std::size_t kCudaScratchBytes = 64 * 1024;

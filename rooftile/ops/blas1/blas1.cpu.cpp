@@ -156,7 +156,8 @@ __attribute__((noinline, flatten)) double chunk_sum(Row<const T> x, Row<const T>
 template <class T>
 class Chunks {
  public:
-  Chunks(const DotProblem& p, std::byte* scratch) : p_(p), scratch_(reinterpret_cast<T*>(scratch)) {
+  Chunks(const DotProblem& p, const ThreadScratch& scratch)
+      : p_(p), scratch_(reinterpret_cast<T*>(scratch.begin)) {
     for (int o = 0; o < 2; ++o) direct_[o] = p.side_by_side(o);
   }
 
@@ -191,16 +192,17 @@ double dot_of(const CpuLaunch& launch, const DotProblem& p) {
   while ((chunks + block - 1) / block > kMostBlocks) block *= 2;
   const std::int64_t blocks = (chunks + block - 1) / block, bytes = 2 * p.size() * std::int64_t(sizeof(T));
   double sums[kMostBlocks];
-  for_programs(launch, blocks, bytes, [&](std::byte* scratch, std::int64_t begin, std::int64_t end) {
-    Chunks<T> rows(p, scratch);
-    const std::int64_t last = std::min(chunks, end * block);
-    for (std::int64_t b = begin; b < end; ++b) {
-      kernels::PairwiseSum sum;
-      for (std::int64_t c = b * block; c < std::min(last, (b + 1) * block); ++c)
-        sum.add(chunk_sum<Real, kAccess>(rows.row(0, c, last), rows.row(1, c, last)));
-      sums[b] = sum.total();
-    }
-  });
+  for_programs(launch, blocks, bytes,
+               [&](const ThreadScratch& scratch, std::int64_t begin, std::int64_t end) {
+                 Chunks<T> rows(p, scratch);
+                 const std::int64_t last = std::min(chunks, end * block);
+                 for (std::int64_t b = begin; b < end; ++b) {
+                   kernels::PairwiseSum sum;
+                   for (std::int64_t c = b * block; c < std::min(last, (b + 1) * block); ++c)
+                     sum.add(chunk_sum<Real, kAccess>(rows.row(0, c, last), rows.row(1, c, last)));
+                   sums[b] = sum.total();
+                 }
+               });
   kernels::PairwiseSum sum;
   for (std::int64_t b = 0; b < blocks; ++b) sum.add(sums[b]);
   return sum.total();

@@ -21,29 +21,30 @@ void launch_tile(const CpuLaunch& launch, const GrayProblem& p) {
     // Blocks end where whole lines of gray do, so that streaming stores find them; the first of a row may be
     // short.
     const std::int64_t blocks = (columns + 63 + kBlock - 1) / kBlock;
-    for_programs(launch, p.rows.rows * blocks, bytes, [&](std::byte*, std::int64_t begin, std::int64_t end) {
-      for (std::int64_t program = begin; program < end; ++program) {
-        const std::int64_t row = program / blocks, block = program % blocks;
-        std::uint8_t* gray = p.gray + p.rows.offset(0, row);
-        const std::uint8_t* rgb = p.rgb + p.rows.offset(1, row);
-        const std::int64_t behind =
-            dense ? static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(gray) % 64) : 0;
-        const std::int64_t stop = std::min(columns, (block + 1) * kBlock - behind);
-        std::int64_t at = std::max<std::int64_t>(0, block * kBlock - behind);
-        while (at < stop) {
-          const bool head = at == 0 && behind > 0 && kAccess == Access::streaming;
-          const std::int64_t size = head ? std::min(stop, 64 - behind) : stop - at;
-          const std::int64_t pixel = p.rows.column_stride[1];
-          const std::int64_t ahead = p.channel == 1 && pixel > 0 ? kAheadBytes / pixel : 0;
-          kernels::rgb_to_gray(
-              CpuTeam<float, kAccess>(nullptr), Pixels{rgb + at * pixel, size, pixel, p.channel, ahead},
-              Row<std::uint8_t>{gray + at * p.rows.column_stride[0], size, p.rows.column_stride[0]},
-              p.weight[0], p.weight[1], p.weight[2]);
-          at += size;
-        }
-      }
-      if (kAccess == Access::streaming) stream_fence();
-    });
+    for_programs(
+        launch, p.rows.rows * blocks, bytes, [&](const ThreadScratch&, std::int64_t begin, std::int64_t end) {
+          for (std::int64_t program = begin; program < end; ++program) {
+            const std::int64_t row = program / blocks, block = program % blocks;
+            std::uint8_t* gray = p.gray + p.rows.offset(0, row);
+            const std::uint8_t* rgb = p.rgb + p.rows.offset(1, row);
+            const std::int64_t behind =
+                dense ? static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(gray) % 64) : 0;
+            const std::int64_t stop = std::min(columns, (block + 1) * kBlock - behind);
+            std::int64_t at = std::max<std::int64_t>(0, block * kBlock - behind);
+            while (at < stop) {
+              const bool head = at == 0 && behind > 0 && kAccess == Access::streaming;
+              const std::int64_t size = head ? std::min(stop, 64 - behind) : stop - at;
+              const std::int64_t pixel = p.rows.column_stride[1];
+              const std::int64_t ahead = p.channel == 1 && pixel > 0 ? kAheadBytes / pixel : 0;
+              kernels::rgb_to_gray(
+                  CpuTeam<float, kAccess>(nullptr), Pixels{rgb + at * pixel, size, pixel, p.channel, ahead},
+                  Row<std::uint8_t>{gray + at * p.rows.column_stride[0], size, p.rows.column_stride[0]},
+                  p.weight[0], p.weight[1], p.weight[2]);
+              at += size;
+            }
+          }
+          if (kAccess == Access::streaming) stream_fence();
+        });
   });
 }
 

@@ -24,9 +24,9 @@ Row<T> columns_of(const LayerNormColumns& c, std::int64_t columns) {
 
 /// A weight as its kernel wants it: floats side by side, put into scratch where they are not. A call, as it
 /// happens but once for a thread's rows.
-__attribute__((noinline)) kernels::LayerNormFloats floats_of(std::byte*& scratch, const LayerNormColumns& c,
-                                                             DType dtype, std::int64_t columns,
-                                                             float absent) {
+__attribute__((noinline)) kernels::LayerNormFloats floats_of(ThreadScratch& scratch,
+                                                             const LayerNormColumns& c, DType dtype,
+                                                             std::int64_t columns, float absent) {
   if (plain_floats(c, dtype, columns)) return {columns_of<const float>(c, columns)};
   CpuTeam<float, Access::strided> team(scratch, dtype);
   const auto floats =
@@ -62,7 +62,7 @@ float* value_or_none(const Problem& p, int operand, std::int64_t row) {
 template <class T, bool kAdds, bool kHeld, Access kAccess>
 void run_forward(const CpuLaunch& launch, const LayerNormProblem& p, std::int64_t bytes) {
   using P = LayerNormProblem;
-  for_programs(launch, p.rows.rows, bytes, [&](std::byte* scratch, std::int64_t begin, std::int64_t end) {
+  for_programs(launch, p.rows.rows, bytes, [&](ThreadScratch scratch, std::int64_t begin, std::int64_t end) {
     const auto row_at = [&](std::int64_t row) ROOFTILE_INLINE {
       return kernels::LayerNormRow<T>{
           row_or_none<const T>(p, P::kX, row, end), row_or_none<const T>(p, P::kResidual, row, end),
@@ -122,7 +122,7 @@ void add_blocks(const CpuLaunch& launch, const LayerNormBackwardProblem& p, cons
   const std::int64_t stride = p.block_sums(1, bias) - p.block_sums(0, bias);
   with_access(columns <= 1 || to.stride == 1, false, [&]<Access kAccess>() {
     with_row_type<kAccess>(p.gradient_dtype, [&]<class G>() {
-      const auto program = [&](std::byte* scratch, std::int64_t begin, std::int64_t end) {
+      const auto program = [&](const ThreadScratch& scratch, std::int64_t begin, std::int64_t end) {
         for (std::int64_t part = begin; part < end; ++part)
           kernels::layer_norm_add_blocks(
               CpuTeam<float, kAccess>(scratch, p.gradient_dtype),
@@ -145,7 +145,7 @@ void run_backward(const CpuLaunch& launch, const LayerNormBackwardProblem& p, st
     return sums ? layer_norm_block_begin(rows, p.blocks, program) : program;
   };
   for_programs(launch, sums ? p.blocks : rows, bytes,
-               [&](std::byte* scratch, std::int64_t begin, std::int64_t end) {
+               [&](ThreadScratch scratch, std::int64_t begin, std::int64_t end) {
                  const std::int64_t last = first_of(end);
                  const auto row_at = [&](std::int64_t row) ROOFTILE_INLINE {
                    return kernels::LayerNormBackwardRow<T>{

@@ -32,8 +32,8 @@ void turn_panels(const CpuLaunch& launch, const TransposeProblem& p, std::int64_
   using Panel = TransposePanel<E>;
   const bool streaming = bytes > launch.streaming_bytes;
   for_programs(launch, tiles_of(p, Panel::kDown, Panel::kAcross), bytes,
-               [&](std::byte* scratch, std::int64_t begin, std::int64_t end) {
-                 Panel panel(scratch, streaming);
+               [&](const ThreadScratch& scratch, std::int64_t begin, std::int64_t end) {
+                 Panel panel(scratch.begin, streaming);
                  for_tiles<E>(p, Panel::kDown, Panel::kAcross, begin, end,
                               [&](const E* x, E* y, std::int64_t height, std::int64_t width) {
                                 panel.turn(x, p.down.x_stride, y, p.across.y_stride, height, width);
@@ -47,7 +47,7 @@ template <class E>
 void move_elements(const CpuLaunch& launch, const TransposeProblem& p, std::int64_t bytes) {
   constexpr std::int64_t kTall = 64, kWide = 64;
   for_programs(launch, tiles_of(p, kTall, kWide), bytes,
-               [&](std::byte*, std::int64_t begin, std::int64_t end) {
+               [&](const ThreadScratch&, std::int64_t begin, std::int64_t end) {
                  for_tiles<E>(p, kTall, kWide, begin, end,
                               [&](const E* x, E* y, std::int64_t height, std::int64_t width) {
                                 for (std::int64_t j = 0; j < width; ++j)

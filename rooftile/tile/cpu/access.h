@@ -1,6 +1,8 @@
 #pragma once
 // How a team's chunks are read and written: dense or strided, whole or in part, through the caches or past
 // them.
+#include <cstring>
+
 #include "rooftile/tile/cpu/team.h"
 
 namespace rooftile::tile {
@@ -37,11 +39,12 @@ ROOFTILE_TILE void store_whole(T* p, const Tile<S>& t) {
 }
 
 // A row's last elements without masks, and elements that lie apart, go through a small buffer: as calls,
-// since a kernel has a dozen such places, and inlined they take a sixth of the time to compile.
+// since a kernel has a dozen such places, and inlined they take a sixth of the time to compile. Bytes are
+// moved, as all other loads and stores here do: copy's words are of any dtype and begin at any byte.
 template <class S, class T>
 __attribute__((noinline)) Tile<S> gather_part(const T* p, std::int64_t stride, int live, S other) {
   alignas(64) T elements[kLanes<S>] = {};
-  for (int k = 0; k < live; ++k) elements[k] = p[k * stride];
+  for (int k = 0; k < live; ++k) std::memcpy(&elements[k], p + k * stride, sizeof(T));
   alignas(64) S lanes[kLanes<S>];
   store_whole(lanes, load_whole<S>(elements));
   for (int k = live; k < kLanes<S>; ++k) lanes[k] = other;
@@ -51,7 +54,7 @@ template <class S, class T>
 __attribute__((noinline)) void scatter_part(T* p, std::int64_t stride, int live, const Tile<S>& t) {
   alignas(64) T elements[kLanes<S>];
   store_whole(elements, t);
-  for (int k = 0; k < live; ++k) p[k * stride] = elements[k];
+  for (int k = 0; k < live; ++k) std::memcpy(p + k * stride, &elements[k], sizeof(T));
 }
 
 template <class S, class T>

@@ -69,7 +69,9 @@ Vec<float> vlookup(const float (&table)[32],
 // Elements of memory to lanes.
 ROOFTILE_TILE void widen(const float* p, Vec<float>& v) { v = load_unaligned<Vec<float>>(p); }
 ROOFTILE_TILE void widen(const double* p, Vec<double>& v) { v = load_unaligned<Vec<double>>(p); }
-ROOFTILE_TILE void widen(const float* p, Vec<double>& v) { v = Vec<double>{p[0], p[1]}; }
+ROOFTILE_TILE void widen(const float* p, Vec<double>& v) {
+  v = __builtin_convertvector((load_unaligned<Narrow<float, double>>(p)), Vec<double>);
+}
 ROOFTILE_TILE Vec<std::uint32_t> half_words(const void* p) {
   return __builtin_convertvector((load_unaligned<Narrow<std::uint16_t, float>>(p)), Vec<std::uint32_t>);
 }

@@ -50,33 +50,34 @@ void for_dense_parts(const CpuLaunch& launch, const Operands<kOperands>& operand
   const std::int64_t columns = operands.rows.columns;
   const std::int64_t bytes = operands.rows.rows * columns * element_bytes * kOperands;
   const std::int64_t shares = std::max<std::int64_t>(1, (columns + kShareElements - 1) / kShareElements);
-  for_programs(
-      launch, operands.rows.rows * shares, bytes, [&](std::byte*, std::int64_t begin, std::int64_t end) {
-        while (begin < end) {
-          const std::int64_t row = begin / shares;
-          const std::int64_t share = begin - row * shares, share_end = std::min(shares, share + end - begin);
-          Part<kOperands> part;
-          for (int o = 0; o < kOperands; ++o) part.data[o] = operands.at(o, row, element_bytes);
-          std::int64_t head = 0;  // elements before the output's first whole line
-          if (columns >= kWorthAligning)
-            head = static_cast<std::int64_t>(-reinterpret_cast<std::uintptr_t>(part.data[0]) % 64) /
-                   element_bytes;
-          const auto place = [&](std::int64_t s) {
-            return s == 0 ? 0 : s == shares ? columns : std::min(columns, head + s * kShareElements);
-          };
-          std::int64_t at = place(share);
-          const std::int64_t stop = place(share_end);
-          for (int o = 0; o < kOperands; ++o) part.data[o] += at * element_bytes;
-          while (at < stop) {
-            part.size = at == 0 && head > 0 ? head : stop - at;
-            body(part);
-            at += part.size;
-            for (int o = 0; o < kOperands; ++o) part.data[o] += part.size * element_bytes;
-          }
-          begin += share_end - share;
-        }
-        if (streaming) stream_fence();
-      });
+  for_programs(launch, operands.rows.rows * shares, bytes,
+               [&](const ThreadScratch&, std::int64_t begin, std::int64_t end) {
+                 while (begin < end) {
+                   const std::int64_t row = begin / shares;
+                   const std::int64_t share = begin - row * shares,
+                                      share_end = std::min(shares, share + end - begin);
+                   Part<kOperands> part;
+                   for (int o = 0; o < kOperands; ++o) part.data[o] = operands.at(o, row, element_bytes);
+                   std::int64_t head = 0;  // elements before the output's first whole line
+                   if (columns >= kWorthAligning)
+                     head = static_cast<std::int64_t>(-reinterpret_cast<std::uintptr_t>(part.data[0]) % 64) /
+                            element_bytes;
+                   const auto place = [&](std::int64_t s) {
+                     return s == 0 ? 0 : s == shares ? columns : std::min(columns, head + s * kShareElements);
+                   };
+                   std::int64_t at = place(share);
+                   const std::int64_t stop = place(share_end);
+                   for (int o = 0; o < kOperands; ++o) part.data[o] += at * element_bytes;
+                   while (at < stop) {
+                     part.size = at == 0 && head > 0 ? head : stop - at;
+                     body(part);
+                     at += part.size;
+                     for (int o = 0; o < kOperands; ++o) part.data[o] += part.size * element_bytes;
+                   }
+                   begin += share_end - share;
+                 }
+                 if (streaming) stream_fence();
+               });
 }
 
 /// `height` rows of `width` elements, a row's neighbours `across` apart and rows `down`, side by side to
@@ -117,6 +118,7 @@ __attribute__((noinline)) void move_block(T* at, std::int64_t width, std::int64_
 template <class T, int kOperands, class Body>
 void for_staged_parts(const CpuLaunch& launch, const Operands<kOperands>& operands, Body body) {
   constexpr std::int64_t kWide = 64, kHigh = 128 / std::int64_t(sizeof(T)), kTile = kWide * kHigh;  // 8 KiB
+  static_assert(kOperands * kTile * sizeof(T) <= kScratchBytes, "rooftile::tile: parts that scratch holds");
   const Rows<kOperands>& rows = operands.rows;
   int crossing = -1;  // the dimension along which an operand's elements lie closer together than in its rows
   std::int64_t closest = 0;
@@ -145,7 +147,7 @@ void for_staged_parts(const CpuLaunch& launch, const Operands<kOperands>& operan
                      tiles_across = (rows.columns + width - 1) / width;
   const std::int64_t bytes = rows.rows * rows.columns * std::int64_t(sizeof(T)) * kOperands;
 
-  const auto run_tiles = [&](std::byte* scratch, std::int64_t begin, std::int64_t end) {
+  const auto run_tiles = [&](const ThreadScratch& scratch, std::int64_t begin, std::int64_t end) {
     for (std::int64_t program = begin; program < end; ++program) {
       const std::int64_t first_row = program % tiles_down * kHigh, rest = program / tiles_down;
       const std::int64_t first = rest % tiles_across * width, row = rest / tiles_across;
@@ -160,7 +162,7 @@ void for_staged_parts(const CpuLaunch& launch, const Operands<kOperands>& operan
         staged[o] = from[o];
         pitch[o] = down[o];
         if (rows.column_stride[o] == 1) continue;
-        staged[o] = reinterpret_cast<T*>(scratch) + o * kTile;
+        staged[o] = reinterpret_cast<T*>(scratch.begin) + o * kTile;
         pitch[o] = tile_width;
         if (o > 0 || operands.reads_output)
           move_block<false>(from[o], tile_width, tile_height, rows.column_stride[o], down[o], staged[o]);

@@ -35,7 +35,7 @@ void for_programs(const CpuLaunch& launch, std::int64_t programs, std::int64_t b
         const std::int64_t begin =
             r.programs / r.tasks * task + std::min<std::int64_t>(task, r.programs % r.tasks);
         const std::int64_t end = begin + r.programs / r.tasks + (task < r.programs % r.tasks);
-        r.body(r.launch.scratch + kScratchBytes * static_cast<std::size_t>(task), begin, end);
+        r.body(scratch_of(r.launch, task), begin, end);
       },
       &region);
 }
@@ -88,10 +88,11 @@ void for_rows(const CpuLaunch& launch, const Rows<kOperands>& rows, DType dtype,
   const std::int64_t bytes = rows.rows * rows.columns * bits(dtype) / 8 * kOperands;
   with_access(rows.dense(), bytes > launch.streaming_bytes, [&]<Access kAccess>() {
     with_row_type<kAccess>(dtype, [&]<class T>() {
-      for_programs(launch, rows.rows, bytes, [&](std::byte* scratch, std::int64_t begin, std::int64_t end) {
-        program.template operator()<T>(CpuTeam<float, kAccess>(scratch, dtype), begin, end);
-        if (kAccess == Access::streaming) stream_fence();
-      });
+      for_programs(launch, rows.rows, bytes,
+                   [&](const ThreadScratch& scratch, std::int64_t begin, std::int64_t end) {
+                     program.template operator()<T>(CpuTeam<float, kAccess>(scratch, dtype), begin, end);
+                     if (kAccess == Access::streaming) stream_fence();
+                   });
     });
   });
 }

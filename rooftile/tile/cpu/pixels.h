@@ -63,17 +63,20 @@ template <bool kFull>
 ROOFTILE_TILE PixelTile load_pixels(const Pixels& x, std::int64_t first, int live) {
   PixelTile r;
   const std::uint8_t* p = x.data + first * x.stride;
-  std::uint8_t bytes[4 * kPixelLanes];
   if (x.channel == 1 && x.stride == 3) {
-    if constexpr (!kFull) {
-      std::memcpy(bytes, p, 3 * static_cast<std::size_t>(live));
-      p = bytes;
+    if constexpr (kFull) {
+      load_triples(p, r.v);
+    } else {
+      std::uint8_t triples[3 * kPixelLanes] = {};
+      std::memcpy(triples, p, 3 * static_cast<std::size_t>(live));
+      load_triples(triples, r.v);
     }
-    load_triples(p, r.v);
     return r;
   }
   // The byte behind the last pixel's channels is not ours to read.
+  std::uint8_t bytes[4 * kPixelLanes];
   if (!kFull || x.channel != 1 || x.stride != 4 || first + kPixelLanes == x.size) {
+    std::memset(bytes, 0, sizeof bytes);
     for (int k = 0; k < live; ++k)
       for (int c = 0; c < 3; ++c) bytes[4 * k + c] = p[k * x.stride + c * x.channel];
     p = bytes;

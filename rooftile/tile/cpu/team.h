@@ -1,6 +1,7 @@
 #pragma once
 // The CPU's team: one thread with its vector registers. It gives kernels their chunks, and decides how memory
 // is reached; the arithmetic is the kernel's alone, so every way of access gives the same bits.
+#include <cassert>
 #include <cstddef>
 #include <limits>
 
@@ -41,6 +42,28 @@ struct AnyHalf {
   std::uint16_t bits;
 };
 
+/// A thread's scratch, or what is left of it. Of a launch (rooftile/tile/cpu/launch.h), or kScratchBytes that
+/// begin somewhere.
+struct ThreadScratch {
+  std::byte *begin, *end;
+  std::int64_t* wanted = nullptr;  ///< CpuLaunch::scratch_wanted
+
+  ROOFTILE_TILE ThreadScratch(std::byte* bytes, std::int64_t* missing = nullptr)
+      : begin(bytes), end(bytes ? bytes + kScratchBytes : bytes), wanted(missing) {}
+  /// Tells the launch by how much a request for `bytes` is too large. A call: nothing of the team escapes.
+  __attribute__((noinline)) static void refuse(std::int64_t* wanted, std::int64_t missing) {
+#if defined(ROOFTILE_ASSERTIONS)  // debug builds
+    assert(!"team.scratch: more than a thread's 256 KiB; give such rows to a variant that holds none");
+#endif
+    if (wanted) __atomic_store_n(wanted, missing, __ATOMIC_RELAXED);
+  }
+};
+
+/// The scratch of a call's `task`; of a kernel that has but one thread, its.
+inline ThreadScratch scratch_of(const CpuLaunch& launch, int task = 0) {
+  return {launch.scratch + kScratchBytes * static_cast<std::size_t>(task), launch.scratch_wanted};
+}
+
 /// The lanes of a step of `each`: all of them, or the row's last few.
 template <bool kFull>
 struct Chunk {
@@ -58,9 +81,11 @@ class CpuTeam {
   static constexpr int kLanes = tile::kLanes<Real>;
   static constexpr bool kHoldsRows = false;  // what is held is read again, from the cache
 
-  /// `scratch`: kScratchBytes for the rows that scratch() gives out. `half`: what an AnyHalf is.
-  ROOFTILE_TILE explicit CpuTeam(std::byte* scratch, DType half = DType::f16)
-      : scratch_(scratch), half_(half) {}
+  /// `scratch`: for the rows that scratch() gives out. `half`: what an AnyHalf is.
+  ROOFTILE_TILE explicit CpuTeam(const ThreadScratch& scratch, DType half = DType::f16)
+      : scratch_(scratch),
+        half_(half),
+        refused_(scratch.wanted && __atomic_load_n(scratch.wanted, __ATOMIC_RELAXED) != 0) {}
 
   /// The kernel reads a row in one walk, while it writes the row before: coming rows are asked for in that
   /// walk, not in a second one.
@@ -88,6 +113,7 @@ class CpuTeam {
   /// Elements that lie apart take longer to fetch than a mask: there, all chunks are treated as the tail is.
   template <class Body>
   ROOFTILE_TILE void each(std::int64_t size, Body&& body) const {
+    if (refused_) return;
     std::int64_t first = 0;
     if constexpr (kAccess == Access::strided) {
       for (; first < size; first += kLanes)
@@ -255,14 +281,22 @@ class CpuTeam {
       return {data + chunk.first};
     }
   };
-  /// Room for `size` elements and the tail's empty lanes; a kernel's scratch rows together fit kScratchBytes.
+  /// Room for `size` elements and the tail's empty lanes. A kernel's scratch rows together fit kScratchBytes:
+  /// after a request that does not, each() does nothing, and the call is refused.
   ROOFTILE_TILE Scratch scratch(std::int64_t size) {
-    Scratch s{reinterpret_cast<Real*>(scratch_)};
-    scratch_ += (size + kLanes - 1) / kLanes * kLanes * std::int64_t(sizeof(Real));
+    Scratch s{reinterpret_cast<Real*>(scratch_.begin)};
+    const std::int64_t bytes = (size + kLanes - 1) / kLanes * kLanes * std::int64_t(sizeof(Real));
+    const std::int64_t missing = bytes - (scratch_.end - scratch_.begin);
+    if (missing > 0) [[unlikely]] {
+      ThreadScratch::refuse(scratch_.wanted, missing);
+      refused_ = true;
+    } else {
+      scratch_.begin += bytes;
+    }
     return s;
   }
   /// What scratch() has not given out.
-  ROOFTILE_TILE std::byte* rest() const { return scratch_; }
+  ROOFTILE_TILE ThreadScratch rest() const { return scratch_; }
 
   /// Column accumulators: sums over a fixed block of rows, one for each column, in a row of the workspace
   /// that stays in the cache. The `first` row of the block begins the sums; after the last comes write().
@@ -320,8 +354,9 @@ class CpuTeam {
     std::int64_t ahead;
     int element_bytes;
   };
-  std::byte* scratch_;
+  ThreadScratch scratch_;
   DType half_;
+  bool refused_;          // a request for scratch did not fit: rows stay as they are
   mutable int pass_ = 0;  // walks along the row so far
   int streams_ = 0;
   Stream stream_[kStreams];

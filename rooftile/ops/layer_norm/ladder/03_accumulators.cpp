@@ -36,7 +36,7 @@ ROOFTILE_FLATTEN void launch_accumulators(const CpuLaunch& launch, const LayerNo
   const Row<const float> weight{static_cast<const float*>(p.weight.data), n};
   const Row<const float> bias{static_cast<const float*>(p.bias.data), n};
   for (std::int64_t row = 0; row < p.rows.rows; ++row)
-    layer_norm_row(Team(launch.scratch), plain_row(p, row), n, weight, bias, p.eps);
+    layer_norm_row(Team(scratch_of(launch)), plain_row(p, row), n, weight, bias, p.eps);
 }
 
 }  // namespace rooftile::ladder

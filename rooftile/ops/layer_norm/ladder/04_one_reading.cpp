@@ -29,7 +29,7 @@ ROOFTILE_FLATTEN void launch_one_reading(const CpuLaunch& launch, const LayerNor
   const kernels::LayerNormFloats bias{{static_cast<const float*>(p.bias.data), n}};
   for (std::int64_t i = 0; i < p.rows.rows; ++i) {
     const PlainRow row = plain_row(p, i);
-    layer_norm_row(Team(launch.scratch),
+    layer_norm_row(Team(scratch_of(launch)),
                    {{row.x, n}, {nullptr, n}, {row.y, n}, {nullptr, n}, row.mean, row.rstd}, weight, bias,
                    p.eps, 1 / static_cast<float>(n));
   }

@@ -19,8 +19,9 @@ ROOFTILE_FLATTEN void launch_overlap(const CpuLaunch& launch, const LayerNormPro
                                         {nullptr, n}, row.mean,     row.rstd};
   };
   if (p.rows.rows > 0)
-    kernels::layer_norm<float, false, false>(CpuTeam<float, Access::cached>(launch.scratch), 0, p.rows.rows,
-                                             row_at, weight, bias, p.eps, 1 / static_cast<float>(n));
+    kernels::layer_norm<float, false, false>(CpuTeam<float, Access::cached>(scratch_of(launch)), 0,
+                                             p.rows.rows, row_at, weight, bias, p.eps,
+                                             1 / static_cast<float>(n));
 }
 
 }  // namespace rooftile::ladder

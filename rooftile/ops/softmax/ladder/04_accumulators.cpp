@@ -34,7 +34,7 @@ ROOFTILE_FLATTEN void launch_accumulators(const CpuLaunch& launch, const Softmax
   for (std::int64_t row = 0; row < p.rows.rows; ++row) {
     const Row<const float> from{x + p.rows.offset(0, row), p.rows.columns};
     const Row<float> to{y + p.rows.offset(1, row), p.rows.columns};
-    softmax_row(CpuTeam<float, Access::cached>(launch.scratch), from, to, SplitScale(p.scale));
+    softmax_row(CpuTeam<float, Access::cached>(scratch_of(launch)), from, to, SplitScale(p.scale));
   }
 }
 

@@ -19,7 +19,7 @@ ROOFTILE_FLATTEN void launch_streaming(const CpuLaunch& launch, const SoftmaxPro
     return kernels::SoftmaxRow<float>{{x + here, p.rows.columns, 1, ahead},
                                       {y + p.rows.offset(1, row), p.rows.columns}};
   };
-  const CpuTeam<float, Access::streaming> team(launch.scratch);
+  const CpuTeam<float, Access::streaming> team(scratch_of(launch));
   kernels::softmax<float, false>(team, 0, rows, row_at, SplitScale(p.scale));
   stream_fence();
 }
