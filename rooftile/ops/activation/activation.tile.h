@@ -47,11 +47,14 @@ ROOFTILE_TILE auto clamped(const X& x, float limit) {
 }
 
 // GELU's tanh form is x·σ(v), v = 2·√(2/π)·(x + 0.044715·x³).
-inline constexpr float kGelu1 = 1.5957691216f, kGelu3 = 0.0713548163f;
+struct GeluTerms {
+  float first = 1.5957691216f, third = 0.0713548163f;
+};
 
 template <Lanes X>
 ROOFTILE_TILE auto gelu_exponent(const X& x) {
-  return x * fma(x * x, kGelu3, like(x, kGelu1));
+  constexpr GeluTerms k;
+  return x * fma(x * x, k.third, like(x, k.first));
 }
 
 // [gelu]
@@ -67,7 +70,8 @@ template <Lanes X>
 ROOFTILE_TILE auto gelu_tanh_slope(const X& x) {
   const auto v = gelu_exponent(x);
   const auto inner = clamped(x, 12);  // σ' is 0 beyond, and x² finite
-  const auto slope = fma(inner * inner, 3 * kGelu3, like(x, kGelu1));
+  constexpr GeluTerms k;
+  const auto slope = fma(inner * inner, 3 * k.third, like(x, k.first));
   return fma(inner * slope, sigmoid_slope(v), sigmoid(v));
 }
 
