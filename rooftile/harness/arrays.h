@@ -106,6 +106,7 @@ inline Counted operator+(Counted a, Counted b) { return counted(a.value + b.valu
 inline Counted operator-(Counted a, Counted b) { return counted(a.value - b.value); }
 inline Counted operator*(Counted a, Counted b) { return counted(a.value * b.value); }
 inline Counted operator/(Counted a, Counted b) { return counted(a.value / b.value); }
+inline Counted operator-(Counted a) { return Counted(-a.value); }
 inline Counted max(Counted a, Counted b) { return counted(std::fmax(a.value, b.value)); }
 inline Counted exp(Counted a) { return counted(std::exp(a.value)); }
 inline Counted log(Counted a) { return counted(std::log(a.value)); }
@@ -118,6 +119,7 @@ template <class F> Rounded<F> operator+(Rounded<F> a, Rounded<F> b) { return Rou
 template <class F> Rounded<F> operator-(Rounded<F> a, Rounded<F> b) { return Rounded<F>(a.value - b.value); }
 template <class F> Rounded<F> operator*(Rounded<F> a, Rounded<F> b) { return Rounded<F>(a.value * b.value); }
 template <class F> Rounded<F> operator/(Rounded<F> a, Rounded<F> b) { return Rounded<F>(a.value / b.value); }
+template <class F> Rounded<F> operator-(Rounded<F> a) { return Rounded<F>(-a.value); }
 template <class F> Rounded<F> max(Rounded<F> a, Rounded<F> b) { return Rounded<F>(std::fmax(a.value, b.value)); }
 template <class F> Rounded<F> exp(Rounded<F> a) { return Rounded<F>(std::exp(a.value)); }
 template <class F> Rounded<F> log(Rounded<F> a) { return Rounded<F>(std::log(a.value)); }

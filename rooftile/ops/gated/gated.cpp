@@ -1,10 +1,30 @@
 #include "rooftile/ops/gated/gated.h"
 
 #include "rooftile/core/elements.h"
-#include "rooftile/ops/gated/gated.signatures.h"
 
 namespace rooftile {
 namespace {
+
+constexpr Signature::Types kGatedTypes{'T', {DType::f32, DType::f16, DType::bf16}};
+
+constexpr Signature gated_signature(const char* function, Signature::Option option) {
+  return {function,
+          {kGatedTypes},
+          {input("gate", 'T', "..."), input("up", 'T', "..."), output("y", 'T', "...", "gate up")},
+          {option}};
+}
+constexpr Signature gated_backward_signature(const char* function, Signature::Option option) {
+  return {function,
+          {kGatedTypes},
+          {input("gate", 'T', "..."), input("up", 'T', "..."), input("dy", 'T', "..."),
+           output("dgate", 'T', "...", "gate up dy"), output("dup", 'T', "...", "gate up dy")},
+          {option}};
+}
+
+constexpr Signature kGeglu = gated_signature("geglu", flag("tanh"));
+constexpr Signature kGegluBackward = gated_backward_signature("geglu_backward", flag("tanh"));
+constexpr Signature kSwiglu = gated_signature("swiglu", real("beta", 1));
+constexpr Signature kSwigluBackward = gated_backward_signature("swiglu_backward", real("beta", 1));
 
 template <class V>
 Halves<V> halves_of(V x) {

@@ -8,11 +8,8 @@ template <class F>
 struct GatedOracle {
   template <class S>
   static void run(const Case& c, Arrays<S>& a) {
-    for (std::int64_t i = 0; i < a["y"].size(); ++i) {
-      const Activated<S> f = F::value(c, a["gate"].load(i));
-      const S up = a["up"].load(i);
-      a["y"].store(i, f.value * up, f.magnitude * std::fabs(to_double(up)));
-    }
+    for (std::int64_t i = 0; i < a["y"].size(); ++i)
+      a["y"].store(i, F::value(c, a["gate"].load(i)) * a["up"].load(i));
   }
 };
 
@@ -23,9 +20,8 @@ struct GatedBackwardOracle {
   static void run(const Case& c, Arrays<S>& a) {
     for (std::int64_t i = 0; i < a["dup"].size(); ++i) {
       const S gate = a["gate"].load(i), up = a["up"].load(i), dy = a["dy"].load(i);
-      const Activated<S> f = F::value(c, gate), slope = F::slope(c, gate);
-      a["dup"].store(i, dy * f.value, std::fabs(to_double(dy)) * f.magnitude);
-      a["dgate"].store(i, dy * up * slope.value, std::fabs(to_double(dy) * to_double(up)) * slope.magnitude);
+      a["dup"].store(i, dy * F::value(c, gate));
+      a["dgate"].store(i, dy * up * F::slope(c, gate));
     }
   }
 };
