@@ -40,8 +40,9 @@ TEST(Signature, RefusesWithTheSentencesOfOtherFunctions) {
             std::string::npos);
   EXPECT_EQ(message(silu(queue(), view(x, {3}), view(y, {3}), {.beta = NAN})),
             "silu: beta is nan, must be finite");
-  EXPECT_NE(message(relu(queue(), view(x, {3}), view(y, {3}), {.variant = "fast"})).find("no variant \"fast\""),
-            std::string::npos);
+  EXPECT_NE(
+      message(relu(queue(), view(x, {3}), view(y, {3}), {.variant = "fast"})).find("no variant \"fast\""),
+      std::string::npos);
   // Two outputs may not be one another.
   EXPECT_NE(message(swiglu_backward(queue(), view(x, {4}), view(x + 4, {4}), view(x + 8, {4}), view(y, {4}),
                                     view(y, {4})))
@@ -68,18 +69,19 @@ TEST(Signature, ShapeLetters) {
                                       {kF, kW},
                                       {input("a", 'F', "... M K"), input("b", 'F', "K N"),
                                        optional(input("scale", 'W', "N")), output("c", 'F', "... M N")}};
-  static_assert(kProduct.operand_count() == 4 && kProduct.output_count() == 1 && kProduct.option_count() == 0);
+  static_assert(kProduct.operand_count() == 4 && kProduct.output_count() == 1 &&
+                kProduct.option_count() == 0);
   static float memory[4][64];
   double doubles[4];
-  const auto message = [&](const ConstView& a, const ConstView& b, const ConstView& scale, const ConstView& c) {
+  const auto message = [&](const ConstView& a, const ConstView& b, const ConstView& scale,
+                           const ConstView& c) {
     const ConstView* views[] = {&a, &b, &scale, &c};
     return std::string(check(kProduct, {views, nullptr}).message());
   };
   const View a = view(memory[0], {2, 3, 4}), b = view(memory[1], {4, 5}), c = view(memory[3], {2, 3, 5});
   EXPECT_EQ(message(a, b, {}, c), "");
   EXPECT_EQ(message(a, b, view(memory[2], {5}), c), "") << "an f32 scale, as a";
-  EXPECT_EQ(message(a, b, view(doubles, {4}), c),
-            "product: b is 4x5 f32, scale is 4 f64: shapes must match");
+  EXPECT_EQ(message(a, b, view(doubles, {4}), c), "product: b is 4x5 f32, scale is 4 f64: shapes must match");
   EXPECT_EQ(message(a, view(memory[1], {3, 5}), {}, c),
             "product: a is 2x3x4 f32, b is 3x5 f32: shapes must match");
   EXPECT_EQ(message(a, a, {}, c), "product: b is 2x3x4 f32, must have 2 dimensions");
@@ -95,7 +97,8 @@ TEST(Gated, HalvesOfATensor) {
   ASSERT_TRUE(swiglu(queue(), halves.first, halves.last, view(y.data(), {3, 4})).ok());
   for (int r = 0; r < 3; ++r)
     for (int i = 0; i < 4; ++i) {
-      const double gate = x[static_cast<std::size_t>(r * 8 + i)], up = x[static_cast<std::size_t>(r * 8 + 4 + i)];
+      const double gate = x[static_cast<std::size_t>(r * 8 + i)],
+                   up = x[static_cast<std::size_t>(r * 8 + 4 + i)];
       EXPECT_NEAR(y[static_cast<std::size_t>(r * 4 + i)], gate / (1 + std::exp(-gate)) * up, 1e-5);
     }
   // The gate last, and over itself.
@@ -111,10 +114,10 @@ TEST(Gated, HalvesOfATensor) {
   EXPECT_FALSE(split_halves(ConstView(view(x.data(), {3, 7}))).first.present());
   EXPECT_FALSE(split_halves(ConstView(scalar_view(x.data()))).last.present());
   EXPECT_FALSE(split_halves(ConstView()).last.present());
-  EXPECT_STREQ(swiglu(queue(), split_halves(ConstView(view(x.data(), {7}))).first, halves.last,
-                      view(y.data(), {3, 4}))
-                   .message(),
-               "swiglu: gate is absent");
+  EXPECT_STREQ(
+      swiglu(queue(), split_halves(ConstView(view(x.data(), {7}))).first, halves.last, view(y.data(), {3, 4}))
+          .message(),
+      "swiglu: gate is absent");
 }
 
 TEST(Activation, Limits) {

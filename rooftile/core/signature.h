@@ -34,19 +34,21 @@ struct Signature {
     char letters[kMaxRank] = {};
 
     constexpr Shape() = default;
-    constexpr Shape(const char* text) {
+    consteval Shape(const char* text) {
       if (text[0] == '.') {
-        if (text[1] != '.' || text[2] != '.') throw "rooftile::Signature: outer sizes are written \"...\"";
+        if (text[1] != '.' || text[2] != '.') a_shape_is_three_dots_then_up_to_8_capital_letters();
         outer = true;
         text += 3;
       }
       for (; *text; ++text) {
         if (*text == ' ') continue;
         if (*text < 'A' || *text > 'Z' || count == kMaxRank)
-          throw "rooftile::Signature: a shape is \"...\", then up to 8 capital letters";
+          a_shape_is_three_dots_then_up_to_8_capital_letters();
         letters[count++] = *text;
       }
     }
+    static void
+    a_shape_is_three_dots_then_up_to_8_capital_letters();  // what the compiler says of a wrong one
   };
 
   enum class Role : std::uint8_t { input, output, in_out };

@@ -1,4 +1,4 @@
-// expect: constant expression
+// expect: a_shape_is_three_dots_then_up_to_8_capital_letters
 #include "rooftile/core/signature.h"
 
 #ifdef ROOFTILE_FIXED
