@@ -1,4 +1,4 @@
-// expect: a_shape_is_three_dots_then_up_to_8_capital_letters
+// expect: a_shape_is_three_dots|must be initialized by a constant expression
 #include "rooftile/core/signature.h"
 
 #ifdef ROOFTILE_FIXED
