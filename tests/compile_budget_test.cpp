@@ -75,10 +75,11 @@ double recorded(const std::string& object) {
   return std::stod(user) + std::stod(system);
 }
 
-/// rooftile/ops/<folder>/… → folder; empty for other objects.
+/// rooftile/ops/<folder>/…, or generated from there: folder; empty for other objects.
 std::string folder_of(const std::string& object) {
-  const std::string place = ".dir/ops/";
-  const auto at = object.find(place);
+  const std::string place = "/ops/";
+  const auto target = object.find(".dir/");
+  const auto at = target == std::string::npos ? target : object.find(place, target);
   if (at == std::string::npos) return "";
   const auto begin = at + place.size();
   return object.substr(begin, object.find('/', begin) - begin);

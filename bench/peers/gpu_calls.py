@@ -3,7 +3,9 @@ gives a list of ways to compute it.
 """
 
 import base64
+import glob
 import importlib
+import importlib.util
 import os
 import sys
 
@@ -31,6 +33,24 @@ if here:
     on_gpu = load if device == "cuda" else lambda module: None
     liger_softmax, liger_norm = on_gpu("liger_kernel.ops.softmax"), on_gpu("liger_kernel.ops.layer_norm")
     quack_softmax, quack_norm = on_gpu("quack.softmax"), on_gpu("quack.rmsnorm")
+
+
+def folders_baselines():
+    """What op folders say themselves (rooftile/ops/<op>/baselines.py): beside this file, or in the source tree."""
+    place = os.path.dirname(os.path.abspath(__file__))
+    paths = glob.glob(os.path.join(place, "rooftile_baselines_*.py")) or glob.glob(
+        os.path.join(place, "..", "..", "rooftile", "ops", "*", "baselines.py")
+    )
+    modules = []
+    for path in sorted(paths):
+        spec = importlib.util.spec_from_file_location("baselines_" + str(len(modules)), path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        modules.append(module)
+    return modules
+
+
+baselines = folders_baselines() if here else []
 
 
 def version_of(package):
@@ -152,6 +172,9 @@ def gray_by_product(rgb, weights):
 def arguments_of(case):
     """The function of a case and what it is called with; None for a case that it does not compute."""
     f, inputs = case.function, case.inputs
+    for module in baselines:
+        if f in module.PYTORCH:
+            return module.PYTORCH[f](case)
     if f in ("softmax", "softmax_backward") and case.parameter("scale", 1) != 1:
         return None
     if f == "add":
@@ -184,6 +207,8 @@ def in_order(case, results):
     """What a function returned, in the order of the written operands."""
     if torch.is_tensor(results):
         return (results,)
+    if any(case.function in module.PYTORCH for module in baselines):
+        return tuple(results)
     results = [r.flatten() if r is not None else None for r in results]
     names = {"layer_norm": ("y", "mean", "rstd"), "layer_norm_backward": ("dx", "dweight", "dbias")}[case.function]
     return case.ordered(**dict(zip(names, results)))
@@ -269,6 +294,9 @@ def triton_ours(case):
 
 def liger(case):
     f = case.function
+    for module in baselines:
+        if f in module.LIGER and device == "cuda":
+            return module.LIGER[f](case)
     plain = case.parameter("scale", 1) == 1 and not case.parameter("log", 0)
     if f == "softmax" and plain and liger_softmax:
         x = case.rows("x")
@@ -340,7 +368,7 @@ def peers():
         found.append(("cuBLAS", f"CUDA {torch.version.cuda}", cublas, False))
     if ours:
         found.append(("Triton", ours.triton.__version__, triton_ours, True))
-    if liger_softmax or liger_norm:
+    if liger_softmax or liger_norm or any(module.LIGER for module in baselines):
         found.append(("Liger", version_of("liger-kernel"), liger, True))
     if quack_softmax or quack_norm:
         found.append(("QuACK", version_of("quack-kernels"), quack, True))

@@ -98,7 +98,7 @@ Description describe(const ConstView& view) {
   return d;
 }
 
-Status check_view(const char* function, Argument argument, std::initializer_list<DType> allowed) {
+Status check_view(const char* function, Argument argument, std::span<const DType> allowed) {
   const ConstView& v = argument.view;
   if (!v.present()) return Status::error("%s: %s is absent", function, argument.name);
   if (v.rank > kMaxRank)

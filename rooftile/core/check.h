@@ -1,6 +1,7 @@
 #pragma once
 // What every op does with its arguments before anything runs: each refusal is one sentence.
 #include <initializer_list>
+#include <span>
 
 #include "rooftile/core/status.h"
 #include "rooftile/core/view.h"
@@ -22,7 +23,10 @@ struct Argument {
 
 /// Present, no size negative, within 2^62 elements and 2^62 bits of address space, data not null unless
 /// empty, aligned to its dtype, the dtype one of `allowed`.
-Status check_view(const char* function, Argument argument, std::initializer_list<DType> allowed);
+Status check_view(const char* function, Argument argument, std::span<const DType> allowed);
+inline Status check_view(const char* function, Argument argument, std::initializer_list<DType> allowed) {
+  return check_view(function, argument, std::span(allowed.begin(), allowed.size()));
+}
 
 Status check_same_shape(const char* function, Argument a, Argument b);
 Status check_same_dtype(const char* function, Argument a, Argument b);

@@ -26,6 +26,9 @@ struct Variant {
   Status (*accept)(const void* problem);  ///< ok, or the sentence that says why not
 };
 
+struct Signature;  // rooftile/core/signature.h
+struct Call;
+
 /// One op in one direction: its name and its variants, fastest first, then the CPU's rungs downwards, then
 /// the GPU's, the oracle last.
 struct Op {
@@ -33,6 +36,9 @@ struct Op {
   const char* direction;  ///< "forward" or "backward"
   const char* function;   ///< "softmax_backward": the public function, and the name that plug-ins register
   std::span<const Variant> variants;
+  const Signature* signature = nullptr;  ///< what the function takes; null: said by the function itself
+  /// Makes the problem of a call that was validated by the signature, and dispatches it.
+  Status (*launch)(const Queue&, const Op&, const Call&) = nullptr;
   mutable int slot =
       0;  ///< where its variants begin in a backend's table; set when the first backend is loaded
 };

@@ -77,10 +77,8 @@ Rows<sizeof...(V)> rows_of(const V&... views) {
 
 /// Rows as long as they come, for kernels that treat each element by itself: dimensions in the order of the
 /// first operand's strides (give the output first), merged where possible. Rank 0 is one row of one element.
-template <class... V>
-Rows<sizeof...(V)> elements_of(const V&... views) {
-  constexpr int n = sizeof...(V);
-  const ConstView* view[n] = {&views...};
+template <int n>
+Rows<n> elements_of(const ConstView* const (&view)[n]) {
   Rows<n> r;
   r.rank = view[0]->rank;
   // The stride of a single element means nothing, and llabs of the least integer is undefined.
@@ -108,6 +106,11 @@ Rows<sizeof...(V)> elements_of(const V&... views) {
   r.rows = size / r.columns;
   for (int o = 0; o < n; ++o) r.column_stride[o] = any ? r.stride[o][r.rank] : 1;
   return r;
+}
+template <class... V>
+Rows<sizeof...(V)> elements_of(const V&... views) {
+  const ConstView* const view[] = {&views...};
+  return elements_of(view);
 }
 
 }  // namespace rooftile

@@ -106,20 +106,26 @@ inline Counted operator+(Counted a, Counted b) { return counted(a.value + b.valu
 inline Counted operator-(Counted a, Counted b) { return counted(a.value - b.value); }
 inline Counted operator*(Counted a, Counted b) { return counted(a.value * b.value); }
 inline Counted operator/(Counted a, Counted b) { return counted(a.value / b.value); }
+inline Counted operator-(Counted a) { return Counted(-a.value); }
 inline Counted max(Counted a, Counted b) { return counted(std::fmax(a.value, b.value)); }
 inline Counted exp(Counted a) { return counted(std::exp(a.value)); }
 inline Counted log(Counted a) { return counted(std::log(a.value)); }
 inline Counted sqrt(Counted a) { return counted(std::sqrt(a.value)); }
+inline Counted tanh(Counted a) { return counted(std::tanh(a.value)); }
+inline Counted erfc(Counted a) { return counted(std::erfc(a.value)); }
 inline Counted& operator+=(Counted& a, Counted b) { return a = a + b; }
 inline double to_double(Counted a) { return a.value; }
 template <class F> Rounded<F> operator+(Rounded<F> a, Rounded<F> b) { return Rounded<F>(a.value + b.value); }
 template <class F> Rounded<F> operator-(Rounded<F> a, Rounded<F> b) { return Rounded<F>(a.value - b.value); }
 template <class F> Rounded<F> operator*(Rounded<F> a, Rounded<F> b) { return Rounded<F>(a.value * b.value); }
 template <class F> Rounded<F> operator/(Rounded<F> a, Rounded<F> b) { return Rounded<F>(a.value / b.value); }
+template <class F> Rounded<F> operator-(Rounded<F> a) { return Rounded<F>(-a.value); }
 template <class F> Rounded<F> max(Rounded<F> a, Rounded<F> b) { return Rounded<F>(std::fmax(a.value, b.value)); }
 template <class F> Rounded<F> exp(Rounded<F> a) { return Rounded<F>(std::exp(a.value)); }
 template <class F> Rounded<F> log(Rounded<F> a) { return Rounded<F>(std::log(a.value)); }
 template <class F> Rounded<F> sqrt(Rounded<F> a) { return Rounded<F>(std::sqrt(a.value)); }
+template <class F> Rounded<F> tanh(Rounded<F> a) { return Rounded<F>(std::tanh(a.value)); }
+template <class F> Rounded<F> erfc(Rounded<F> a) { return Rounded<F>(std::erfc(a.value)); }
 template <class F> Rounded<F>& operator+=(Rounded<F>& a, Rounded<F> b) { return a = a + b; }
 template <class F> double to_double(Rounded<F> a) { return a.value; }
 // clang-format on
@@ -127,6 +133,8 @@ inline double max(double a, double b) { return std::fmax(a, b); }
 inline double exp(double a) { return std::exp(a); }
 inline double log(double a) { return std::log(a); }
 inline double sqrt(double a) { return std::sqrt(a); }
+inline double tanh(double a) { return std::tanh(a); }
+inline double erfc(double a) { return std::erfc(a); }
 inline double to_double(double a) { return a; }
 
 /// Quadruple precision, for the oracles of f64 kernels: + - · / only.

@@ -2,6 +2,7 @@
 // What an op tells the harness about itself, in its cases.h: the one source for check, bench, gradients, why
 // and docs.
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -118,18 +119,18 @@ struct Spec {
   const char* function;  ///< Op::function, by which its variants are found
   const char* axes;      ///< what a shape's numbers mean: "rows x columns"
   std::vector<DType> dtypes;
-  std::vector<Operand> (*operands)(const Case&);
-  Status (*call)(const Queue&, const Case&, const Arguments&, const char* variant, Workspace);
+  std::function<std::vector<Operand>(const Case&)> operands;
+  std::function<Status(const Queue&, const Case&, const Arguments&, const char* variant, Workspace)> call;
   Status (*workspace)(const Queue&, const Case&, const Arguments&,
                       std::size_t& bytes) = nullptr;  ///< null: none
   OracleFunctions oracle;                             ///< oracles<SoftmaxOracle>()
-  double (*flops)(const Case&);                       ///< each + - · / max exp … counts one
-  double (*bytes)(
-      const Case&);  ///< each operand's touched elements, once; an inout's once read, once written
+  std::function<double(const Case&)> flops;           ///< each + - · / max exp … counts one
+  std::function<double(const Case&)>
+      bytes;  ///< each operand's touched elements, once; an inout's once read, once written
   Tolerance tolerance;
   std::vector<Excuse> excuses = {};
-  std::vector<Case> (*cases)();  ///< the op's own, beside those of standard_cases(spec)
-  BenchCases (*bench)();
+  std::function<std::vector<Case>()> cases;  ///< the op's own, beside those of standard_cases(spec)
+  std::function<BenchCases()> bench;
   const char* gradient_of = nullptr;  ///< the forward function, whose finite differences check this backward
 
   // How the cases that the harness adds by itself (standard_cases, random ones) fit this op.

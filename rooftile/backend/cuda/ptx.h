@@ -53,6 +53,16 @@ ROOFTILE_PTX float exp2_approx_normal(float x) {
   return y;
 #endif
 }
+/// 1/x, off by at most one ulp, for 2^-126 ≤ |x| ≤ 2^126.
+ROOFTILE_PTX float reciprocal_approx(float x) {
+#if defined(ROOFTILE_EMULATED)
+  return 1 / x;
+#else
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+#endif
+}
 #if defined(ROOFTILE_EMULATED)
 namespace detail {
 /// As the hardware has it: of a number and a NaN the number, and -0 below +0.

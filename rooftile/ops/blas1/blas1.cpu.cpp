@@ -73,9 +73,10 @@ void launch_copy(const CpuLaunch& launch, const CopyProblem& p) {
 
 void launch_add(const CpuLaunch& launch, const AddProblem& p) {
   const Operands<3> operands{p.rows, {p.z, p.x, p.y}};
-  for_elements(launch, operands, p.dtype, [&]<class T>(auto team, const Part<3>& part) ROOFTILE_INLINE {
-    kernels::add(team, part.row<const T>(1), part.row<const T>(2), part.row<T>(0));
-  });
+  for_elements<double, float, f16, bf16>(
+      launch, operands, p.dtype, [&]<class T>(auto team, const Part<3>& part) ROOFTILE_INLINE {
+        kernels::add(team, part.row<const T>(1), part.row<const T>(2), part.row<T>(0));
+      });
 }
 
 /// A factor of 0 means that its operand is not read.
@@ -95,9 +96,12 @@ void launch_axpby(const CpuLaunch& launch, const AxpbyProblem& p) {
   };
   const auto none = [&]<class T>(auto team, const Part<2>& part)
                         ROOFTILE_INLINE { kernels::zero(team, part.row<T>(0)); };
-  if (alpha != 0 && beta != 0) return for_elements(launch, operands, p.dtype, both);
-  if (alpha != 0 || beta != 0) return for_elements(launch, operands, p.dtype, one);
-  for_elements(launch, operands, p.dtype, none);
+  const auto run = [&](const auto& program) {
+    for_elements<double, float, f16, bf16>(launch, operands, p.dtype, program);
+  };
+  if (alpha != 0 && beta != 0) return run(both);
+  if (alpha != 0 || beta != 0) return run(one);
+  run(none);
 }
 
 // ---- dot

@@ -28,12 +28,13 @@ struct Part {
   }
 };
 
-/// The operands of a call, the output first, and whether it is read, too.
+/// The operands of a call, outputs first, and whether these are read, too.
 template <int kOperands>
 struct Operands {
   const Rows<kOperands>& rows;  ///< by elements_of
   const void* data[kOperands];
   bool reads_output = false;
+  int outputs = 1;
 
   std::byte* at(int operand, std::int64_t row, int element_bytes) const {
     return static_cast<std::byte*>(const_cast<void*>(data[operand])) +
@@ -164,7 +165,7 @@ void for_staged_parts(const CpuLaunch& launch, const Operands<kOperands>& operan
         if (rows.column_stride[o] == 1) continue;
         staged[o] = reinterpret_cast<T*>(scratch.begin) + o * kTile;
         pitch[o] = tile_width;
-        if (o > 0 || operands.reads_output)
+        if (o >= operands.outputs || operands.reads_output)
           move_block<false>(from[o], tile_width, tile_height, rows.column_stride[o], down[o], staged[o]);
       }
       for (std::int64_t r = 0; r < tile_height; ++r) {
@@ -174,8 +175,9 @@ void for_staged_parts(const CpuLaunch& launch, const Operands<kOperands>& operan
           part.data[o] = reinterpret_cast<std::byte*>(staged[o] + r * pitch[o]);
         body(part);
       }
-      if (rows.column_stride[0] != 1)
-        move_block<true>(from[0], tile_width, tile_height, rows.column_stride[0], down[0], staged[0]);
+      for (int o = 0; o < operands.outputs; ++o)
+        if (rows.column_stride[o] != 1)
+          move_block<true>(from[o], tile_width, tile_height, rows.column_stride[o], down[o], staged[o]);
     }
   };
   for_programs(launch, outer.rows * tiles_down * tiles_across, bytes, run_tiles);
@@ -188,14 +190,14 @@ void with_dense_access(bool streaming, F&& f) {
   f.template operator()<Access::cached>();
 }
 
-/// Runs program.operator()<T>(team, part) over all elements, with the access and dtype (f64, f32, f16 or
-/// bf16) of the call. Mark the program ROOFTILE_INLINE.
-template <int kOperands, class Program>
+/// Runs program.operator()<T>(team, part) over all elements, with the access and dtype (one of Types) of the
+/// call. Mark the program ROOFTILE_INLINE.
+template <class... Types, int kOperands, class Program>
 void for_elements(const CpuLaunch& launch, const Operands<kOperands>& operands, DType dtype,
                   Program program) {
   const Rows<kOperands>& rows = operands.rows;
   const bool streaming = rows.rows * rows.columns * bits(dtype) / 8 * kOperands > launch.streaming_bytes;
-  with_type<double, float, f16, bf16>(dtype, [&]<class T>() {
+  with_type<Types...>(dtype, [&]<class T>() {
     using Real = std::conditional_t<std::is_same_v<T, double>, double, float>;
     // Not inlined, so that two launches share one copy of the kernel; flattened, as each task is.
     const auto cached = [&](const Part<kOperands>& part) __attribute__((noinline, flatten)) {

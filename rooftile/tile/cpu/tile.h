@@ -292,6 +292,17 @@ template <class Real>
 ROOFTILE_TILE Real quotient(Real sum, Real count, [[maybe_unused]] Real each_one) {
   return sum / count;
 }
+/// 1/x for 2^-126 ≤ |x| ≤ 2^126; on a GPU off by at most one ulp.
+template <Lanes A>
+ROOFTILE_TILE Tile<float> reciprocal(const A& a) {
+  return 1 / a;
+}
+/// `value` in as many lanes as `a` has.
+template <Lanes A>
+ROOFTILE_TILE Tile<typename A::Lane> like(const A&, typename A::Lane value) {
+  return fill<typename A::Lane>(value);
+}
+
 /// Scalars, one to a program.
 ROOFTILE_TILE float log(float x) { return __builtin_logf(x); }
 ROOFTILE_TILE float exp(float x) { return __builtin_expf(x); }

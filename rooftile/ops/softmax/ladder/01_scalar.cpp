@@ -1,7 +1,8 @@
-// Idea: three loops over each row, as the equation reads; but s·x - max is (u·x - max u·x)·(s / u), where u
-// is a power of two (SplitScale), so that equal elements stay equal. Changed: this is the first rung. Binds:
-// std::exp, one call and some 20 ns for each element; a few percent of a copy's speed. Next: the maximum, the
-// sum and the scaling take a whole vector at a time.
+// Idea: three loops over each row, as the equation reads. s·x - max is (u·x - max u·x)·(s/u), so that equal
+//       elements stay equal; u is a power of two (SplitScale).
+// Changed: this is the first rung.
+// Binds: std::exp, one call and some 20 ns for each element; a few percent of a copy's speed.
+// Next: the maximum, the sum and the scaling take a whole vector at a time.
 #include <cmath>
 
 #include "rooftile/ops/softmax/ladder/ladder.h"

@@ -1,0 +1,12 @@
+#pragma once
+#include "rooftile/harness/signature_spec.h"
+#include "rooftile/ops/skeleton/oracle.h"
+
+namespace rooftile::harness {
+
+/// Hostile shapes, strides and values, cost and tolerance follow from the signature and the oracle.
+inline std::vector<Spec> skeleton_specs() {
+  return {elements_spec("skeleton", bounded_oracles<SkeletonOracle>())};
+}
+
+}  // namespace rooftile::harness

@@ -1,0 +1,132 @@
+#pragma once
+// What a function takes, said once. Validation and each refusal's sentence, the harness's operands, bytes and
+// call, and a call by the function's name follow from it.
+#include <cstdint>
+#include <initializer_list>
+
+#include "rooftile/core/op.h"
+#include "rooftile/core/view.h"
+#include "rooftile/core/workspace.h"
+
+namespace rooftile {
+
+struct Signature {
+  static constexpr int kMaxOperands = 12, kMaxOptions = 8, kMaxLetters = 4;
+
+  /// A set of dtypes that operands share by a letter. `or_as`: also what another letter stands for in this
+  /// call (a weight is f32, or has x's dtype).
+  struct Types {
+    char letter = 0;
+    char or_as = 0;
+    std::uint32_t mask = 0;
+
+    constexpr Types() = default;
+    constexpr Types(char l, std::initializer_list<DType> types, char as = 0) : letter(l), or_as(as) {
+      for (DType t : types) mask |= 1u << static_cast<int>(t);
+    }
+  };
+
+  /// "... C": any outer sizes, alike in all operands that have them, then a size for each letter. Letters
+  /// that two operands share stand for one size.
+  struct Shape {
+    bool outer = false;
+    int count = 0;
+    char letters[kMaxRank] = {};
+
+    constexpr Shape() = default;
+    consteval Shape(const char* text) {
+      if (text[0] == '.') {
+        if (text[1] != '.' || text[2] != '.') a_shape_is_three_dots_then_up_to_8_capital_letters();
+        outer = true;
+        text += 3;
+      }
+      for (; *text; ++text) {
+        if (*text == ' ') continue;
+        if (*text < 'A' || *text > 'Z' || count == kMaxRank)
+          a_shape_is_three_dots_then_up_to_8_capital_letters();
+        letters[count++] = *text;
+      }
+    }
+    static void
+    a_shape_is_three_dots_then_up_to_8_capital_letters();  // what the compiler says of a wrong one
+  };
+
+  enum class Role : std::uint8_t { input, output, in_out };
+
+  struct Operand {
+    const char* name = nullptr;
+    Role role = Role::input;
+    char type = 0;
+    Shape shape;
+    const char* may_be = "";  ///< "x residual": inputs whose memory this output may be
+    bool optional = false;
+  };
+
+  /// A number beside the operands. Flags are 0 or 1.
+  struct Option {
+    enum class Kind : std::uint8_t { real, flag };
+    const char* name = nullptr;
+    Kind kind = Kind::flag;
+    double otherwise = 0;  ///< the default
+    double least = 0, most = 1;
+  };
+
+  const char* function;
+  Types types[kMaxLetters];
+  Operand operands[kMaxOperands];  ///< in the order of the C++ function's
+  Option options[kMaxOptions] = {};
+
+  constexpr int operand_count() const {
+    int n = 0;
+    while (n < kMaxOperands && operands[n].name) ++n;
+    return n;
+  }
+  constexpr int output_count() const {
+    int n = 0;
+    for (int o = 0; o < operand_count(); ++o) n += operands[o].role != Role::input;
+    return n;
+  }
+  constexpr int option_count() const {
+    int n = 0;
+    while (n < kMaxOptions && options[n].name) ++n;
+    return n;
+  }
+};
+
+constexpr Signature::Operand input(const char* name, char type, Signature::Shape shape) {
+  return {name, Signature::Role::input, type, shape};
+}
+constexpr Signature::Operand output(const char* name, char type, Signature::Shape shape,
+                                    const char* may_be = "") {
+  return {name, Signature::Role::output, type, shape, may_be};
+}
+constexpr Signature::Operand optional(Signature::Operand operand) {
+  operand.optional = true;
+  return operand;
+}
+constexpr Signature::Option flag(const char* name) { return {name}; }
+/// A finite number.
+constexpr Signature::Option real(const char* name, double otherwise) {
+  return {name, Signature::Option::Kind::real, otherwise, -1.7976931348623157e308, 1.7976931348623157e308};
+}
+
+/// One call: views and numbers in the signature's order; an absent operand is an absent view.
+struct Call {
+  const ConstView* const* views;
+  const double* options;
+  const char* variant = nullptr;
+  Workspace workspace = {};
+};
+
+/// All that can be said of a call before it runs.
+Status check(const Signature& signature, const Call& call);
+
+/// Validates a call of `op`, which has a signature, and runs it.
+Status call(const Queue& queue, const Op& op, const Call& call);
+/// The same from lists, for the typed functions.
+inline Status call(const Queue& queue, const Op& op, std::initializer_list<const ConstView*> views,
+                   std::initializer_list<double> options, const char* variant, Workspace workspace = {}) {
+  return call(queue, op, Call{views.begin(), options.begin(), variant, workspace});
+}
+
+}  // namespace rooftile

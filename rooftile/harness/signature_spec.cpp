@@ -1,0 +1,141 @@
+#include "rooftile/harness/signature_spec.h"
+
+#include <stdexcept>
+
+#include "rooftile/core/signature.h"
+#include "rooftile/harness/gpu_cases.h"
+
+namespace rooftile::harness {
+namespace {
+
+double elements(const Case& c) {
+  double n = 1;
+  for (std::int64_t s : c.shape) n *= static_cast<double>(s);
+  return n;
+}
+
+/// The first word of the inputs that an output may be: in place is tried with that one.
+const char* first_word(const char* list) {
+  static std::map<std::string, std::string> words;
+  const std::string all = list;
+  return all.empty() ? nullptr : (words[all] = all.substr(0, all.find(' '))).c_str();
+}
+
+std::vector<Operand> operands_of(const Signature& signature, const Case& c) {
+  std::vector<Operand> list;
+  bool first_output = true;
+  for (int o = 0; o < signature.operand_count(); ++o) {
+    const Signature::Operand& s = signature.operands[o];
+    const bool output = s.role == Signature::Role::output;
+    Operand operand{s.name, output ? Operand::Kind::output : Operand::Kind::input, c.dtype, c.shape};
+    if (s.role == Signature::Role::in_out) operand.kind = Operand::Kind::inout;
+    // Of several outputs only the first: they may not be one another.
+    if (output && first_output) operand.may_be = first_word(s.may_be);
+    first_output = first_output && !output;
+    list.push_back(operand);
+  }
+  return list;
+}
+
+Status call_by(const Op& op, const Queue& queue, const Case& c, const Arguments& arguments,
+               const char* variant, Workspace workspace) {
+  const Signature& s = *op.signature;
+  ConstView views[Signature::kMaxOperands];
+  const ConstView* pointers[Signature::kMaxOperands];
+  double options[Signature::kMaxOptions];
+  for (int o = 0; o < s.operand_count(); ++o) {
+    views[o] = arguments.in(s.operands[o].name);
+    pointers[o] = &views[o];
+  }
+  for (int k = 0; k < s.option_count(); ++k)
+    options[k] = c.parameter(s.options[k].name, s.options[k].otherwise);
+  return call(queue, op, Call{pointers, options, variant, workspace});
+}
+
+/// Each operand's elements once; what is read and written, twice.
+double bytes_of(const Signature& signature, const Case& c) {
+  int times = 0;
+  for (int o = 0; o < signature.operand_count(); ++o)
+    times += signature.operands[o].role == Signature::Role::in_out ? 2 : 1;
+  return times * elements(c) * bits(c.dtype) / 8;
+}
+
+/// What the oracle takes for one element, times the elements.
+double flops_of(const Signature& signature, const OracleFunctions& oracle, const Case& c) {
+  Case one = c;
+  one.shape = {1};
+  Arrays<Counted> arrays;
+  for (const Operand& operand : operands_of(signature, one))
+    arrays[operand.name] = Array<Counted>(std::vector<Counted>(1, Counted(0.5)));
+  Counted::operations() = 0;
+  oracle.counted(one, arrays);
+  return static_cast<double>(Counted::operations()) * elements(c);
+}
+
+/// Beside the standard shapes: several threads' and blocks' parts, more outer dimensions, each edge of the
+/// number line, and each value of the option.
+std::vector<Case> cases_of(const Signature& signature, const std::vector<DType>& dtypes,
+                           const std::vector<double>& values) {
+  std::vector<Case> cases;
+  for (DType type : dtypes) {
+    const auto add = [&](const std::map<std::string, double>& parameters) {
+      cases.push_back({{3, 70, 130}, type, parameters, Layout::transposed, Fill::wide});
+      cases.push_back({{70001}, type, parameters, Layout::contiguous, Fill::wide});
+      cases.push_back({{9, 1111}, type, parameters, Layout::offset, Fill::normal, 1});
+      for (Fill fill : {Fill::one_infinity, Fill::minus_infinities, Fill::one_nan, Fill::denormals})
+        cases.push_back({{5, 65}, type, parameters, Layout::contiguous, fill});
+    };
+    if (signature.option_count() == 0) add({});
+    for (double value : values) add({{signature.options[0].name, value}});
+  }
+  return cases;
+}
+
+BenchCases bench_of(const std::vector<DType>& dtypes) {
+  BenchCases b;
+  for (DType type : dtypes) {
+    b.cache.push_back({{128, 1024}, type, {}});
+    b.memory.push_back({{65536, 4096}, type, {}});
+  }
+  b.gpu = gpu_rows();
+  return b;
+}
+
+}  // namespace
+
+Spec elements_spec(const char* function, const OracleFunctions& oracle, std::vector<double> values,
+                   const char* gradient_of, bool exact) {
+  const Op* op = find_op(function);
+  if (!op || !op->signature) throw std::runtime_error(std::string(function) + ": has no signature");
+  const Signature& s = *op->signature;
+  Spec spec{};
+  spec.function = function;
+  spec.axes = "any shape";
+  for (int t = 0; t < kDTypes; ++t)
+    if (s.types[0].mask >> t & 1) spec.dtypes.push_back(static_cast<DType>(t));
+  spec.operands = [&s](const Case& c) { return operands_of(s, c); };
+  spec.call = [op](const Queue& queue, const Case& c, const Arguments& arguments, const char* variant,
+                   Workspace workspace) { return call_by(*op, queue, c, arguments, variant, workspace); };
+  spec.oracle = oracle;
+  spec.flops = [&s, oracle](const Case& c) { return flops_of(s, oracle, c); };
+  spec.bytes = [&s](const Case& c) { return bytes_of(s, c); };
+  spec.tolerance.exact = exact;
+  if (exact) {
+    spec.tolerance.reason = "no arithmetic";
+  } else {
+    spec.tolerance.c = 4;
+    spec.tolerance.chain = [](const Case&, std::string_view) { return 1.0; };
+    spec.tolerance.accumulator = [](const Case& c) {
+      return c.dtype == DType::f64 ? DType::f64 : DType::f32;
+    };
+    spec.tolerance.reason =
+        "a kernel's exponential, reciprocal or polynomial is within 4 roundings where the oracle's bound "
+        "counts one";
+  }
+  spec.cases = [&s, dtypes = spec.dtypes, values] { return cases_of(s, dtypes, values); };
+  spec.bench = [dtypes = spec.dtypes] { return bench_of(dtypes); };
+  spec.gradient_of = gradient_of;
+  return spec;
+}
+
+}  // namespace rooftile::harness

@@ -1,0 +1,131 @@
+#pragma once
+// Activations as lane functions: the element launch, the gated ops and matrix products' epilogues call the
+// same ones. Each is written in e = exp(-|…|), which lies in (0, 1]: nothing overflows, and results keep
+// their relative accuracy down to the smallest subnormal.
+#include "rooftile/tile/elements.h"
+
+namespace rooftile::kernels {
+using namespace rooftile::tile;
+
+// [sigmoid]
+/// 1/(1 + e^-x) = (x < 0 ? e : 1)/(1 + e), e = exp(-|x|).
+template <Lanes X>
+ROOFTILE_TILE auto sigmoid(const X& x) {
+  const auto e = exp_below(-abs(x));
+  return select(x < 0, e, like(e, 1)) * reciprocal(e + 1);
+}
+// [/sigmoid]
+
+/// σ'(x) = e/(1 + e)².
+template <Lanes X>
+ROOFTILE_TILE auto sigmoid_slope(const X& x) {
+  const auto e = exp_below(-abs(x));
+  const auto r = reciprocal(e + 1);
+  return e * r * r;
+}
+
+// [tanh]
+/// (1 - e)/(1 + e) with x's sign, e = exp(-2|x|); where that would cancel, below 0.55, x + x³·P(x²), minimax
+/// (relative error 3.7e-8).
+template <Lanes X>
+ROOFTILE_TILE auto tanh(const X& x) {
+  const auto size = abs(x), square = x * x;
+  const auto e = exp_below(size * -2);
+  const auto far = (1 - e) * reciprocal(e + 1);
+  auto p = fma(square, 0x1.0d4f94p-6f, like(x, -0x1.af7ca4p-5f));
+  p = fma(p, square, 0x1.10cefp-3f);
+  p = fma(p, square, -0x1.555452p-2f);
+  const auto near = fma(p * square, x, x);
+  return select(size < 0.55f, near, select(x < 0, -far, far));
+}
+// [/tanh]
+
+/// x within [-limit, limit]; a NaN may come out as a limit.
+template <Lanes X>
+ROOFTILE_TILE auto clamped(const X& x, float limit) {
+  return min(max(x, -limit), limit);
+}
+
+// GELU's tanh form is x·σ(v), v = 2·√(2/π)·(x + 0.044715·x³).
+struct GeluTerms {
+  float first = 1.5957691216f, third = 0.0713548163f;
+};
+
+template <Lanes X>
+ROOFTILE_TILE auto gelu_exponent(const X& x) {
+  constexpr GeluTerms k;
+  return x * fma(x * x, k.third, like(x, k.first));
+}
+
+// [gelu]
+/// x·σ(v). Below -12 σ is 0 in f32: the bound makes -∞·0 a 0.
+template <Lanes X>
+ROOFTILE_TILE auto gelu_tanh(const X& x) {
+  return max(-12, x) * sigmoid(gelu_exponent(x));
+}
+// [/gelu]
+
+/// σ(v) + x·σ'(v)·v'.
+template <Lanes X>
+ROOFTILE_TILE auto gelu_tanh_slope(const X& x) {
+  const auto v = gelu_exponent(x);
+  const auto inner = clamped(x, 12);  // σ' is 0 beyond, and x² finite
+  constexpr GeluTerms k;
+  const auto slope = fma(inner * inner, 3 * k.third, like(x, k.first));
+  return fma(inner * slope, sigmoid_slope(v), sigmoid(v));
+}
+
+/// The normal distribution: Φ(x), and e^(-x²/2).
+template <Lanes X>
+ROOFTILE_TILE auto normal(const X& x) {
+  // Φ(-|x|) = e^(-x²/2) · t·P(t), t = 1/(1 + 0.35|x|), minimax (relative error 3.2e-8; in f32 2.7e-7).
+  const auto e = exp_below(x * x * -0.5f);
+  const auto t = reciprocal(fma(abs(x), 0.35f, like(x, 1)));
+  auto p = fma(t, -0x1.ddbfbep-6f, like(t, 0x1.26fdd6p-3f));
+  p = fma(p, t, -0x1.05ff08p-2f);
+  p = fma(p, t, 0x1.46539ap-3f);
+  p = fma(p, t, -0x1.7c891cp-6f);
+  p = fma(p, t, 0x1.b05e0ep-4f);
+  p = fma(p, t, 0x1.eac81cp-4f);
+  p = fma(p, t, 0x1.1e70ep-3f);
+  p = fma(p, t, 0x1.1df1c4p-3f);
+  const auto tail = p * t * e;
+  return Pair<std::decay_t<decltype(tail)>>{select(x < 0, tail, 1 - tail), e};
+}
+
+// [gelu_erf]
+/// x·Φ(x). Below -15 Φ is 0 in f32.
+template <Lanes X>
+ROOFTILE_TILE auto gelu_erf(const X& x) {
+  return max(-15, x) * normal(x).first;
+}
+// [/gelu_erf]
+
+/// Φ(x) + x·φ(x), φ(x) = e^(-x²/2)/√(2π).
+template <Lanes X>
+ROOFTILE_TILE auto gelu_erf_slope(const X& x) {
+  const auto n = normal(x);
+  return fma(clamped(x, 15) * 0.3989422804f, n.second, n.first);
+}
+
+/// x·σ(βx), which is Swish; where σ is 0, 0 for -∞ too.
+template <Lanes X>
+ROOFTILE_TILE auto silu(const X& x, float beta) {
+  const auto s = sigmoid(x * beta);
+  return select(s > 0, x * s, s);
+}
+
+/// σ(βx) + βx·σ'(βx).
+template <Lanes X>
+ROOFTILE_TILE auto silu_slope(const X& x, float beta) {
+  const auto v = x * beta;
+  return fma(clamped(v, 120), sigmoid_slope(v), sigmoid(v));
+}
+
+/// max(x, 0), and of a NaN a NaN.
+template <Lanes X>
+ROOFTILE_TILE auto relu(const X& x) {
+  return select(x <= 0, like(x, 0), x);
+}
+
+}  // namespace rooftile::kernels

@@ -1,0 +1,27 @@
+#pragma once
+#include "rooftile/harness/signature_spec.h"
+#include "rooftile/ops/activation/oracle.h"
+
+namespace rooftile::harness {
+
+inline std::vector<Spec> activation_specs() {
+  const std::vector<double> betas = {1, -0.7, 0, 1e-30, 1e30}, forms = {0, 1};
+  Spec tanh = elements_spec("tanh", bounded_oracles<ActivationOracle<Tanh>>());
+  tanh.excuses = {{"lower_precision", "a tanh of bf16 that is rounded to bf16 once is the answer",
+                   [](const Case& c) { return c.dtype == DType::bf16; }}};
+  return {
+      elements_spec("relu", oracles<ActivationOracle<Relu>>(), {}, nullptr, true),
+      elements_spec("relu_backward", oracles<ReluBackwardOracle>(), {}, "relu", true),
+      elements_spec("sigmoid", bounded_oracles<ActivationOracle<Sigmoid>>()),
+      elements_spec("sigmoid_backward", bounded_oracles<ActivationBackwardOracle<Sigmoid, true>>(), {},
+                    "sigmoid"),
+      tanh,
+      elements_spec("tanh_backward", bounded_oracles<ActivationBackwardOracle<Tanh, true>>(), {}, "tanh"),
+      elements_spec("silu", bounded_oracles<ActivationOracle<Silu>>(), betas),
+      elements_spec("silu_backward", bounded_oracles<ActivationBackwardOracle<Silu>>(), betas, "silu"),
+      elements_spec("gelu", bounded_oracles<ActivationOracle<Gelu>>(), forms),
+      elements_spec("gelu_backward", bounded_oracles<ActivationBackwardOracle<Gelu>>(), forms, "gelu"),
+  };
+}
+
+}  // namespace rooftile::harness

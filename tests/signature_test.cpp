@@ -1,0 +1,144 @@
+// What follows from a signature: refusals, options, calls by lists, and the views of split tensors.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "rooftile/core/signature.h"
+#include "rooftile/rooftile.h"
+
+namespace rooftile {
+namespace {
+
+const Queue& queue() {
+  static const Queue q = Queue::cpu({.threads = 1});
+  return q;
+}
+
+const Op& op_of(const char* function) {
+  for (const Op* op : all_ops())
+    if (std::string(op->function) == function) return *op;
+  throw std::runtime_error(function);
+}
+
+TEST(Signature, RefusesWithTheSentencesOfOtherFunctions) {
+  float x[12] = {}, y[12] = {};
+  std::int32_t integers[12] = {};
+  const auto message = [](const Status& s) { return std::string(s.message()); };
+  EXPECT_EQ(message(gelu(queue(), {}, view(y, {12}))), "gelu: x is absent");
+  EXPECT_EQ(message(gelu(queue(), view(integers, {12}), view(y, {12}))),
+            "gelu: x is 12 i32, must be one of f32, f16, bf16");
+  EXPECT_EQ(message(gelu(queue(), view(x, {3, 4}), view(y, {4, 3}))),
+            "gelu: x is 3x4 f32, y is 4x3 f32: shapes must match");
+  EXPECT_EQ(message(gelu(queue(), view(x, {3}), view(reinterpret_cast<f16*>(y), {3}))),
+            "gelu: x is 3 f32, y is 3 f16: dtypes must match");
+  EXPECT_EQ(message(gelu(queue(), view(x, {3}), view(y, {3}, {0}))),
+            "gelu: output y is 3 f32 (strides 0): its strides place several elements at one address");
+  EXPECT_NE(message(gelu(queue(), view(x, {8}), view(x + 1, {8}))).find("it may be the same view or apart"),
+            std::string::npos);
+  EXPECT_EQ(message(silu(queue(), view(x, {3}), view(y, {3}), {.beta = NAN})),
+            "silu: beta is nan, must be finite");
+  EXPECT_NE(
+      message(relu(queue(), view(x, {3}), view(y, {3}), {.variant = "fast"})).find("no variant \"fast\""),
+      std::string::npos);
+  // Two outputs may not be one another.
+  EXPECT_NE(message(swiglu_backward(queue(), view(x, {4}), view(x + 4, {4}), view(x + 8, {4}), view(y, {4}),
+                                    view(y, {4})))
+                .find("overlaps dgate"),
+            std::string::npos);
+}
+
+TEST(Signature, CallsByLists) {
+  const float x[2] = {-1, 2};
+  float y[2], same[2];
+  const ConstView in = view(x, {2}), out = view(y, {2});
+  ASSERT_TRUE(call(queue(), op_of("silu"), {&in, &out}, {0.5}, nullptr).ok());
+  ASSERT_TRUE(silu(queue(), in, view(same, {2}), {.beta = 0.5f}).ok());
+  EXPECT_EQ(y[0], same[0]);
+  EXPECT_EQ(y[1], same[1]);
+  EXPECT_NEAR(y[1], 2 / (1 + std::exp(-1.0)), 1e-6);
+  EXPECT_STREQ(call(queue(), op_of("gelu"), {&in, &out}, {0.5}, nullptr).message(),
+               "gelu: tanh is 0.5, must be 0 or 1");
+}
+
+TEST(Signature, ShapeLetters) {
+  constexpr Signature::Types kF{'F', {DType::f32}}, kW{'W', {DType::f64}, 'F'};
+  static constexpr Signature kProduct{"product",
+                                      {kF, kW},
+                                      {input("a", 'F', "... M K"), input("b", 'F', "K N"),
+                                       optional(input("scale", 'W', "N")), output("c", 'F', "... M N")}};
+  static_assert(kProduct.operand_count() == 4 && kProduct.output_count() == 1 &&
+                kProduct.option_count() == 0);
+  static float memory[4][64];
+  double doubles[4];
+  const auto message = [&](const ConstView& a, const ConstView& b, const ConstView& scale,
+                           const ConstView& c) {
+    const ConstView* views[] = {&a, &b, &scale, &c};
+    return std::string(check(kProduct, {views, nullptr}).message());
+  };
+  const View a = view(memory[0], {2, 3, 4}), b = view(memory[1], {4, 5}), c = view(memory[3], {2, 3, 5});
+  EXPECT_EQ(message(a, b, {}, c), "");
+  EXPECT_EQ(message(a, b, view(memory[2], {5}), c), "") << "an f32 scale, as a";
+  EXPECT_EQ(message(a, b, view(doubles, {4}), c), "product: b is 4x5 f32, scale is 4 f64: shapes must match");
+  EXPECT_EQ(message(a, view(memory[1], {3, 5}), {}, c),
+            "product: a is 2x3x4 f32, b is 3x5 f32: shapes must match");
+  EXPECT_EQ(message(a, a, {}, c), "product: b is 2x3x4 f32, must have 2 dimensions");
+  EXPECT_EQ(message(a, b, {}, view(memory[3], {3, 5})),
+            "product: a is 2x3x4 f32, c is 3x5 f32: shapes must match");
+  EXPECT_EQ(message(view(memory[0], {4}), b, {}, c), "product: a is 4 f32, needs at least 2 dimensions");
+}
+
+TEST(Gated, HalvesOfATensor) {
+  std::vector<float> x(3 * 8), y(3 * 4), apart(3 * 4);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7) - 3;
+  const auto halves = split_halves(ConstView(view(x.data(), {3, 8})));
+  ASSERT_TRUE(swiglu(queue(), halves.first, halves.last, view(y.data(), {3, 4})).ok());
+  for (int r = 0; r < 3; ++r)
+    for (int i = 0; i < 4; ++i) {
+      const double gate = x[static_cast<std::size_t>(r * 8 + i)],
+                   up = x[static_cast<std::size_t>(r * 8 + 4 + i)];
+      EXPECT_NEAR(y[static_cast<std::size_t>(r * 4 + i)], gate / (1 + std::exp(-gate)) * up, 1e-5);
+    }
+  // The gate last, and over itself.
+  ASSERT_TRUE(geglu(queue(), halves.last, halves.first, view(apart.data(), {3, 4})).ok());
+  const auto own = split_halves(view(x.data(), {3, 8}));
+  ASSERT_TRUE(geglu(queue(), own.last, own.first, own.last).ok());
+  for (int r = 0; r < 3; ++r)
+    for (int i = 0; i < 4; ++i)
+      EXPECT_EQ(x[static_cast<std::size_t>(r * 8 + 4 + i)], apart[static_cast<std::size_t>(r * 4 + i)]);
+  // Backwards strides, and what has no halves.
+  const auto reversed = split_halves(ConstView(view(x.data() + 7, {8}, {-1})));
+  EXPECT_EQ(reversed.last.data, x.data() + 3);
+  EXPECT_FALSE(split_halves(ConstView(view(x.data(), {3, 7}))).first.present());
+  EXPECT_FALSE(split_halves(ConstView(scalar_view(x.data()))).last.present());
+  EXPECT_FALSE(split_halves(ConstView()).last.present());
+  EXPECT_STREQ(
+      swiglu(queue(), split_halves(ConstView(view(x.data(), {7}))).first, halves.last, view(y.data(), {3, 4}))
+          .message(),
+      "swiglu: gate is absent");
+}
+
+TEST(Activation, Limits) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const float x[3] = {-infinity, infinity, NAN};
+  float y[3];
+  const auto expect = [&](Status s, float low, float high, const char* what) {
+    ASSERT_TRUE(s.ok()) << s.message();
+    EXPECT_EQ(y[0], low) << what;
+    EXPECT_EQ(y[1], high) << what;
+    EXPECT_TRUE(std::isnan(y[2])) << what;
+  };
+  const ConstView in = view(x, {3});
+  const View out = view(y, {3});
+  expect(relu(queue(), in, out), 0, infinity, "relu");
+  expect(sigmoid(queue(), in, out), 0, 1, "sigmoid");
+  expect(tanh(queue(), in, out), -1, 1, "tanh");
+  expect(silu(queue(), in, out), 0, infinity, "silu");
+  expect(gelu(queue(), in, out), 0, infinity, "gelu");
+  expect(gelu(queue(), in, out, {.tanh = true}), 0, infinity, "gelu, tanh");
+}
+
+}  // namespace
+}  // namespace rooftile
