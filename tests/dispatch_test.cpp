@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "rooftile/core/op.h"
 #include "rooftile/core/queue_state.h"
+#include "rooftile/core/signature.h"
 #include "rooftile/ops/softmax/softmax.h"
 
 namespace rooftile {
@@ -124,8 +124,10 @@ TEST(Dispatch, RefusesWithTheLastStandardVariantsSentence) {
                               {"b", "", Role::standard, accepts<refuse_all>},
                               {"c", "", Role::rung, accepts<refuse_shape>}};
   const int problem = 3;
-  const Op toy{"toy", "forward", "toy", variants},
-      none{"toy", "forward", "toy", std::span(variants).subspan(2)};
+  const Signature takes_nothing{"toy", {}, {}};
+  const auto never = [](const Queue&, const Op&, const Call&) -> Status { return {}; };
+  const Op toy{"toy", "forward", "toy", variants, takes_nothing, never},
+      none{"toy", "forward", "toy", std::span(variants).subspan(2), takes_nothing, never};
   EXPECT_STREQ(dispatch(queue, toy, &problem, nullptr).message(), "toy: takes nothing");
   EXPECT_STREQ(dispatch(queue, toy, &problem, "a").message(), "toy: takes no 3");
   EXPECT_STREQ(dispatch(queue, none, &problem, nullptr).message(), "toy: has no variant to choose");

@@ -225,6 +225,22 @@ Status check_no_overlap(const char* function, Argument output, Argument input, b
                        in_place ? ": it may be the same view or apart from it" : ": they must lie apart");
 }
 
+Status check_packed(const char* function, Argument argument) {
+  if (dense(argument.view)) return {};
+  return Status::error("%s: %s is %s: packed elements must lie side by side in row-major order", function,
+                       argument.name, describe(argument.view).text);
+}
+
+Status check_workspace_apart(const char* function, Workspace workspace, Argument argument) {
+  const auto bytes = static_cast<std::int64_t>(workspace.bytes);
+  const ConstView its = view(static_cast<const std::uint8_t*>(workspace.pointer), {bytes});
+  if (!overlap(its, argument.view)) return {};
+  return Status::error(
+      "%s: the workspace (%zu bytes at %p) overlaps %s (%s at %p): it must lie apart from all arguments",
+      function, workspace.bytes, workspace.pointer, argument.name, describe(argument.view).text,
+      argument.view.data);
+}
+
 Status check_workspace(const char* function, Workspace workspace, std::size_t needed) {
   if (needed == 0) return {};
   if (workspace.bytes < needed || !workspace.pointer)

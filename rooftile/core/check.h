@@ -39,6 +39,12 @@ Status check_output(const char* function, Argument output);
 /// refused. Exact: views that interleave without sharing an element pass.
 Status check_no_overlap(const char* function, Argument output, Argument input, bool in_place);
 
+/// Packed elements have no address of their own: they lie side by side, in row-major order.
+Status check_packed(const char* function, Argument argument);
+
+/// A workspace shares no byte with an argument.
+Status check_workspace_apart(const char* function, Workspace workspace, Argument argument);
+
 /// Enough bytes, aligned to 64.
 Status check_workspace(const char* function, Workspace workspace, std::size_t needed);
 
