@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "cli/failure.h"
+#include "rooftile/harness/doubts.h"
 #include "rooftile/harness/report.h"
 
 namespace rooftile::cli {
@@ -94,6 +95,7 @@ void stamp(Json& record) {
   record["rooftile"] = ROOFTILE_VERSION;
   record["date"] = now();
   record["command"] = command_line;
+  if (record.contains("results")) harness::write_doubts(record["results"]);
 }
 
 harness::Machine machine_of(const Queue& queue) {

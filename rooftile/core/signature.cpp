@@ -115,6 +115,9 @@ class Checker {
       return Status::error("%s: %s is %s, must have one element", s_.function, a.name, describe(a.view).text);
     }
     const int outer = a.view.rank - shape.count;
+    if (shape.outer && !outer_ && outer < 0)
+      return Status::error("%s: %s is %s, needs at least %d dimension%s", s_.function, a.name,
+                           describe(a.view).text, shape.count, shape.count == 1 ? "" : "s");
     bool right = shape.outer ? outer >= 0 : outer == 0;
     if (right && shape.outer && outer_) {
       right = outer == outer_rank_;

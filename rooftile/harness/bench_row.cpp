@@ -395,6 +395,8 @@ Outcome BenchSession::measure(const BenchRow& row, double seconds, int most_samp
                    {"workspace_bytes", workspace_bytes},
                    {"peak_bytes", data.bytes() + workspace_bytes},
                    {"copy_us", rounded(copy_us)},
+                   {"copy_p5_us", rounded(copy.us.p5())},
+                   {"copy_p95_us", rounded(copy.us.p95())},
                    {"copy_kernel", copy.name},
                    {"limit_us", rounded(limit.us)},
                    {"limit", limit.name},

@@ -21,10 +21,16 @@ struct Field {
 
 inline constexpr Field kRecordFields[] = {
     {"rooftile", Kind::kText}, {"date", Kind::kText}, {"command", Kind::kText}, {"notes", Kind::kTexts}};
-inline constexpr Field kMachineFields[] = {
-    {"cpu", Kind::kText},        {"vendor", Kind::kText},   {"isa", Kind::kText},
-    {"isa_reason", Kind::kText}, {"cores", Kind::kNumber},  {"threads", Kind::kNumber},
-    {"os", Kind::kText},         {"compiler", Kind::kText}, {"memory_bytes", Kind::kNumber}};
+inline constexpr Field kMachineFields[] = {{"cpu", Kind::kText},
+                                           {"vendor", Kind::kText},
+                                           {"isa", Kind::kText},
+                                           {"isa_reason", Kind::kText},
+                                           {"cores", Kind::kNumber},
+                                           {"threads", Kind::kNumber},
+                                           {"os", Kind::kText},
+                                           {"compiler", Kind::kText},
+                                           {"memory_bytes", Kind::kNumber},
+                                           {"contradictions", Kind::kTexts}};
 inline constexpr Field kCacheFields[] = {{"level", Kind::kNumber},
                                          {"kind", Kind::kText},
                                          {"bytes", Kind::kNumber},
@@ -38,17 +44,38 @@ inline constexpr Field kPeakFields[] = {{"name", Kind::kText},
                                         {"isa", Kind::kText},
                                         {"threads", Kind::kNumber},
                                         {"gflops", Kind::kNumber}};
-inline constexpr Field kResultFields[] = {
-    {"op", Kind::kText},         {"direction", Kind::kText},    {"variant", Kind::kText},
-    {"backend", Kind::kText},    {"isa", Kind::kText},          {"dtype", Kind::kText},
-    {"layout", Kind::kText},     {"cache", Kind::kText},        {"limit", Kind::kText},
-    {"group", Kind::kText},      {"title", Kind::kText},        {"shape", Kind::kSizes},
-    {"threads", Kind::kNumber},  {"n", Kind::kNumber},          {"median_us", Kind::kNumber},
-    {"p5_us", Kind::kNumber},    {"p95_us", Kind::kNumber},     {"floor_us", Kind::kNumber},
-    {"bytes", Kind::kNumber},    {"flops", Kind::kNumber},      {"workspace_bytes", Kind::kNumber},
-    {"copy_us", Kind::kNumber},  {"peak_bytes", Kind::kNumber}, {"limit_us", Kind::kNumber},
-    {"of_limit", Kind::kNumber}, {"clock_mhz", Kind::kNumber},  {"power_w", Kind::kNumber},
-    {"rung", Kind::kNumber},     {"throttled", Kind::kTruth}};
+inline constexpr Field kResultFields[] = {{"op", Kind::kText},
+                                          {"direction", Kind::kText},
+                                          {"variant", Kind::kText},
+                                          {"backend", Kind::kText},
+                                          {"isa", Kind::kText},
+                                          {"dtype", Kind::kText},
+                                          {"layout", Kind::kText},
+                                          {"cache", Kind::kText},
+                                          {"limit", Kind::kText},
+                                          {"group", Kind::kText},
+                                          {"title", Kind::kText},
+                                          {"shape", Kind::kSizes},
+                                          {"threads", Kind::kNumber},
+                                          {"n", Kind::kNumber},
+                                          {"median_us", Kind::kNumber},
+                                          {"p5_us", Kind::kNumber},
+                                          {"p95_us", Kind::kNumber},
+                                          {"floor_us", Kind::kNumber},
+                                          {"bytes", Kind::kNumber},
+                                          {"flops", Kind::kNumber},
+                                          {"workspace_bytes", Kind::kNumber},
+                                          {"copy_us", Kind::kNumber},
+                                          {"peak_bytes", Kind::kNumber},
+                                          {"limit_us", Kind::kNumber},
+                                          {"of_limit", Kind::kNumber},
+                                          {"clock_mhz", Kind::kNumber},
+                                          {"power_w", Kind::kNumber},
+                                          {"rung", Kind::kNumber},
+                                          {"throttled", Kind::kTruth},
+                                          {"copy_p5_us", Kind::kNumber},
+                                          {"copy_p95_us", Kind::kNumber},
+                                          {"doubts", Kind::kTexts}};
 inline constexpr Field kPeerFields[] = {
     {"name", Kind::kText}, {"version", Kind::kText}, {"median_us", Kind::kNumber}};
 inline constexpr Field kCheckFields[] = {
