@@ -92,17 +92,69 @@ std::string page(const fs::path& root) {
   return text;
 }
 
-int run(bool is_update, const fs::path& root) {
-  const fs::path file = root / "docs/reference.md";
-  const std::string fresh = page(root);
-  if (contents_of(file) == fresh) return 0;
-  if (is_update) {
-    std::ofstream(file, std::ios::trunc) << fresh;
-    fmt::print("docs/reference.md updated\n");
-    return 0;
+/// "const rooftile_view* x, ", for each operand.
+std::string c_operands(const rooftile::Signature& signature) {
+  std::string text;
+  for (int o = 0; o < signature.operand_count(); ++o)
+    text += fmt::format(", const rooftile_view* {}", signature.operands[o].name);
+  return text;
+}
+
+/// An array in C, which has none without elements.
+std::string c_array(const char* type, const char* name, const std::vector<std::string>& elements) {
+  return fmt::format("  const {} {}[] = {{{}}};\n", type, name,
+                     elements.empty() ? "0" : fmt::format("{}", fmt::join(elements, ", ")));
+}
+
+std::string c_functions() {
+  std::string text =
+      "#pragma once\n"
+      "/* Written by `make docs` from the functions' signatures; included by rooftile/c.h. */\n"
+      "/* clang-format off */\n";
+  for (const Op* op : rooftile::all_ops()) {
+    const rooftile::Signature& s = op->signature;
+    std::vector<std::string> operands, options;
+    std::string numbers;
+    for (int o = 0; o < s.operand_count(); ++o) operands.emplace_back(s.operands[o].name);
+    for (int k = 0; k < s.option_count(); ++k) {
+      const auto kind = s.options[k].kind;
+      const bool real =
+          kind == rooftile::Signature::Option::Kind::real || kind == rooftile::Signature::Option::Kind::any;
+      numbers += fmt::format(", {} {}", real ? "double" : "int", s.options[k].name);
+      options.push_back(real ? s.options[k].name : fmt::format("(double){}", s.options[k].name));
+    }
+    const std::string views = c_array("rooftile_view* const", "views", operands);
+    text += fmt::format(
+        "static inline rooftile_status rooftile_{0}(const rooftile_queue* queue{1}{2}{3}) {{\n{4}{5}{6}"
+        "  return rooftile_call(queue, \"{0}\", views, options, NULL, {7});\n}}\n",
+        op->function, c_operands(s), numbers, op->workspace ? ", rooftile_workspace workspace" : "", views,
+        c_array("double", "options", options),
+        op->workspace ? "" : "  const rooftile_workspace none = {NULL, 0};\n",
+        op->workspace ? "workspace" : "none");
+    if (op->workspace)
+      text += fmt::format(
+          "static inline rooftile_status rooftile_{0}_workspace(const rooftile_queue* queue{1}{2}, size_t* "
+          "bytes) "
+          "{{\n{3}{4}  return rooftile_workspace_of(queue, \"{0}\", views, options, bytes);\n}}\n",
+          op->function, c_operands(s), numbers, views, c_array("double", "options", options));
   }
-  fmt::print(stderr, "docs/reference.md differs from the functions' signatures; run make docs\n");
-  return 1;
+  return text;
+}
+
+int run(bool is_update, const fs::path& root) {
+  bool right = true;
+  for (const auto& [name, fresh] : {std::pair<const char*, std::string>{"docs/reference.md", page(root)},
+                                    {"rooftile/c_functions.h", c_functions()}}) {
+    if (contents_of(root / name) == fresh) continue;
+    if (is_update) {
+      std::ofstream(root / name, std::ios::trunc) << fresh;
+      fmt::print("{} updated\n", name);
+    } else {
+      fmt::print(stderr, "{} differs from the functions' signatures; run make docs\n", name);
+      right = false;
+    }
+  }
+  return right ? 0 : 1;
 }
 
 }  // namespace
