@@ -64,7 +64,7 @@ rooftile_status with_call(const rooftile_queue* queue, const char* function,
   if (!queue) return told(Status::error("%s: the queue is NULL", function ? function : "rooftile_call"));
   const Op* op = function ? find(function) : nullptr;
   if (!op) return told(Status::error("rooftile_call: no function \"%s\"", function ? function : "NULL"));
-  static const ConstView absent;
+  static const ConstView absent{};
   const ConstView* pointers[Signature::kMaxOperands];
   for (int o = 0; o < op->signature.operand_count(); ++o)
     pointers[o] = views[o] ? reinterpret_cast<const ConstView*>(views[o]) : &absent;
