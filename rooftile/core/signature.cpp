@@ -154,7 +154,7 @@ class Checker {
       const char letter = shape.letters[k];
       const char unknown[] = {letter, '\0'};
       // Its own letters were bound on the way to the one that is wrong.
-      if (is_size(letter) || !sizes_.bound(letter) || &sizes_.by(letter).view == &a.view) {
+      if (is_size(letter) || !sizes_.bound(letter) || sizes_.by(letter).name == a.name) {
         expected.add(unknown);
       } else {
         expected.add(sizes_[letter]);
