@@ -44,6 +44,7 @@ struct BenchArguments {
   std::vector<std::string> peer_names;  ///< or one of "on" and "off"
   double seconds = 0, peer_seconds = 300;
   std::string part;                ///< "2/3"
+  std::string compare;             ///< a record to set the times beside
   std::vector<std::string> merge;  ///< records to make one of, instead of measuring
   std::string json, csv;
 };

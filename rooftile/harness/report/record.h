@@ -253,6 +253,8 @@ inline Record parse_record(const Json& json) {
   record.date = text(json, "date");
   record.command = text(json, "command");
   record.version = text(json, "rooftile");
+  if (const std::string commit = text(json, "commit"); !commit.empty() && !record.version.empty())
+    record.version += " (" + commit + ")";
   for (const Json& cache : list(record.machine, "caches")) {
     Cache c;
     const std::string kind = text(cache, "kind");

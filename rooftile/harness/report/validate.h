@@ -19,8 +19,11 @@ struct Field {
   Kind kind;
 };
 
-inline constexpr Field kRecordFields[] = {
-    {"rooftile", Kind::kText}, {"date", Kind::kText}, {"command", Kind::kText}, {"notes", Kind::kTexts}};
+inline constexpr Field kRecordFields[] = {{"rooftile", Kind::kText},
+                                          {"commit", Kind::kText},
+                                          {"date", Kind::kText},
+                                          {"command", Kind::kText},
+                                          {"notes", Kind::kTexts}};
 inline constexpr Field kMachineFields[] = {{"cpu", Kind::kText},
                                            {"vendor", Kind::kText},
                                            {"isa", Kind::kText},
