@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -60,8 +61,8 @@ void expect_sound(const std::string& page) {
   for (const char* tag : {"<script", "</script", "<style", "<!--"})
     EXPECT_EQ(occurrences(body, tag), 0u) << tag;
   EXPECT_EQ(occurrences(body, "</style"), 1u);
-  EXPECT_EQ(occurrences(body, "<section"), 9u);
-  EXPECT_EQ(occurrences(body, "</section>"), 9u);
+  EXPECT_EQ(occurrences(body, "<section"), 10u);
+  EXPECT_EQ(occurrences(body, "</section>"), 10u);
   EXPECT_EQ(page.rfind("</html>\n"), page.size() - 8);
   const std::string data = data_block(page);
   EXPECT_EQ(data.find_first_of("<>&"), data.npos);
@@ -90,7 +91,7 @@ TEST(Report, ShowsTheSample) {
   EXPECT_NE(page.find("<title>rooftile report: Example CPU 8th generation, 2.6 GHz</title>"), page.npos);
   EXPECT_NE(page.find("21 November 2026, 07:00 UTC"), page.npos);
   EXPECT_NE(page.find("<strong>All 624 cases passed</strong>: 6 kernels on avx2, avx512"), page.npos);
-  EXPECT_NE(page.find("Faster than the best peer in 19 of 23 measurements"), page.npos);
+  EXPECT_NE(page.find("Faster than the best baseline in 19 of 23 measurements"), page.npos);
   EXPECT_EQ(occurrences(page, "<canvas"), 3u);
   EXPECT_EQ(occurrences(page, "<img"), 2u);
   EXPECT_EQ(occurrences(page, "class=\"empty\""), 1u) << "only the noscript sentence";
@@ -224,11 +225,11 @@ TEST(Report, SaysWhatWouldFillAMissingPart) {
   expect_sound(page);
   for (const char* sentence :
        {"Nothing was checked", "does not say which machine", "No level’s speed", "No arithmetic peak",
-        "No measured kernel calculates", "no sweep over sizes", "No ladder was measured", "No peer was found",
-        "No picture was processed", "Nothing was measured"})
+        "No measured kernel calculates", "no sweep over sizes", "No ladder was measured",
+        "No baselines found", "No picture was processed", "Nothing was measured"})
     EXPECT_NE(page.find(sentence), page.npos) << sentence;
   EXPECT_EQ(occurrences(page, "<canvas"), 0u);
-  EXPECT_EQ(occurrences(page, "<table"), 0u);
+  EXPECT_EQ(occurrences(page, "<table"), 1u) << "the commands";
 }
 
 TEST(Report, BearsAnyFieldMissingEmptyOrOfAnotherType) {
@@ -311,6 +312,144 @@ TEST(Report, BandwidthTableTakesWhatCalculatesNothing) {
   const std::string table = page.substr(at, page.find("</table>", at) - at);
   EXPECT_EQ(occurrences(table, "<th scope=\"row\">copy f32"), 4u);
   EXPECT_EQ(occurrences(table, "softmax"), 0u);
+}
+
+/// The text between two marks, both included in the page.
+std::string between(const std::string& page, const std::string& from, const std::string& to) {
+  const std::size_t start = page.find(from);
+  if (start == page.npos) return "";
+  return page.substr(start, page.find(to, start) - start);
+}
+
+TEST(Report, BeginsWithOneChartAndItsClaim) {
+  const Json record = load("report_sample.json");
+  const std::string page = markup(render_report(record));
+  const std::string claim = between(page, "<p class=\"claim\">", "</p>");
+  ASSERT_FALSE(claim.empty());
+  EXPECT_EQ(occurrences(claim, "."), 1u) << "one sentence: " << claim;
+  EXPECT_LT(page.find("class=\"claim\""), page.find("class=\"shares\""));
+  EXPECT_LT(page.find("class=\"shares\""), page.find("<table"));
+
+  // Its figures are the record's: in memory, on both threads.
+  std::map<std::string, double> first;  // a kernel's first dtype stands for it
+  for (const Json& r : record["results"])
+    if (r["group"] == "best" && r["cache"] == "cold" && r["threads"] == 2 && r["bytes"] > 4 * 33554432.0)
+      first.try_emplace(r["op"].get<std::string>() + r["direction"].get<std::string>(), r["of_limit"]);
+  std::vector<double> shares;
+  for (const auto& [kernel, share] : first) shares.push_back(share);
+  ASSERT_FALSE(shares.empty());
+  std::sort(shares.begin(), shares.end());
+  EXPECT_NE(claim.find("In memory, 2 threads: "), claim.npos) << claim;
+  EXPECT_NE(claim.find(report::percent(shares.front())), claim.npos) << claim;
+  EXPECT_NE(claim.find(report::percent(shares.back())), claim.npos) << claim;
+  EXPECT_EQ(occurrences(between(page, "class=\"shares\"", "</ol>"), "<li>"), shares.size());
+  EXPECT_EQ(render_report(Json{{"schema", 1}}).find("<p class=\"claim\">"), std::string::npos);
+}
+
+TEST(Report, DrawsAKernelOnceUnderEachConditionInOneColour) {
+  const Json data = Json::parse(data_block(render_report(load("report_sample.json"))));
+  ASSERT_GE(data["roofline"]["views"].size(), 2u);
+  EXPECT_EQ(data["roofline"]["views"][0]["name"], "in memory, 2 threads");
+  std::map<std::string, Json> looks;
+  for (const Json& view : data["roofline"]["views"]) {
+    std::set<std::string> kernels;
+    for (const Json& point : view["points"]) {
+      EXPECT_TRUE(kernels.insert(point["series"]).second) << point["series"] << " twice in " << view["name"];
+      EXPECT_EQ(looks.try_emplace(point["series"], point["look"]).first->second, point["look"]);
+    }
+  }
+  ASSERT_TRUE(looks.count("softmax") && looks.count("softmax backward"));
+  EXPECT_EQ(looks["softmax"]["colour"], looks["softmax backward"]["colour"]);
+  EXPECT_NE(looks["softmax"]["mark"], looks["softmax backward"]["mark"]);
+  bool swept = false;
+  for (const Json& series : data["speed"]["series"])
+    if (series["name"].get<std::string>().starts_with("softmax")) {
+      swept = true;
+      EXPECT_EQ(series["look"], looks["softmax"]) << "the same in every chart";
+    }
+  EXPECT_TRUE(swept);
+}
+
+TEST(Report, SaysThatRoofsContradictEachOther) {
+  Json record = load("report_sample.json");
+  EXPECT_EQ(render_report(record).find("contradict each other"), std::string::npos);
+  record["machine"]["levels"][0]["read_gbs"] = 80.0;
+  const std::string page = markup(render_report(record));
+  EXPECT_EQ(occurrences(page, "L1 reads 80.0 GB/s with 1 thread, slower than L2 (104.0)"), 2u)
+      << "in the summary and beside the levels";
+}
+
+TEST(Report, MarksDoubtfulTimesAndExplainsTheMarks) {
+  Json record = load("report_sample.json");
+  for (Json& r : record["results"]) r["p5_us"] = r["p95_us"] = r["median_us"], r["copy_us"] = nullptr;
+  const std::string calm = markup(render_report(record));
+  EXPECT_EQ(calm.find("class=\"tag\">~<"), calm.npos);
+  EXPECT_EQ(calm.find("measurements varied"), calm.npos);
+  record["results"][0]["p95_us"] = 3 * record["results"][0]["median_us"].get<double>();
+  const std::string page = markup(render_report(record));
+  EXPECT_EQ(occurrences(page, "class=\"tag\">~<"), 2u) << "the row and the legend";
+  EXPECT_NE(page.find("<strong>1 of "), page.npos);
+}
+
+TEST(Report, LinksToLessonsWhereTheyAre) {
+  const Json record = load("report_sample.json");
+  EXPECT_EQ(render_report(record).find("README.md"), std::string::npos) << "nobody said where they are";
+  const std::string page = markup(render_report(record, {.docs_url = "https://example.org/a&b/"}));
+  EXPECT_GE(occurrences(page, "<a href=\"https://example.org/a&amp;b/rooftile/ops/softmax/README.md\">"), 3u)
+      << "in the first chart, over a ladder, in the results";
+  EXPECT_GE(occurrences(page, "rooftile/ops/blas1/README.md"), 1u) << "the folder's name, not the op's";
+}
+
+TEST(Report, TellsWhatDoesNotApplyFromWhatPassed) {
+  Json record = load("report_sample.json");
+  record["checks"][0]["cases"] = record["checks"][0]["passed"] = 0;
+  record["checks"][1]["impostors"] = 12;
+  record["checks"][1]["impostors_rejected"] = 11;
+  const std::string page = markup(render_report(record));
+  EXPECT_EQ(occurrences(page, ">not applicable</td>"), 1u);
+  EXPECT_EQ(page.find(">0 of 0<"), page.npos);
+  EXPECT_EQ(occurrences(page, ">11 of 12</td>"), 1u);
+  EXPECT_NE(page.find("The checks rejected 11 of 12 wrong results"), page.npos);
+  EXPECT_EQ(render_report(load("report_sample.json")).find("Mutants rejected"), std::string::npos)
+      << "no column where no check was shown any";
+}
+
+TEST(Report, ExplainsTheErrorsInASentence) {
+  Json record = load("report_sample.json");
+  record["checks"] = {
+      {{"op", "softmax"},
+       {"dtype", "f32"},
+       {"cases", 1},
+       {"passed", 1},
+       {"ulp_histogram",
+        {{{"ulp", "0"}, {"count", 90}}, {{"ulp", "≤1"}, {"count", 5}}, {{"ulp", "≤2"}, {"count", 5}}}}}};
+  EXPECT_NE(render_report(record).find("95% of 100 results are at most one step from the exact one."),
+            std::string::npos);
+}
+
+TEST(Report, EndsWithTheCommands) {
+  const std::string page = markup(render_report(Json{{"schema", 1}, {"results", Json::array()}}));
+  EXPECT_LT(page.find("<section id=\"results\""), page.find("<section id=\"commands\""));
+  EXPECT_EQ(page.find("<section", page.find("<section id=\"commands\"") + 1), page.npos);
+  for (const char* command :
+       {"check", "bench", "why", "list", "devices", "trace", "profile", "asm", "report"})
+    EXPECT_NE(page.find(fmt::format("<code>rooftile {}", command)), page.npos) << command;
+}
+
+TEST(Report, ComparesRungsOfTheSameThreads) {
+  Json record = load("report_sample.json");
+  Json rung = record["results"][0];
+  rung["group"] = "ladder", rung["op"] = "dot", rung["layout"] = "contiguous", rung["shape"] = {7};
+  record["results"] = Json::array();
+  for (const auto& [us, threads] : {std::pair{80.0, 1}, {20.0, 1}, {10.0, 2}}) {
+    rung["median_us"] = us, rung["threads"] = threads, rung["rung"] = record["results"].size() + 1;
+    record["results"].push_back(rung);
+  }
+  const std::string page = markup(render_report(record));
+  EXPECT_NE(
+      page.find("<strong>4.0× faster</strong> from the first rung of its ladder to the fastest, both on 1 "
+                "thread"),
+      page.npos);
 }
 
 TEST(ValidateRecord, AcceptsTheSampleAndUnknownFields) {
