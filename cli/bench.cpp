@@ -13,6 +13,7 @@
 #include "cli/progress_bar.h"
 #include "cli/record.h"
 #include "cli/table.h"
+#include "rooftile/backend/cpu/cpu_count.h"
 #include "rooftile/harness/bench_gpu.h"
 #include "rooftile/harness/machine.h"
 #include "rooftile/harness/runner.h"
@@ -62,6 +63,18 @@ void check_shapes(const std::vector<const Op*>& ops, const std::vector<harness::
   }
 }
 
+/// More threads than CPUs would spin for each other's turns, and no row would end.
+void check_threads(const BenchArguments& arguments) {
+  const int cpus = cpu::usable_cpus();
+  for (const int threads : arguments.threads) {
+    if (arguments.selection.device != "cpu")
+      refuse("--threads {}: threads are the CPU's, --device is {}", threads, arguments.selection.device);
+    if (threads > cpus)
+      refuse("--threads {}: this process may run on {} CPU{}; name {}", threads, cpus, cpus == 1 ? "" : "s",
+             cpus == 1 ? std::string("1") : fmt::format("1 to {}", cpus));
+  }
+}
+
 /// "2/3": the second of three.
 void parse_part(const std::string& text, harness::BenchOptions& options) {
   int part = 0, parts = 0, end = 0;
@@ -79,6 +92,15 @@ void choose_peers(const BenchArguments& arguments, harness::BenchOptions& option
   options.peers = arguments.peers && (!names.empty() || !arguments.selection.device.starts_with("emulated"));
   if (names == std::vector<std::string>{"off"}) options.peers = false;
   if (options.peers && names != std::vector<std::string>{"on"}) options.peer_names = names;
+}
+
+/// Writes the record to the files of --json and --csv; `last`: also to standard output, which gets it once.
+void write_record(const BenchArguments& arguments, Json record, bool last) {
+  stamp(record);
+  const auto due = [&](const std::string& path) { return !path.empty() && (last || path != "-"); };
+  const HoldSignals both;
+  if (due(arguments.csv)) write_destination(arguments.csv, harness::to_csv(record));
+  if (due(arguments.json)) write_destination(arguments.json, dump(record));
 }
 
 /// Writes one record of several parts.
@@ -120,6 +142,7 @@ int bench(const BenchArguments& arguments) {
   check_distinct(arguments.json, arguments.csv);
   check_destination(arguments.json);
   check_destination(arguments.csv);
+  check_threads(arguments);
 
   harness::BenchOptions options;
   options.functions = functions_of(ops);
@@ -137,12 +160,7 @@ int bench(const BenchArguments& arguments) {
   std::error_code missing;
   if (arguments.resume && std::filesystem::exists(arguments.json, missing))
     options.resumed = read_record(arguments.json);
-  if (!arguments.json.empty() && arguments.json != "-")
-    options.save = [&](const Json& so_far) {
-      Json stamped = so_far;
-      stamp(stamped);
-      write_destination(arguments.json, dump(stamped));
-    };
+  options.save = [&](const Json& so_far) { write_record(arguments, so_far, false); };
   options.cancel = &interrupted();
   options.command = new_record()["command"].get<std::string>();
   Json record;
@@ -155,9 +173,8 @@ int bench(const BenchArguments& arguments) {
     else
       record = harness::bench_gpu(options, harness::Queues(selection.device).all.front().queue);
   }
-  stop_if_interrupted();
-  stamp(record);
   const Json results = record.value("results", Json::array());
+  if (results.empty()) stop_if_interrupted();
   const std::vector<std::string> errors = texts(record, "errors"), notes = texts(record, "notes");
   if (results.empty())
     fail("nothing was measured: {}", !errors.empty()  ? errors[0]
@@ -168,8 +185,8 @@ int bench(const BenchArguments& arguments) {
     for (const std::string& error : errors) say("LEFT OUT: {}\n", error);
     for (const std::string& note : notes) say("note: {}\n", note);
   }
-  if (!arguments.csv.empty()) write_destination(arguments.csv, harness::to_csv(record));
-  if (!arguments.json.empty()) write_destination(arguments.json, dump(record));
+  write_record(arguments, record, true);
+  stop_if_interrupted();
   return errors.empty() ? kOk : kFailedCheck;
 }
 

@@ -156,8 +156,7 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
   bench_app
       ->add_option("--merge", all.bench.merge,
                    "make one record of these parts for --json, and measure nothing")
-      ->type_name("FILE...")
-      ->check(CLI::ExistingFile);
+      ->type_name("FILE...");
   bench_app->add_option("--seconds", all.bench.seconds, "start nothing new after so long")
       ->type_name("N")
       ->check(CLI::Range(0.0, 1e6));
@@ -213,7 +212,8 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
       ->excludes(traced);
   trace_app
       ->add_option("--architecture", all.trace.architecture, "80, 86, 89 or 90: of the GPU that is played")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(CLI::IsMember({80, 86, 89, 90}));
   add_json(trace_app, all.trace.json);
   trace_app->footer(
       "Examples:\n"
@@ -324,12 +324,41 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
   gray_app->final_callback([&] { command = [&all] { return image_gray(all.gray); }; });
 }
 
+/// An option's empty value is a mistake ("--json $file" with no $file), never a wish.
+void refuse_empty_values(CLI::App& app) {
+  const CLI::Validator not_empty(
+      [](const std::string& value) { return value.empty() ? std::string("an empty value was given") : ""; },
+      "", "");
+  for (CLI::Option* option : app.get_options())
+    if (option->nonpositional() && option->get_items_expected_max() > 0) option->check(not_empty);
+  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    refuse_empty_values(*command);
+}
+
+/// The last paragraph of --help.
+std::string exit_codes() {
+  std::string text = "Exit codes:\n";
+  for (const ExitCodeMeaning& meaning : kExitCodeMeanings)
+    text += fmt::format("{:5}  {}\n", static_cast<int>(meaning.code), meaning.text);
+  return text +
+         "Every error is one sentence on standard error. A file appears whole or not at all; what bench "
+         "measured\nbefore it was interrupted stands in the files of --json and --csv.";
+}
+
 /// The command line as far as it was understood: "rooftile image".
 const CLI::App* innermost(const CLI::App& app, std::string& path) {
   const CLI::App* inner = &app;
   for (path = "rooftile"; !inner->get_subcommands().empty(); path += " " + inner->get_name())
     inner = inner->get_subcommands().front();
   return inner;
+}
+
+/// "--json", …
+std::vector<std::string> options_of(const CLI::App& app) {
+  std::vector<std::string> all;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) all.push_back("--" + name);
+  return all;
 }
 
 /// CLI11's sentences, with the place to read on; ours where it could not know what was meant.
@@ -343,6 +372,11 @@ std::string sentence_of(const CLI::ParseError& e, const CLI::App& app) {
   const std::string word = extras.empty() ? std::string() : extras.front();
   const bool extra = dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr;
   const bool missing = dynamic_cast<const CLI::RequiredError*>(&e) != nullptr;
+  if ((extra || missing) && word.starts_with("--")) {
+    const std::string option = word.substr(0, word.find('='));
+    return fmt::format("no option \"{}\"{}; see {} --help", option, suggestion(option, options_of(*inner)),
+                       path);
+  }
   if (extra && word.size() > 1 && word[0] == '-' && word[1] >= '0' && word[1] <= '9')
     return fmt::format("\"{}\": negative numbers are not understood here; a size is a whole number from 0",
                        word);
@@ -360,7 +394,7 @@ std::function<int()> read_command_line(int argc, char** argv) {
       "Checks and times rooftile's kernels, and shows what this machine can do.", "rooftile");
   auto all = std::make_shared<Everything>();
   std::function<int()> command;
-  app->set_version_flag("--version", std::string("rooftile ") + ROOFTILE_VERSION, "print the version");
+  app->set_version_flag("-V,--version", std::string("rooftile ") + ROOFTILE_VERSION, "print the version");
   app->set_help_flag("-h,--help", "print this help");
   app->require_subcommand(0, 1);
   app->failure_message(CLI::FailureMessage::simple);
@@ -373,9 +407,10 @@ std::function<int()> read_command_line(int argc, char** argv) {
           "  rooftile why softmax 64x1024 bf16\n"
           "  rooftile report --photo holiday.jpg\n"
           "Each command has a --help of its own. Environment: ROOFTILE_CPU names the instruction set,\n"
-          "ROOFTILE_PLUGINS the plug-ins' folder, ROOFTILE_PEERS that of the peers.\n") +
-      kExitCodeHelp);
+          "ROOFTILE_PLUGINS the plug-ins' folder, ROOFTILE_PEERS that of the peers.\n\n") +
+      exit_codes());
   add_commands(*app, *all, command);
+  refuse_empty_values(*app);
   try {
     app->parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

@@ -219,7 +219,7 @@ TEST(Plan, RefusesWhatItDoesNotKnow) {
   const auto sentence = [](BenchOptions options) -> std::string {
     try {
       plan_rows(options, kMachine, all_specs());
-    } catch (const std::runtime_error& error) {
+    } catch (const std::invalid_argument& error) {
       return error.what();
     }
     return "";
@@ -437,9 +437,15 @@ TEST(Record, StopsWhenCancelled) {
   options.progress = [&](const Progress& p) {
     if (p.done == 2) cancel = true;
   };
+  std::vector<std::size_t> saved;
+  options.save = [&](const json& so_far) {
+    EXPECT_TRUE(validate_record(so_far));
+    saved.push_back(so_far["results"].size());
+  };
   const json record = bench(options);
-  EXPECT_LE(record["results"].size(), 2u);
-  EXPECT_NE(record["notes"].dump().find("stopped early"), std::string::npos);
+  EXPECT_EQ(record["results"].size(), 2u);
+  EXPECT_EQ(saved, (std::vector<std::size_t>{1, 2}));
+  EXPECT_NE(record["notes"].dump().find("stopped early: 2 of "), std::string::npos);
   EXPECT_TRUE(validate_record(record));
 }
 

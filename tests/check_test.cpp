@@ -363,7 +363,7 @@ TEST(Check, RefusesOptionsThatNameNothing) {
     change(o);
     try {
       check(o);
-    } catch (const std::runtime_error& e) {
+    } catch (const std::exception& e) {
       return e.what();
     }
     return "";

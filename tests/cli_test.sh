@@ -25,13 +25,15 @@ ok() {
 # holds PATTERN [FILE]
 holds() { grep -qE -e "$1" "${2:-out.txt}" || complain "${2:-the output} lacks /$1/: $(head -c 600 "${2:-out.txt}")"; }
 
-ok --version
-holds '^rooftile [0-9]+\.[0-9]+\.[0-9]+$'
+for version in --version -V; do
+  ok $version
+  holds '^rooftile [0-9]+\.[0-9]+\.[0-9]+$'
+done
 ok --help
 for command in devices list check bench why trace profile asm report image; do
   holds "^  $command "
 done
-holds 'Exit codes: 0 .* 1 .* 2 '
+for code in 0 1 2 3 130 143; do holds "^ *$code  [a-z]"; done
 for command in devices list check bench why trace profile asm report "image gray"; do
   # shellcheck disable=SC2086
   ok $command --help
@@ -143,6 +145,8 @@ if [ -e "$(dirname "$rooftile")/../lib/rooftile-emulated-checked.so" ]; then
   holds '^blas1.tile.h:[0-9]+ +global load +32 +16 +100.0%  [^ ]'
   holds 'Global memory: 49152 bytes moved in 1536 sectors; 49152 different bytes, 32768 read and 16384 written;'
   holds "^the op's cases state 49152\\.\$"
+  ok trace axpby --shape 4096 --dtype f32 # y in place: read and written
+  holds '49152 bytes moved in 1536 sectors; 32768 different bytes, 32768 read and 16384 written;'
   ok trace softmax --backward --all --dtype bf16 --json trace.json
   holds '^softmax_backward 64x1024 bf16 tile '
   holds '"conflicts": 0' trace.json
@@ -189,6 +193,12 @@ grep -q '^[^ ].*bf16>.*:$' out.txt && complain "asm --dtype f32 shows a function
 ok asm softmax --variant 01_scalar --kernel 'launch_scalar\(' --no-source
 holds '^softmax 01_scalar in .*: [0-9]+ functions?$'
 holds '^  rooftile/ops/softmax/ladder/01_scalar.cpp:[0-9]+$'
+# Where the function refuses the elements there is no code to show.
+"$rooftile" why softmax 64x1024 i32 2>why.txt
+"$rooftile" asm softmax --dtype i32 >out.txt 2>asm.txt
+[ "$?" -eq 1 ] || complain "asm softmax --dtype i32 is not refused: $(head -c 400 out.txt)"
+holds '^rooftile: softmax: x is .* i32, must be one of f32' asm.txt
+cmp -s why.txt asm.txt || complain "asm refuses otherwise than why: $(cat asm.txt why.txt)"
 
 # A picture of one red and one white pixel.
 base64 -d >red.png <<'PNG'

@@ -184,7 +184,7 @@ TEST(Plugins, WhatIsNoSharedLibraryIsRefusedWithASentence) {
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / ("rooftile_dispatch_test_" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
-  EXPECT_EQ(refusal(folder), "no such plug-in; build it (ROOFTILE_ISAS) or choose another by ROOFTILE_CPU");
+  EXPECT_EQ(refusal(folder), "no such plug-in; run `make build`, or choose another by ROOFTILE_CPU");
   const std::filesystem::path file = folder / "rooftile-cpu-baseline.so";
   std::ofstream(file) << "a text, and no library\n";
   EXPECT_EQ(refusal(folder).substr(0, 19), "cannot be loaded: /");

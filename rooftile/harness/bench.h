@@ -29,7 +29,7 @@ struct BenchOptions {
   std::string command = "rooftile bench";  ///< for the record
   int part = 1, parts = 1;                 ///< on a GPU: every parts-th case, beginning with the part-th
   nlohmann::json resumed;                  ///< on a GPU: a record to go on with; null: none
-  std::function<void(const nlohmann::json&)> save;  ///< on a GPU: gets the record after each row
+  std::function<void(const nlohmann::json&)> save;  ///< gets the record so far after each row
   std::function<void(const Progress&)> progress;
   const std::atomic<bool>* cancel = nullptr;
 };
@@ -43,7 +43,7 @@ struct BenchOptions {
 ///   in memory
 /// "errors" holds a sentence for each row that could not be believed (an impossible time, outputs that
 /// changed while it was timed) or failed; such a row is not among the results. "notes": what was left out,
-/// and why. Throws std::runtime_error with a sentence where an option names nothing.
+/// and why. Throws std::invalid_argument with a sentence where options name nothing, or no case.
 nlohmann::json bench(const BenchOptions& options);
 
 /// The results of a record as CSV: a line of names, then one line for each result, its shape as 64x1024, and

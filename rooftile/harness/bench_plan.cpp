@@ -48,7 +48,7 @@ class Plan {
     threads_ = options.threads;
     if (threads_.empty()) threads_ = {1, machine.all_threads};
     for (const int t : threads_)
-      if (t < 1 || t > 4096) throw std::runtime_error(fmt::format("threads is {}, must be 1 to 4096", t));
+      if (t < 1 || t > 4096) throw std::invalid_argument(fmt::format("threads is {}, must be 1 to 4096", t));
     std::sort(threads_.begin(), threads_.end());
     threads_.erase(std::unique(threads_.begin(), threads_.end()), threads_.end());
   }
@@ -125,7 +125,7 @@ class Plan {
 void check_names(const BenchOptions& options, const std::vector<Spec>& specs) {
   for (const std::string& name : options.functions)
     if (std::none_of(specs.begin(), specs.end(), [&](const Spec& s) { return name == s.function; }))
-      throw std::runtime_error(fmt::format("no op \"{}\"; `rooftile list` names those there are", name));
+      throw std::invalid_argument(fmt::format("no op \"{}\"; `rooftile list` names those there are", name));
   for (const std::string& name : options.variants) {
     bool known = false;
     for (const Spec& spec : specs) {
@@ -135,7 +135,8 @@ void check_names(const BenchOptions& options, const std::vector<Spec>& specs) {
       for (const Variant& v : op->variants) known = known || name == v.name;
     }
     if (!known)
-      throw std::runtime_error(fmt::format("no variant \"{}\"; `rooftile list` names those there are", name));
+      throw std::invalid_argument(
+          fmt::format("no variant \"{}\"; `rooftile list` names those there are", name));
   }
 }
 
@@ -177,8 +178,8 @@ std::vector<BenchRow> plan_rows(const BenchOptions& options, const PlanOptions& 
                                                 : Case{};
       for (const Shape& shape : options.shapes) {
         if (shape.size() < like.shape.size())
-          throw std::runtime_error(fmt::format("{} takes {}; {} has {} sizes", spec->function, spec->axes,
-                                               dimensions(shape), shape.size()));
+          throw std::invalid_argument(fmt::format("{} takes {}; {} has {} sizes", spec->function, spec->axes,
+                                                  dimensions(shape), shape.size()));
         for (const DType dtype : options.dtypes.empty() ? spec->dtypes : options.dtypes) {
           if (!has(spec->dtypes, dtype)) continue;
           Case c = like;

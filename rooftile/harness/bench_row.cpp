@@ -331,7 +331,7 @@ Outcome BenchSession::measure(const BenchRow& row, double seconds, int most_samp
     }
     if (data.changes_inputs()) data.refill();
     race(race_of, rules);
-    if (cancel && cancel->load()) return {};
+    if (cancel && cancel->load()) return {{}, {}, {}, true};
     const Contender& copy = race_of.front();
     const Contender& ours = race_of.back();
     if (data.changes_inputs()) {  // the race ran over and over on the same data; what counts is one run again

@@ -194,8 +194,7 @@ inline Trace parse_trace(const Json& json) {
   t.launches = number(json, "launches");
   t.stated_bytes = positive(json, "bytes");
   t.moved_bytes = number(json, "moved_bytes");
-  const Number read = number(json, "read_bytes"), written = number(json, "written_bytes");
-  if (read && written) t.different_bytes = *read + *written;
+  t.different_bytes = number(json, "different_bytes");
   for (const Json& line : list(json, "lines")) {
     const std::string file = text(line, "file");
     t.lines.push_back({file.substr(file.rfind('/') + 1) + ":" + count(number(line, "line")),

@@ -84,11 +84,19 @@ inline constexpr Field kCheckFields[] = {
     {"cases", Kind::kNumber},   {"passed", Kind::kNumber},    {"rms_of_tolerance", Kind::kNumber},
     {"failures", Kind::kTexts}, {"impostors", Kind::kNumber}, {"impostors_rejected", Kind::kNumber}};
 inline constexpr Field kBinFields[] = {{"ulp", Kind::kLabel}, {"count", Kind::kNumber}};
-inline constexpr Field kTraceFields[] = {
-    {"op", Kind::kText},           {"direction", Kind::kText},       {"variant", Kind::kText},
-    {"isa", Kind::kText},          {"dtype", Kind::kText},           {"shape", Kind::kSizes},
-    {"bytes", Kind::kNumber},      {"launches", Kind::kNumber},      {"sectors", Kind::kNumber},
-    {"read_bytes", Kind::kNumber}, {"written_bytes", Kind::kNumber}, {"moved_bytes", Kind::kNumber}};
+inline constexpr Field kTraceFields[] = {{"op", Kind::kText},
+                                         {"direction", Kind::kText},
+                                         {"variant", Kind::kText},
+                                         {"isa", Kind::kText},
+                                         {"dtype", Kind::kText},
+                                         {"shape", Kind::kSizes},
+                                         {"bytes", Kind::kNumber},
+                                         {"launches", Kind::kNumber},
+                                         {"sectors", Kind::kNumber},
+                                         {"read_bytes", Kind::kNumber},
+                                         {"written_bytes", Kind::kNumber},
+                                         {"moved_bytes", Kind::kNumber},
+                                         {"different_bytes", Kind::kNumber}};
 inline constexpr Field kTraceLineFields[] = {
     {"file", Kind::kText},         {"line", Kind::kNumber},       {"text", Kind::kText},
     {"access", Kind::kText},       {"requests", Kind::kNumber},   {"sectors", Kind::kNumber},
