@@ -308,6 +308,12 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
   report_app->add_option("--from", all.report.from, "draw these records (from --json) and measure nothing")
       ->type_name("FILE...")
       ->excludes(photo);
+  report_app
+      ->add_option(
+          "--docs-url", all.report.docs_url,
+          "where the links to lessons lead: this, then rooftile/ops/…/README.md; else to the checkout "
+          "that holds this command")
+      ->type_name("URL");
   add_json(report_app, all.report.json);
   report_app->footer(
       "Examples:\n"

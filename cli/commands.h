@@ -1,6 +1,7 @@
 #pragma once
 // The commands: what command_line.cpp read, and one function each, which returns the exit code.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -83,6 +84,7 @@ int assembly(const AsmArguments& arguments);
 
 struct ReportArguments {
   std::string out = "report.html", photo, json;
+  std::optional<std::string> docs_url;  ///< of the lessons; none: this checkout's, where it is one
   std::vector<std::string> from;
 };
 int report(const ReportArguments& arguments);
