@@ -207,16 +207,16 @@ void check_isas(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     cpu::Isa isa{};
     if (!cpu::parse(name, isa))
-      refuse("no instruction set \"{}\"{}; there are baseline avx2 avx512", name,
-             suggestion(name, {"baseline", "avx2", "avx512"}));
+      refuse("no instruction set \"{}\"{}; there are {}", name, suggestion(name, cli::isas()),
+             fmt::join(cli::isas(), " "));
     if (const char* why = cpu::missing(isa)) fail("{} cannot run here: {}", name, why);
   }
 }
 
 std::vector<std::string> isas_of(const std::string& device, const std::vector<std::string>& isas) {
-  static const std::vector<std::string> devices = {"cpu", "cuda", "emulated", "emulated-checked"};
-  if (std::find(devices.begin(), devices.end(), device) == devices.end())
-    refuse("no device \"{}\"{}; there are {}", device, suggestion(device, devices), fmt::join(devices, " "));
+  if (std::find(devices().begin(), devices().end(), device) == devices().end())
+    refuse("no device \"{}\"{}; there are {}", device, suggestion(device, devices()),
+           fmt::join(devices(), " "));
   check_isas(isas);
   if (device == "cpu") return isas;
   if (!isas.empty())
@@ -239,6 +239,22 @@ double operand_bytes(const harness::Spec& spec, const harness::Case& c) {
     total += bytes;
   }
   return total;
+}
+
+const std::vector<std::string>& devices() {
+  static const std::vector<std::string> names = {"cpu", "cuda", "emulated", "emulated-checked"};
+  return names;
+}
+
+const std::vector<std::string>& isas() {
+  static const std::vector<std::string> names = {"baseline", "avx2", "avx512"};
+  return names;
+}
+
+const std::vector<std::string>& layouts() {
+  static const std::vector<std::string> names = {"contiguous", "padded_rows", "strided_columns",
+                                                 "transposed"};
+  return names;
 }
 
 std::string suggestion(std::string_view word, const std::vector<std::string>& names, std::string best) {

@@ -43,6 +43,11 @@ void check_rank(const harness::Spec& spec, const harness::Shape& shape);
 /// What the operands of a case take in memory, all together; infinite where a size overflows.
 double operand_bytes(const harness::Spec& spec, const harness::Case& c);
 
+/// The names that --device, --isa and --layout take.
+const std::vector<std::string>& devices();
+const std::vector<std::string>& isas();
+const std::vector<std::string>& layouts();
+
 /// " (did you mean softmax?)", or nothing where no name is near. `best`: the name, where it is known already.
 std::string suggestion(std::string_view word, const std::vector<std::string>& names, std::string best = {});
 

@@ -7,6 +7,7 @@
 #include "cli/arguments.h"
 #include "cli/bench_table.h"
 #include "cli/commands.h"
+#include "cli/compare.h"
 #include "cli/failure.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
@@ -110,6 +111,7 @@ int merge(const BenchArguments& arguments) {
   for (const std::string& path : arguments.merge) parts.push_back(read_record(path));
   Json merged = harness::merge_parts(parts);
   stamp(merged);
+  merged["commit"] = parts.front().value("commit", "unknown");  // of what was measured
   write_destination(arguments.json, dump(merged));
   if (arguments.json != "-")
     say("{} results of {} parts are in {}\n", merged["results"].size(), parts.size(), arguments.json);
@@ -144,6 +146,7 @@ int bench(const BenchArguments& arguments) {
   check_destination(arguments.csv);
   check_threads(arguments);
 
+  const Json older = arguments.compare.empty() ? Json() : read_record(arguments.compare);
   harness::BenchOptions options;
   options.functions = functions_of(ops);
   options.variants = selection.variants;
@@ -177,13 +180,14 @@ int bench(const BenchArguments& arguments) {
   if (results.empty()) stop_if_interrupted();
   const std::vector<std::string> errors = texts(record, "errors"), notes = texts(record, "notes");
   if (results.empty())
-    fail("nothing was measured: {}", !errors.empty()  ? errors[0]
-                                     : !notes.empty() ? notes[0]
-                                                      : std::string("no case fits these options"));
+    throw Failure(kFailedCheck, "nothing was measured: " + (!errors.empty()  ? errors[0]
+                                                            : !notes.empty() ? notes[0]
+                                                                             : "every row was left out"));
   if (arguments.json != "-" && arguments.csv != "-") {
     say("{}{}", bench_table(record), overheads_text(record));
     for (const std::string& error : errors) say("LEFT OUT: {}\n", error);
     for (const std::string& note : notes) say("note: {}\n", note);
+    if (!older.is_null()) say("{}", comparison(arguments.compare, older, record));
   }
   write_record(arguments, record, true);
   stop_if_interrupted();

@@ -36,10 +36,9 @@ int why(const WhyArguments& arguments) {
   c.parameters = parse_parameters(*spec, arguments.parameters);
   c.in_place = arguments.in_place;
   const std::string& layout = arguments.layout;
-  static const std::vector<std::string> layouts = {"contiguous", "padded_rows", "strided_columns",
-                                                   "transposed"};
-  if (!layout.empty() && std::find(layouts.begin(), layouts.end(), layout) == layouts.end())
-    refuse("no layout \"{}\"{}; there are {}", layout, suggestion(layout, layouts), fmt::join(layouts, " "));
+  if (!layout.empty() && std::find(layouts().begin(), layouts().end(), layout) == layouts().end())
+    refuse("no layout \"{}\"{}; there are {}", layout, suggestion(layout, layouts()),
+           fmt::join(layouts(), " "));
   check_rank(*spec, c.shape);
   if (!arguments.isa.empty()) check_isas({arguments.isa});
   check_destination(arguments.json);

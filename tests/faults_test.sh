@@ -129,6 +129,7 @@ fault 2 'dtype: an empty value' check --dtype ""
 fault 2 'no case fits' bench rgb_to_gray --dtype f32
 fault 2 'takes i32' check softmax --dtype i32
 fault 2 'architecture' trace copy --architecture 77
+fault 3 'absent.json' bench copy --compare absent.json
 fault 3 'absent.json' bench --merge absent.json --json merged.json
 fault 1 'x is .* i32' trace softmax --dtype i32
 fault 1 'x is .* i32' profile softmax --dtype i32

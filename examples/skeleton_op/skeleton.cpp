@@ -22,7 +22,7 @@ Status dense_f32(const SkeletonProblem& p) {
 
 // Fastest first; the rungs of the ladder are taken only by name.
 constexpr Variant kVariants[] = {
-    {"tile", "all threads; the block language's kernel", Role::standard, accepts<any_row>},
+    {"tile", "every dtype and stride: the block language's kernel", Role::standard, accepts<any_row>},
     {"01_scalar", "two loops over a row, as the equation reads", Role::rung, accepts<dense_f32>},
 };
 

@@ -86,7 +86,10 @@ std::vector<OptionText> option_texts(const Signature& signature) {
         values = joined(words_of(option.words), " or ");
         break;
     }
-    texts.push_back({option.name, values, fmt::format("{:g}", option.otherwise)});
+    const bool choice = option.kind == Kind::choice;
+    texts.push_back({option.name, values,
+                     choice ? words_of(option.words)[static_cast<std::size_t>(option.otherwise)]
+                            : fmt::format("{:g}", option.otherwise)});
   }
   return texts;
 }

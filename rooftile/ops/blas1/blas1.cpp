@@ -70,7 +70,7 @@ constexpr Variant kCopyVariants[] = {
      accepts<any<CopyProblem>>},
 };
 constexpr Variant kAddVariants[] = {
-    {"tile", "all threads; the block language's kernel", Role::standard, accepts<any<AddProblem>>},
+    {"tile", "every dtype and stride: the block language's kernel", Role::standard, accepts<any<AddProblem>>},
     {"03_streaming", "prefetch ahead, stores past the caches", Role::rung, accepts<plain_add>},
     {"02_vectors", "a whole vector a step", Role::rung, accepts<plain_add>},
     {"01_scalar", "one element a step", Role::rung, accepts<plain_add>},
@@ -81,10 +81,12 @@ constexpr Variant kAddVariants[] = {
     {"01_one_element", "a thread for each element", Role::gpu_rung, accepts<plain_add>},
 };
 constexpr Variant kAxpbyVariants[] = {
-    {"tile", "all threads; the block language's kernel", Role::standard, accepts<any<AxpbyProblem>>},
+    {"tile", "every dtype and stride: the block language's kernel", Role::standard,
+     accepts<any<AxpbyProblem>>},
 };
 constexpr Variant kDotVariants[] = {
-    {"tile", "all threads, prefetch; bitwise the rung below", Role::standard, accepts<any<DotProblem>>},
+    {"tile", "every dtype and stride, prefetch; bitwise the rung below", Role::standard,
+     accepts<any<DotProblem>>},
     {"compensated", "the exercise's solution: each lane keeps what its additions rounded away", Role::named,
      accepts<plain_dot>},
     {"04_chunks", "chunks of 16384, their sums added pairwise in f64", Role::rung, accepts<plain_dot>},

@@ -44,7 +44,7 @@ Status words_picture(const GrayProblem& p) {
 }
 
 constexpr Variant kVariants[] = {
-    {"tile", "all threads; the block language's kernel", Role::standard, accepts<any_picture>},
+    {"tile", "every stride: the block language's kernel", Role::standard, accepts<any_picture>},
     {"05_streaming", "prefetch 8 KB ahead, stores past the caches", Role::rung, accepts<packed_picture>},
     {"04_pairs", "two products and their sum in one operation on 16-bit pairs", Role::rung,
      accepts<packed_picture>},

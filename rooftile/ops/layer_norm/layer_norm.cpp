@@ -68,7 +68,7 @@ Status gpu_held_f32(const LayerNormProblem& p) {
 }
 
 constexpr Variant kForwardVariants[] = {
-    {"tile", "all threads; the block language's kernel", Role::standard,
+    {"tile", "every dtype and stride: the block language's kernel", Role::standard,
      accepts<any_problem<LayerNormProblem>>},
     {"05_overlap", "the next row is read while one is written", Role::rung, accepts<plain_f32>},
     {"04_one_reading", "mean and variance from one reading, about a shift", Role::rung, accepts<plain_f32>},
@@ -83,7 +83,7 @@ constexpr Variant kForwardVariants[] = {
     {"01_naive", "a thread a row, three loops", Role::gpu_rung, accepts<gpu_f32>},
 };
 constexpr Variant kBackwardVariants[] = {
-    {"tile", "all threads; weight gradients by column sums of blocks of rows", Role::standard,
+    {"tile", "weight gradients by column sums of blocks of rows", Role::standard,
      accepts<any_problem<LayerNormBackwardProblem>>},
 };
 

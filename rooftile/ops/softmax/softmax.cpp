@@ -59,7 +59,7 @@ Status gpu_held_f32(const SoftmaxProblem& p) {
 }
 
 constexpr Variant kForwardVariants[] = {
-    {"tile", "all threads; the block language's kernel", Role::standard, accepts<held_row>},
+    {"tile", "every dtype, stride and scale: the block language's kernel", Role::standard, accepts<held_row>},
     {"online", "rows of any length, read twice, nothing held", Role::standard,
      accepts<any_row<SoftmaxProblem>>},
     {"05_streaming", "the next row prefetched, stores past the caches", Role::rung, accepts<plain_held_f32>},
@@ -78,7 +78,7 @@ constexpr Variant kForwardVariants[] = {
     {"01_naive", "a thread a row, three loops", Role::gpu_rung, accepts<gpu_f32>},
 };
 constexpr Variant kBackwardVariants[] = {
-    {"tile", "all threads; the block language's kernel", Role::standard,
+    {"tile", "every dtype, stride and scale: the block language's kernel", Role::standard,
      accepts<any_row<SoftmaxBackwardProblem>>},
 };
 

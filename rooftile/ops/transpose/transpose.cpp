@@ -53,8 +53,8 @@ Status word_matrix(const TransposeProblem& p) {
 Status any_matrix(const TransposeProblem&) { return {}; }
 
 constexpr Variant kVariants[] = {
-    {"tile", "squares turned in registers, whole lines on both sides; all widths and strides, all threads",
-     Role::standard, accepts<any_matrix>},
+    {"tile", "squares turned in registers, whole lines on both sides; all widths and strides", Role::standard,
+     accepts<any_matrix>},
     {"04_streaming", "whole lines of y, written past the caches", Role::rung, accepts<plain_matrix>},
     {"03_vectors", "squares turned in vector registers", Role::rung, accepts<plain_matrix>},
     {"02_blocked", "block by block, so that each line is used while it is near", Role::rung,
