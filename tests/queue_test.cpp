@@ -96,7 +96,7 @@ TEST(Queue, BadOptionsAreOneSentenceThatEveryCallReturns) {
       {{.threads = INT_MAX}, "Queue::cpu: threads is 2147483647, must be 0 (all that may be used) to 1024"},
       {{.streaming_bytes = -2},
        "Queue::cpu: streaming_bytes is -2, must be -1 (by this CPU's caches) or not negative"},
-      {{.isa = "sse9"}, "Queue::cpu: CpuOptions::isa=sse9: unknown; known are baseline, avx2, avx512"},
+      {{.isa = "sse9"}, "Queue::cpu: isa=sse9: unknown; known are baseline, avx2, avx512"},
       {{.executor = &no_function},
        "Queue::cpu: the executor has no function and 1 threads, needs a function and 1 to 1024"},
       {{.executor = &no_threads},
@@ -104,7 +104,7 @@ TEST(Queue, BadOptionsAreOneSentenceThatEveryCallReturns) {
       {{.executor = &many_threads},
        "Queue::cpu: the executor has a function and 1025 threads, needs a function and 1 to 1024"},
       {{.isa = "baseline", .plugin_folder = "/nowhere"},
-       "/nowhere/rooftile-cpu-baseline.so: no such plug-in; build it (ROOFTILE_ISAS) or choose another by "
+       "/nowhere/rooftile-cpu-baseline.so: no such plug-in; run `make build`, or choose another by "
        "ROOFTILE_CPU"},
       {{.plugin_folder = long_folder.c_str()}, "rooftile: the plug-in folder's path is too long: xxx"},
   };
@@ -155,7 +155,7 @@ TEST(Queue, TheIsaIsChosenByOptionThenEnvironmentThenCpu) {
       continue;
     }
     EXPECT_STREQ(q.isa(), isa);
-    EXPECT_EQ(q.isa_reason(), std::string(isa) + ": ROOFTILE_CPU asked for it");
+    EXPECT_EQ(q.isa_reason(), std::string(isa) + ": chosen by ROOFTILE_CPU");
     if (q.status()) (void)softmax_of(q, values(kSmall, 1), 3);  // where its plug-in was built
   }
   for (const char* value : {static_cast<const char*>(nullptr), ""}) {

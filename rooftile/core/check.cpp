@@ -162,26 +162,6 @@ Status check_view(const char* function, Argument argument, std::span<const DType
   return {};
 }
 
-Status check_same_shape(const char* function, Argument a, Argument b) {
-  bool same = a.view.rank == b.view.rank;
-  for (int d = 0; same && d < a.view.rank; ++d) same = a.view.shape[d] == b.view.shape[d];
-  if (same) return {};
-  return Status::error("%s: %s is %s, %s is %s: shapes must match", function, a.name, describe(a.view).text,
-                       b.name, describe(b.view).text);
-}
-
-Status check_same_dtype(const char* function, Argument a, Argument b) {
-  if (a.view.dtype == b.view.dtype) return {};
-  return Status::error("%s: %s is %s, %s is %s: dtypes must match", function, a.name, describe(a.view).text,
-                       b.name, describe(b.view).text);
-}
-
-Status check_rank(const char* function, Argument argument, int least) {
-  if (argument.view.rank >= least) return {};
-  return Status::error("%s: %s is %s, needs at least %d dimension%s", function, argument.name,
-                       describe(argument.view).text, least, least == 1 ? "" : "s");
-}
-
 Status check_output(const char* function, Argument output) {
   const ConstView& v = output.view;
   int order[kMaxRank], count = 0;  // dimensions by their strides, the smallest first
@@ -249,16 +229,19 @@ Status check_no_overlap(const char* function, Argument output, Argument input, b
                        in_place ? ": it may be the same view or apart from it" : ": they must lie apart");
 }
 
-Status check_workspace(const char* function, Workspace workspace, std::size_t needed,
-                       std::initializer_list<Argument> arguments) {
+Status check_packed(const char* function, Argument argument) {
+  if (is_dense(argument.view)) return {};
+  return Status::error("%s: %s is %s: packed elements must lie side by side in row-major order", function,
+                       argument.name, describe(argument.view).text);
+}
+
+Status check_workspace(const char* function, Workspace workspace, std::size_t needed) {
   if (needed == 0) return {};
   if (workspace.bytes < needed || !workspace.pointer)
     return Status::error("%s: needs a workspace of %zu bytes (ask %s_workspace), was given %zu", function,
                          needed, function, workspace.pointer ? workspace.bytes : 0);
   if (reinterpret_cast<std::uintptr_t>(workspace.pointer) % 64 != 0)
     return Status::error("%s: the workspace at %p is not aligned to 64 bytes", function, workspace.pointer);
-  for (const Argument& argument : arguments)
-    ROOFTILE_TRY(check_workspace_apart(function, workspace, argument));
   return {};
 }
 

@@ -32,10 +32,6 @@ inline Status check_view(const char* function, Argument argument, std::initializ
   return check_view(function, argument, std::span(allowed.begin(), allowed.size()));
 }
 
-Status check_same_shape(const char* function, Argument a, Argument b);
-Status check_same_dtype(const char* function, Argument a, Argument b);
-Status check_rank(const char* function, Argument argument, int least);
-
 /// An output may not write one element twice (a stride of 0, say). Exact: odd strides that never meet pass.
 Status check_output(const char* function, Argument output);
 
@@ -43,10 +39,12 @@ Status check_output(const char* function, Argument output);
 /// refused. Exact: views that interleave without sharing an element pass.
 Status check_no_overlap(const char* function, Argument output, Argument input, bool in_place);
 
-/// Enough bytes, aligned to 64, and apart from each of the call's arguments, present or absent.
-Status check_workspace(const char* function, Workspace workspace, std::size_t needed,
-                       std::initializer_list<Argument> arguments);
-/// The last of these.
+/// Packed elements have no address of their own: they lie side by side, in row-major order.
+Status check_packed(const char* function, Argument argument);
+
+/// Enough bytes, aligned to 64.
+Status check_workspace(const char* function, Workspace workspace, std::size_t needed);
+/// It shares no byte with an argument, present or absent.
 Status check_workspace_apart(const char* function, Workspace workspace, Argument argument);
 
 /// Whether two views share a bit: packed elements in one byte lie apart. Says so, too, where that could not

@@ -19,8 +19,11 @@ struct Field {
   Kind kind;
 };
 
-inline constexpr Field kRecordFields[] = {
-    {"rooftile", Kind::kText}, {"date", Kind::kText}, {"command", Kind::kText}, {"notes", Kind::kTexts}};
+inline constexpr Field kRecordFields[] = {{"rooftile", Kind::kText},
+                                          {"commit", Kind::kText},
+                                          {"date", Kind::kText},
+                                          {"command", Kind::kText},
+                                          {"notes", Kind::kTexts}};
 inline constexpr Field kMachineFields[] = {{"cpu", Kind::kText},
                                            {"vendor", Kind::kText},
                                            {"isa", Kind::kText},
@@ -79,16 +82,24 @@ inline constexpr Field kResultFields[] = {{"op", Kind::kText},
 inline constexpr Field kPeerFields[] = {
     {"name", Kind::kText}, {"version", Kind::kText}, {"median_us", Kind::kNumber}};
 inline constexpr Field kCheckFields[] = {
-    {"op", Kind::kText},       {"direction", Kind::kText}, {"variant", Kind::kText},
-    {"isa", Kind::kText},      {"dtype", Kind::kText},     {"worst_of_tolerance", Kind::kNumber},
-    {"cases", Kind::kNumber},  {"passed", Kind::kNumber},  {"rms_of_tolerance", Kind::kNumber},
-    {"failures", Kind::kTexts}};
+    {"op", Kind::kText},        {"direction", Kind::kText},   {"variant", Kind::kText},
+    {"isa", Kind::kText},       {"dtype", Kind::kText},       {"worst_of_tolerance", Kind::kNumber},
+    {"cases", Kind::kNumber},   {"passed", Kind::kNumber},    {"rms_of_tolerance", Kind::kNumber},
+    {"failures", Kind::kTexts}, {"impostors", Kind::kNumber}, {"impostors_rejected", Kind::kNumber}};
 inline constexpr Field kBinFields[] = {{"ulp", Kind::kLabel}, {"count", Kind::kNumber}};
-inline constexpr Field kTraceFields[] = {
-    {"op", Kind::kText},           {"direction", Kind::kText},       {"variant", Kind::kText},
-    {"isa", Kind::kText},          {"dtype", Kind::kText},           {"shape", Kind::kSizes},
-    {"bytes", Kind::kNumber},      {"launches", Kind::kNumber},      {"sectors", Kind::kNumber},
-    {"read_bytes", Kind::kNumber}, {"written_bytes", Kind::kNumber}, {"moved_bytes", Kind::kNumber}};
+inline constexpr Field kTraceFields[] = {{"op", Kind::kText},
+                                         {"direction", Kind::kText},
+                                         {"variant", Kind::kText},
+                                         {"isa", Kind::kText},
+                                         {"dtype", Kind::kText},
+                                         {"shape", Kind::kSizes},
+                                         {"bytes", Kind::kNumber},
+                                         {"launches", Kind::kNumber},
+                                         {"sectors", Kind::kNumber},
+                                         {"read_bytes", Kind::kNumber},
+                                         {"written_bytes", Kind::kNumber},
+                                         {"moved_bytes", Kind::kNumber},
+                                         {"different_bytes", Kind::kNumber}};
 inline constexpr Field kTraceLineFields[] = {
     {"file", Kind::kText},         {"line", Kind::kNumber},       {"text", Kind::kText},
     {"access", Kind::kText},       {"requests", Kind::kNumber},   {"sectors", Kind::kNumber},
