@@ -5,9 +5,15 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cfenv>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <optional>
 
+#include <unistd.h>
+
+#include "rooftile/backend/cpu/fp_mode.h"
 #include "rooftile/core/check.h"
 #include "rooftile/core/rows.h"
 #include "rooftile/harness/contract.h"
@@ -44,6 +50,11 @@ enum class Defect {
   writes_before_it_refuses,
   workspace_too_short,
   workspace_unchecked,
+  shows_the_mode,
+  divides_by_zero,
+  reads_null,
+  aborts,
+  does_not_return,
 };
 Defect defect = Defect::none;
 
@@ -55,9 +66,9 @@ __attribute__((no_sanitize("address"))) void write_zeros(volatile std::byte* p, 
 }
 
 /// y = x - mean(x), row by row, plainly.
-__attribute__((no_sanitize("address"))) void center_row(const Queue& queue, const float* x, float* y,
-                                                        std::int64_t n, std::int64_t sx, std::int64_t sy,
-                                                        std::int64_t row) {
+__attribute__((noinline, no_sanitize("address"))) void center_row(const Queue& queue, const float* x,
+                                                                  float* y, std::int64_t n, std::int64_t sx,
+                                                                  std::int64_t sy, std::int64_t row) {
   if (n == 0) return;
   static int calls = 0;
   ++calls;
@@ -127,6 +138,17 @@ Status center(const Queue& queue, ConstView x, View y, const char* variant, Work
     write_zeros(static_cast<std::byte*>(workspace.pointer), kNeeded + is(Defect::workspace_too_short));
   if (is(Defect::changes_the_input) && x.size()) *static_cast<float*>(const_cast<void*>(x.data)) = 1;
 
+  if (is(Defect::divides_by_zero)) {
+    volatile float zero = 0, one = 1;
+    zero = one / zero;
+  }
+  const bool chosen = x.shape[x.rank - 1] == 63;
+  if (is(Defect::reads_null) && chosen) *static_cast<volatile float*>(nullptr) = 1;
+  if (is(Defect::aborts) && chosen) std::abort();
+  while (is(Defect::does_not_return) && chosen) usleep(1000);
+
+  std::optional<cpu::FpMode> guard;
+  if (!is(Defect::shows_the_mode) || std::fegetround() == FE_TONEAREST) guard.emplace();
   Rows<2> rows = rows_of(x, y);
   for (std::int64_t row = 0; row < rows.rows - is(Defect::last_row_lost); ++row) {
     std::int64_t at = rows.offset(1, row);
@@ -205,6 +227,7 @@ Spec center_spec() {
                                 std::string_view) { return static_cast<double>(c.shape.back()); }},
       .cases = [] { return std::vector<Case>{}; },
       .bench = [] { return BenchCases{}; },
+      .largest_exponent = 110,
   };
 }
 
@@ -277,12 +300,33 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{Defect::unnamed_sentence, "does not name center: \"bad argument\""},
         Broken{Defect::writes_before_it_refuses, "absent x is refused, but y was changed"},
         Broken{Defect::workspace_too_short, "the workspace's surroundings were changed at byte 1 past"},
-        Broken{Defect::workspace_unchecked, "a workspace one byte short is taken"}),
+        Broken{Defect::workspace_unchecked, "a workspace one byte short is taken"},
+        Broken{Defect::shows_the_mode, "rounding up: y: bits differ"}),
     [](const auto& subject) {
       std::string name;
       for (const char* p = subject.param.said; *p; ++p) name += std::isalnum(*p) ? *p : '_';
       return name;
     });
+
+TEST(Check, OutlivesAKernelThatDies) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer has its own end for what dies";
+#endif
+  CheckOptions o = options();
+  o.seconds = 1;
+  for (auto [d, how] : {std::pair{Defect::reads_null, "died of SIGSEGV"},
+                        {Defect::aborts, "died of SIGABRT"},
+                        {Defect::does_not_return, "did not return within 1 s"},
+                        {Defect::divides_by_zero, "all traps on: died of SIGFPE"}}) {
+    defect = d;
+    const std::vector<CheckResult> results = check_spec(center_spec(), o);
+    defect = Defect::none;
+    const std::string text = failures(results);
+    EXPECT_NE(text.find("center automatic " + o.isas.front() + ": {3, "), std::string::npos) << text;
+    EXPECT_NE(text.find(how), std::string::npos) << text;
+    EXPECT_GT(results.size(), 1u);  // the rest was checked without that variant
+  }
+}
 
 TEST(Check, FindsDefectsOfRandomCases) {
   CheckOptions o = options();

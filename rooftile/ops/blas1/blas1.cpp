@@ -117,6 +117,7 @@ Rows<2> flat_of(const ConstView& x, const ConstView& y) {
 /// Packed elements have no address of their own: only whole vectors of them are copied.
 Status check_packed(const char* function, Argument argument) {
   const ConstView& v = argument.view;
+  if (v.size() == 0) return {};
   std::int64_t expected = 1;
   for (int d = v.rank - 1; d >= 0; --d) {
     if (v.shape[d] != 1 && v.stride[d] != expected)
