@@ -9,20 +9,22 @@ REPORT ?= report.html
 PHOTO ?=
 export PHOTO REPORT PREFIX  # as shell variables, so that file names with spaces or quotes stay whole
 
-.PHONY: help report build test test-all sanitize-gpu format lint docs install clean
+.PHONY: help report build test test-all mutants sanitize-gpu format lint docs install clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make report    install what is missing, build for this machine, check, measure, write report.html"
 	@echo "               PHOTO=picture.jpg puts your picture through the image kernels, REPORT=file names the output"
 	@echo "make test      install what is missing, build and run all tests that fit a continuous integration's budget"
-	@echo "make test-all  the long tests too: everything under ThreadSanitizer, all cases, tensors beyond 2^31 elements"
+	@echo "make test-all  the long tests too: everything under ThreadSanitizer, all cases, tensors beyond 2^31 elements,"
+	@echo "               planted faults (make mutants), reads of memory that nobody wrote (valgrind)"
+	@echo "make mutants   plant the faults of tests/mutants one by one; each must make its check fail"
 	@echo "make sanitize-gpu  compute-sanitizer's four tools over each kernel of build/cuda, on this machine's GPU"
 	@echo "make build     the library, its plug-ins and the command rooftile, in build/release"
 	@echo "make install   the same, then to PREFIX (/usr/local)"
 	@echo "make format    format every source (clang-format, pinned)"
 	@echo "make lint      check format, scripts and the repository's own rules"
-	@echo "make docs      write snippets, tables of figures and the course's index anew, check every link"
+	@echo "make docs      write the reference, snippets, tables of figures and the course's index anew, check links"
 	@echo "make clean     remove build/"
 
 report:
@@ -44,6 +46,10 @@ test:
 test-all:
 	@scripts/test.sh --all
 
+mutants:
+	@scripts/install_packages.sh --test
+	@scripts/mutants.sh
+
 GPU_COMMAND ?= build/cuda/bin/rooftile
 sanitize-gpu:
 	@mkdir -p build; for tool in memcheck racecheck initcheck synccheck; do \
@@ -63,7 +69,8 @@ lint:
 docs:
 	@scripts/install_packages.sh --test
 	@cmake --preset release -DROOFTILE_TESTS=ON >/dev/null
-	@cmake --build --preset release --target docs_tool >/dev/null
+	@cmake --build --preset release --target docs_tool reference_tool >/dev/null
+	@build/release/bin/reference_tool --update .
 	@build/release/bin/docs_tool --update .
 
 install: build

@@ -6,6 +6,11 @@ install(TARGETS rooftile EXPORT rooftile LIBRARY DESTINATION ${CMAKE_INSTALL_LIB
 install(TARGETS ${plugins} ${device_plugins} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(ROOFTILE_TOOLS)
   install(TARGETS rooftile_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  if(TARGET rooftile_manual)
+    install(FILES ${PROJECT_BINARY_DIR}/share/man/man1/rooftile.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+    install(FILES ${PROJECT_BINARY_DIR}/share/bash-completion/completions/rooftile
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  endif()
 endif()
 foreach(header IN LISTS ROOFTILE_PUBLIC_HEADERS)
   get_filename_component(folder ${header} DIRECTORY)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the packages that rooftile needs and that this machine lacks. Says nothing when all are there.
-#   scripts/install_packages.sh [--test] [--lint] [--ci]
-# --test adds what the tests need, --lint what the formatter and linter need, --ci what tests use where they find it.
+#   scripts/install_packages.sh [--test] [--all] [--lint] [--ci]
+# --test adds what the tests need, --all what those of make test-all need beside it, --lint what the formatter and linter need, --ci what tests use where they find it.
 # ROOFTILE_PACKAGES=ready skips the check: for systems that are not Debian's, where you installed them yourself.
 set -euo pipefail
 
@@ -31,10 +31,11 @@ packages=(g++ cmake ninja-build libcli11-dev libfmt-dev nlohmann-json3-dev libpn
 for option in "$@"; do
   case $option in
     --test) packages+=(libgtest-dev ${browser:+"$browser"}) ;;
+    --all) packages+=(valgrind) ;;
     --lint) packages+=(python3-venv shellcheck) ;;
     --ci) packages+=(clang gdb) ;;
     *)
-      echo "install_packages.sh: unknown option $option; it takes --test, --lint and --ci" >&2
+      echo "install_packages.sh: unknown option $option; it takes --test, --all, --lint and --ci" >&2
       exit 2
       ;;
   esac

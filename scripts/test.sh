@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What make test and make test-all run: everything as released, the suite under AddressSanitizer and UBSan, the thread
-# tests under ThreadSanitizer; with --all also the checks that are too long for CI, and the whole suite under
-# ThreadSanitizer. Ends with ctest's summary and one line of totals.
+# tests under ThreadSanitizer; with --all also what is too long for CI (all cases, planted faults, valgrind), and
+# the whole suite under ThreadSanitizer. Ends with ctest's summary and one line of totals.
 #   scripts/test.sh [--all]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,7 +16,7 @@ case "${1:-}" in
     ;;
 esac
 
-scripts/install_packages.sh --test
+scripts/install_packages.sh --test ${all:+--all}
 results=$PWD/build/test-results
 rm -rf "$results"
 mkdir -p "$results"

@@ -122,8 +122,8 @@ Status center(const Queue& queue, ConstView x, View y, const char* variant, Work
     *static_cast<float*>(y.mutable_data()) = 1;
   ROOFTILE_TRY(check_view(f, {"x", x}, f32));
   ROOFTILE_TRY(check_view(f, {"y", y}, f32));
-  ROOFTILE_TRY(check_same_shape(f, {"x", x}, {"y", y}));
-  ROOFTILE_TRY(check_rank(f, {"x", x}, 1));
+  if (x.rank < 1 || x.rank != y.rank || !std::equal(x.shape, x.shape + x.rank, y.shape))
+    return Status::error("center: x and y must have one shape");
   if (!is(Defect::takes_stride_0)) ROOFTILE_TRY(check_output(f, {"y", y}));
   if (is(Defect::refuses_interleaved)) {
     const Range a = range_of(x), b = range_of(y);
@@ -133,7 +133,11 @@ Status center(const Queue& queue, ConstView x, View y, const char* variant, Work
   if (!is(Defect::takes_overlap)) ROOFTILE_TRY(check_no_overlap(f, {"y", y}, {"x", x}, true));
   if (variant) return Status::error("center: no variant \"%s\"", variant);
   if (is(Defect::refuses_a_size) && x.shape[x.rank - 1] == 63) return Status::error("center: 63 is refused");
-  if (!is(Defect::workspace_unchecked)) ROOFTILE_TRY(check_workspace(f, workspace, kNeeded));
+  if (!is(Defect::workspace_unchecked)) {
+    ROOFTILE_TRY(check_workspace(f, workspace, kNeeded));
+    ROOFTILE_TRY(check_workspace_apart(f, workspace, {"x", x}));
+    ROOFTILE_TRY(check_workspace_apart(f, workspace, {"y", y}));
+  }
   if (workspace.pointer)
     write_zeros(static_cast<std::byte*>(workspace.pointer), kNeeded + is(Defect::workspace_too_short));
   if (is(Defect::changes_the_input) && x.size()) *static_cast<float*>(const_cast<void*>(x.data)) = 1;
@@ -407,7 +411,7 @@ TEST(Check, RefusesOptionsThatNameNothing) {
     change(o);
     try {
       check(o);
-    } catch (const std::runtime_error& e) {
+    } catch (const std::exception& e) {
       return e.what();
     }
     return "";
@@ -433,71 +437,6 @@ TEST(Check, StopsWhenCancelled) {
   check_spec(center_spec(), o);
   EXPECT_EQ(most, 3);
   EXPECT_GT(total, 50);
-}
-
-// -------------------------------------------------------------------------------------------------------
-// comparing
-
-std::string compared(DType type, double expected, double magnitude, double got, double per_magnitude = 0) {
-  const Operand output{"y", Operand::Kind::output, type, {1}};
-  const Answer answer{{expected}, {0}, {magnitude}, encode(type, std::vector<double>{expected})};
-  return compare({false, per_magnitude, 0}, output, answer, encode(type, std::vector<double>{got})).failure;
-}
-
-TEST(Compare, HalfAUlpOfTheOutputIsRight) {
-  EXPECT_EQ(compared(DType::bf16, 1 + 0x1p-8, 0, 1), "");
-  EXPECT_NE(compared(DType::bf16, 1 + 0x1p-8, 0, 1 + 0x1p-6), "");
-  EXPECT_EQ(compared(DType::u8, 7.5, 0, 8), "");
-  EXPECT_NE(compared(DType::u8, 7.4, 0, 8), "");
-  EXPECT_EQ(compared(DType::f16, 0x1p-26, 0, 0), "");  // half of the smallest subnormal
-  EXPECT_NE(compared(DType::f16, 0x1p-24, 0, 0), "");
-}
-
-TEST(Compare, InfinitiesAndNaNsMustMatch) {
-  const double inf = HUGE_VAL, nan = std::nan("");
-  EXPECT_EQ(compared(DType::f32, inf, 0, inf), "");
-  EXPECT_NE(compared(DType::f32, inf, 0, -inf), "");
-  EXPECT_NE(compared(DType::f32, inf, 0, 1), "");
-  EXPECT_NE(compared(DType::f32, 1, 0, inf), "");
-  EXPECT_EQ(compared(DType::f32, nan, 0, nan), "");
-  EXPECT_NE(compared(DType::f32, nan, 0, 0), "");
-  EXPECT_NE(compared(DType::f32, 0, 0, nan), "");
-  EXPECT_EQ(compared(DType::f16, 65519, 1, inf, 2),
-            "");  // within the tolerance of the number that rounds to it
-  EXPECT_NE(compared(DType::f16, 60000, 1, inf, 2), "");
-  EXPECT_EQ(compared(DType::f16, 1e9, 0, inf), "");
-}
-
-TEST(Compare, ExactMeansEveryBit) {
-  const Operand output{"y", Operand::Kind::output, DType::f32, {1}};
-  const auto exact = [&](double expected, double got) {
-    const Answer answer{{expected}, {0}, {0}, encode(DType::f32, std::vector<double>{expected})};
-    return compare({true, 0, 0}, output, answer, encode(DType::f32, std::vector<double>{got})).failure;
-  };
-  EXPECT_EQ(exact(1, 1), "");
-  EXPECT_NE(exact(1, 1 + 0x1p-23), "");
-  EXPECT_NE(exact(0.0, -0.0), "");
-  EXPECT_EQ(exact(std::nan(""), std::nan("")), "");
-}
-
-TEST(Compare, CountsUlps) {
-  const Operand output{"y", Operand::Kind::output, DType::f32, {5}};
-  const std::vector<double> right{1, 1, 1, -1, 0}, got{1, 1 + 0x1p-23, 1 + 0x1p-21, -1 - 0x1p-23, -0x1p-149};
-  const Answer answer{right, std::vector<double>(5), std::vector<double>(5, 1), encode(DType::f32, right)};
-  const Comparison c = compare({false, 1, 0}, output, answer, encode(DType::f32, got));
-  EXPECT_EQ(c.ulps[0], 1);
-  EXPECT_EQ(c.ulps[1], 3);
-  EXPECT_EQ(c.ulps[2], 0);
-  EXPECT_EQ(c.ulps[3], 1);
-}
-
-TEST(Convert, Bf16OfADoubleIsRoundedOnce) {
-  for (double x : {1 + 0x1p-8, 1 + 0x1p-8 + 0x1p-40, 1 + 3 * 0x1p-8 - 0x1p-40, -0x1p-133, 0x1p-134,
-                   0x1.8p-134, 0x1.ff7fffffp127, 0x1.ff8p127, -1e300, 0.0, -0.0, HUGE_VAL}) {
-    std::uint16_t code = 0;
-    encode(DType::bf16, &x, 1, reinterpret_cast<std::byte*>(&code));
-    EXPECT_EQ(code, from_double<bf16>(x).bits) << x;
-  }
 }
 
 TEST(Cases, CoverWhatTheyPromise) {

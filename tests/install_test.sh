@@ -25,6 +25,9 @@ use() {
 }
 
 use "$work/first" "$work/build_first"
+for file in share/man/man1/rooftile.1 share/bash-completion/completions/rooftile; do
+  [ -s "$work/first/$file" ] || { echo "$file was not installed"; exit 1; }
+done
 mv "$work/first" "$work/moved elsewhere"
 use "$work/moved elsewhere" "$work/build_moved"
 

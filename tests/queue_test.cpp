@@ -91,13 +91,13 @@ TEST(Queue, BadOptionsAreOneSentenceThatEveryCallReturns) {
   const std::pair<CpuOptions, const char*> bad[] = {
       {{.threads = -1}, "Queue::cpu: threads is -1, must be 0 (all that may be used) to 4096"},
       {{.threads = 4097}, "Queue::cpu: threads is 4097, must be 0 (all that may be used) to 4096"},
-      {{.isa = "sse9"}, "Queue::cpu: CpuOptions::isa=sse9: unknown; known are baseline, avx2, avx512"},
+      {{.isa = "sse9"}, "Queue::cpu: isa=sse9: unknown; known are baseline, avx2, avx512"},
       {{.executor = &no_function},
        "Queue::cpu: the executor has no function and 1 threads, needs a function and at least 1"},
       {{.executor = &no_threads},
        "Queue::cpu: the executor has a function and 0 threads, needs a function and at least 1"},
       {{.isa = "baseline", .plugin_folder = "/nowhere"},
-       "/nowhere/rooftile-cpu-baseline.so: no such plug-in; build it (ROOFTILE_ISAS) or choose another by "
+       "/nowhere/rooftile-cpu-baseline.so: no such plug-in; run `make build`, or choose another by "
        "ROOFTILE_CPU"},
       {{.plugin_folder = long_folder.c_str()}, "rooftile: the plug-in folder's path is too long: xxx"},
   };
@@ -135,7 +135,7 @@ TEST(Queue, TheIsaIsChosenByOptionThenEnvironmentThenCpu) {
       continue;
     }
     EXPECT_STREQ(q.isa(), isa);
-    EXPECT_EQ(q.isa_reason(), std::string(isa) + ": ROOFTILE_CPU asked for it");
+    EXPECT_EQ(q.isa_reason(), std::string(isa) + ": chosen by ROOFTILE_CPU");
     if (q.status()) (void)softmax_of(q, values(kSmall, 1), 3);  // where its plug-in was built
   }
   for (const char* value : {static_cast<const char*>(nullptr), ""}) {

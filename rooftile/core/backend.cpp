@@ -84,10 +84,11 @@ Status load(const char* folder, const char* name, const Backend*& backend) {
   std::snprintf(path, sizeof path, "%s/rooftile-%s.so", fresh.folder, fresh.name);
   if (access(path, F_OK) != 0)
     return Status::error("%s: no such plug-in; %s", path,
-                         std::strncmp(name, "cpu-", 4) != 0
-                             ? std::strcmp(name, "cuda") == 0 ? "build it with ROOFTILE_CUDA=ON"
-                                                              : "build it with ROOFTILE_EMULATED=ON"
-                             : "build it (ROOFTILE_ISAS) or choose another by ROOFTILE_CPU");
+                         std::strcmp(name, "cuda") == 0
+                             ? "build it with nvcc: cmake --preset cuda && cmake --build --preset cuda"
+                         : std::strncmp(name, "cpu-", 4) == 0
+                             ? "run `make build`, or choose another by ROOFTILE_CPU"
+                             : "run `make build`");
   void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!handle) return Status::error("%s: cannot be loaded: %s", path, dlerror());
   const auto function = reinterpret_cast<PluginFunction>(dlsym(handle, kPluginSymbol));

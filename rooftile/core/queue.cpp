@@ -49,9 +49,8 @@ Status open_threads(int threads, const char* function) {
 const char* folder_of(const char* named) { return named ? named : std::getenv("ROOFTILE_PLUGINS"); }
 
 Status open(const CpuOptions& options, Queue::State& state) {
-  const cpu::IsaChoice choice = options.isa
-                                    ? cpu::choose_isa(options.isa, cpu::cpu_features(), "CpuOptions::isa")
-                                    : cpu::choose_isa(std::getenv("ROOFTILE_CPU"));
+  const cpu::IsaChoice choice = options.isa ? cpu::choose_isa(options.isa, cpu::cpu_features(), "isa")
+                                            : cpu::choose_isa(std::getenv("ROOFTILE_CPU"));
   if (!choice.ok) return Status::error("Queue::cpu: %s", choice.reason);
   std::snprintf(state.isa, sizeof state.isa, "%s", cpu::name(choice.isa));
   std::snprintf(state.isa_reason, sizeof state.isa_reason, "%s", choice.reason);

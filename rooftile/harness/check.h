@@ -46,9 +46,9 @@ struct CheckResult {
   bool applicable() const { return cases > 0; }  ///< else the variant takes none of these cases
 };
 
-/// Throws std::runtime_error with a sentence where an option names nothing. On a CPU and the emulated device
-/// each function is checked in a forked child: a kernel that dies or does not return fails its variant, and
-/// the check goes on without it.
+/// Throws std::invalid_argument with a sentence where an option names nothing. On a CPU and the emulated
+/// device each function is checked in a forked child: a kernel that dies or does not return fails its
+/// variant, and the check goes on without it.
 std::vector<CheckResult> check(const CheckOptions& options);
 
 /// The same for one spec, which need not be one of all_specs().

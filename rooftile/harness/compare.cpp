@@ -71,13 +71,13 @@ bool varied(const std::vector<double>& values) {
 
 }  // namespace
 
-Limits limits_of(const Spec& spec, const Case& c, std::string_view variant) {
+Limits limits_of(const Spec& spec, const Case& c, std::string_view variant, bool alike) {
   const Tolerance& t = spec.tolerance;
   if (t.exact) return {true};
   const DType accumulator = t.accumulator ? t.accumulator(c) : DType::f32;
   const double stated = t.chain ? t.chain(c, variant) : 1, chain = stated > 1 ? stated : 1;
-  return {false, t.c * std::sqrt(chain) * unit_roundoff(accumulator), smallest_normal(accumulator),
-          overflow_from(accumulator)};
+  return {false, t.c * (alike ? chain : std::sqrt(chain)) * unit_roundoff(accumulator),
+          smallest_normal(accumulator), overflow_from(accumulator)};
 }
 
 std::int64_t first_difference(DType type, const std::byte* a, const std::byte* b, std::size_t bytes) {
