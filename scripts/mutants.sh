@@ -40,7 +40,11 @@ for patch in "${patches[@]}"; do
 done
 
 # A fault that an earlier run left, when it was ended, is in objects that look newer than their sources.
-[ ! -e "$work/planted" ] || rm -rf "$build" "$work/planted"
+if [ -e "$work/planted" ]; then
+  rm -rf "$build"
+  cp -a "$work/clean" "$build"
+  rm "$work/planted"
+fi
 mkdir -p "$tree" "$work/logs"
 : >"$verdicts"
 find "$tree" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
@@ -64,7 +68,7 @@ run() {
   cp -a "$build/bin" "$build/lib" "$folder"
   (
     code=0
-    LD_LIBRARY_PATH=$folder/lib PATH=$folder/bin:$PATH timeout 900 bash -c "$command" >"$work/logs/$name" 2>&1 </dev/null ||
+    ROOFTILE_CPU=baseline LD_LIBRARY_PATH=$folder/lib PATH=$folder/bin:$PATH timeout 900 bash -c "$command" >"$work/logs/$name" 2>&1 </dev/null ||
       code=$?
     rm -rf "$folder"
     echo "$code $name" >>"$verdicts"
