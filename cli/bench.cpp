@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "cli/arguments.h"
+#include "cli/bench_table.h"
 #include "cli/commands.h"
 #include "cli/compare.h"
 #include "cli/failure.h"
@@ -39,16 +40,6 @@ std::vector<std::string> texts(const Json& record, const char* name) {
   for (const Json& text : record.value(name, Json::array()))
     if (text.is_string()) all.push_back(text.get<std::string>());
   return all;
-}
-
-std::string microseconds(double us) {
-  return us < 100      ? fmt::format("{:.2f}", us)
-         : us < 10'000 ? fmt::format("{:.1f}", us)
-                       : fmt::format("{:.0f}", us);
-}
-
-std::string ratio(double above, double below) {
-  return above > 0 && below > 0 ? fmt::format("{:.2f}", above / below) : "";
 }
 
 /// Shapes are refused before memory is taken for them.
@@ -127,40 +118,6 @@ int merge(const BenchArguments& arguments) {
   return kOk;
 }
 
-std::string bench_table(const Json& results) {
-  Table table({"op", "variant", "isa", "shape", "dtype", "layout", ">threads", "cache", ">µs", ">GB/s",
-               ">of copy", ">of limit", "limit", "", "peers (their time / ours)"});
-  std::string isa;
-  bool one_isa = true;
-  for (const Json& r : results) {
-    if (isa.empty()) isa = text(r, "isa");
-    one_isa = one_isa && text(r, "isa") == isa;
-  }
-  for (const Json& r : results) {
-    const double us = number(r, "median_us");
-    harness::Shape shape;
-    for (const Json& size : r.value("shape", Json::array())) shape.push_back(size.get<std::int64_t>());
-    std::string peers;
-    for (const Json& peer : r.value("peers", Json::array()))
-      if (const std::string times = ratio(number(peer, "median_us"), us); !times.empty()) {
-        peers += (peers.empty() ? "" : ", ") + text(peer, "name") + " " + times;
-        if (const double of_copy = number(peer, "of_copy"); of_copy > 0)
-          peers += fmt::format(" ({:.0f}%)", 100 * of_copy);
-      }
-    const std::string direction = text(r, "direction");
-    const double of_limit = number(r, "of_limit");
-    const std::string layout = text(r, "layout");
-    table.add({text(r, "op") + (direction == "backward" ? " backward" : ""), text(r, "variant"),
-               one_isa ? "" : text(r, "isa"), to_text(shape), text(r, "dtype"),
-               layout == "contiguous" ? "" : layout, fmt::format("{:.0f}", number(r, "threads", 1)),
-               text(r, "cache"), microseconds(us),
-               us > 0 ? fmt::format("{:.1f}", number(r, "bytes") / us / 1e3) : "",
-               ratio(number(r, "copy_us"), us), of_limit > 0 ? fmt::format("{:.2f}", of_limit) : "",
-               text(r, "limit"), r.value("throttled", Json()) == true ? "throttled" : "", peers});
-  }
-  return table.text();
-}
-
 /// What calls cost the host on a GPU; empty for a CPU's record.
 std::string overheads_text(const Json& record) {
   std::string out;
@@ -227,7 +184,7 @@ int bench(const BenchArguments& arguments) {
                                                             : !notes.empty() ? notes[0]
                                                                              : "every row was left out"));
   if (arguments.json != "-" && arguments.csv != "-") {
-    say("{}{}", bench_table(results), overheads_text(record));
+    say("{}{}", bench_table(record), overheads_text(record));
     for (const std::string& error : errors) say("LEFT OUT: {}\n", error);
     for (const std::string& note : notes) say("note: {}\n", note);
     if (!older.is_null()) say("{}", comparison(arguments.compare, older, record));

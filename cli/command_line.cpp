@@ -182,9 +182,13 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
       "  rooftile bench --merge a.json b.json --json gpu.json\n"
       "\"of copy\": a copy of the same bytes in the same cache state takes that share of the time; \"of "
       "limit\": the\n"
-      "hardware's limit does. A peer's figure is its time over ours: above 1 ours is faster. On a GPU its "
-      "share of\n"
-      "the copy in its own process follows. --json's file is written after each row.");
+      "hardware's limit does. 5% of the samples took no longer than \"5%\", 95% no longer than \"95%\"; "
+      "marks "
+      "are explained\n"
+      "below the table. A baseline's figure is its time over ours: above 1 ours is faster. On a GPU its "
+      "share of "
+      "the copy\n"
+      "in its own process follows. --json's file is written after each row.");
   bench_app->final_callback([&] { command = [&all] { return bench(all.bench); }; });
 
   CLI::App* why_app = app.add_subcommand("why", "which variant would run, and what the others answer");
@@ -445,6 +449,9 @@ std::function<int()> read_command_line(int argc, char** argv) {
   try {
     app->parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
+    // CLI11 would show the help of something else than was meant.
+    if (const auto extras = app->remaining(true); !extras.empty())
+      throw Failure(kUsage, sentence_of(CLI::ExtrasError(extras), *app));
     if (app->get_subcommands().empty()) app->footer(footer + "\n\n" + surroundings());
     return [text = app->help()] { return print_text(text), static_cast<int>(kOk); };
   } catch (const CLI::CallForVersion& version) {

@@ -12,6 +12,7 @@
 
 #include "cli/failure.h"
 #include "rooftile/harness/commit.h"
+#include "rooftile/harness/doubts.h"
 #include "rooftile/harness/report.h"
 
 namespace rooftile::cli {
@@ -96,6 +97,7 @@ void stamp(Json& record) {
   record["commit"] = harness::commit();
   record["date"] = now();
   record["command"] = command_line;
+  if (record.contains("results")) harness::write_doubts(record["results"]);
 }
 
 harness::Machine machine_of(const Queue& queue) {

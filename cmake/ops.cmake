@@ -14,11 +14,11 @@ set(ROOFTILE_OP_SOURCES "")
 set(ROOFTILE_CPU_SOURCES "")
 set(ROOFTILE_CUDA_SOURCES "")
 set(ROOFTILE_PUBLIC_HEADERS rooftile/rooftile.h)
-foreach(header convert dtype queue status view workspace)
+foreach(header convert dtype element queue status tensor_view view view_of workspace)
   list(APPEND ROOFTILE_PUBLIC_HEADERS rooftile/core/${header}.h)
 endforeach()
 set(umbrella "#pragma once\n#include \"rooftile/core/queue.h\"\n#include \"rooftile/core/status.h\"\n\
-#include \"rooftile/core/view.h\"\n#include \"rooftile/core/workspace.h\"\n")
+#include \"rooftile/core/view_of.h\"\n#include \"rooftile/core/workspace.h\"\n")
 foreach(folder IN LISTS op_folders)
   get_filename_component(op ${folder} NAME)
   file(GLOB kernels CONFIGURE_DEPENDS ${folder}/*.kernels.cpp ${folder}/*.cpu.cpp ${folder}/ladder/*.cpp

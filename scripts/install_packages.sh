@@ -32,7 +32,7 @@ for option in "$@"; do
   case $option in
     --test) packages+=(libgtest-dev ${browser:+"$browser"}) ;;
     --lint) packages+=(python3-venv shellcheck) ;;
-    --ci) packages+=(clang gdb) ;;
+    --ci) packages+=(clang gdb groff-base mandoc) ;;
     *)
       echo "install_packages.sh: unknown option $option; it takes --test, --lint and --ci" >&2
       exit 2

@@ -9,11 +9,15 @@
 
 namespace rooftile {
 
-/// "2x3 f16"; "64x1024 f32 (strides 2048, 1)" where it is not dense; "absent".
+/// "2x3 f16"; "64x1024 f32 (strides 2048, 1)" where it is not dense; "absent". Of any bytes: what cannot be a
+/// view is told all the same, and what is too long ends in "…".
 struct Description {
   char text[192];
 };
 Description describe(const ConstView& view);
+
+/// Whether its strides are those that view() gives a shape; sizes of 1 have any.
+bool is_dense(const ConstView& view);
 
 /// One argument of a call, with the name it has in the sentences.
 struct Argument {
@@ -39,8 +43,11 @@ Status check_output(const char* function, Argument output);
 /// refused. Exact: views that interleave without sharing an element pass.
 Status check_no_overlap(const char* function, Argument output, Argument input, bool in_place);
 
-/// Enough bytes, aligned to 64.
-Status check_workspace(const char* function, Workspace workspace, std::size_t needed);
+/// Enough bytes, aligned to 64, and apart from each of the call's arguments, present or absent.
+Status check_workspace(const char* function, Workspace workspace, std::size_t needed,
+                       std::initializer_list<Argument> arguments);
+/// The last of these.
+Status check_workspace_apart(const char* function, Workspace workspace, Argument argument);
 
 /// Whether two views share a bit: packed elements in one byte lie apart. Says so, too, where that could not
 /// be ruled out in 100,000 steps.

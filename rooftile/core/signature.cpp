@@ -54,6 +54,8 @@ class Checker {
                                       has_word(s_.operands[o].may_be, s_.operands[other].name)));
       }
     }
+    for (int o = 0; o < count; ++o)
+      ROOFTILE_TRY(check_workspace_apart(s_.function, call_.workspace, argument(o)));
     return options();
   }
 

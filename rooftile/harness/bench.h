@@ -36,9 +36,8 @@ struct BenchOptions {
 
 /// The whole record: {"schema": 1, "rooftile", "date", "command", "machine": …, "overheads": […], "results":
 /// […], "errors": […], "notes": […]}. Rows by scope:
-///   report    the best variant of every op at one size in L2 and one in memory, the whole ladder and the
-///   sweep over
-///             sizes for two ops, within 120 s
+///   report    the best variant of every op at one size in L2 and one in memory, the whole ladder of two
+///             ops (softmax's first of all rows) and two sweeps over sizes, within 120 s
 ///   standard  every spec's cache cases (warm and cold) and memory cases, best variants
 ///   full      all variants, instruction sets, dtypes, shapes, ladders and sweeps, 1 and all threads; 2 GiB
 ///   in memory

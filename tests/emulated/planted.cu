@@ -208,6 +208,35 @@ __global__ void volatile_flag(const float* x, float* y, volatile unsigned* flags
   __threadfence();
   flags[blockIdx.x] = 1;
 }
+/// The last thread leaves a number and says so, the first one polls: whoever runs in between writes between
+/// the call that observes an access and the access itself.
+template <bool kVolatile>
+__global__ void polled_flag(const float* x, float* y) {
+  ROOFTILE_SHARED(number, float);
+  ROOFTILE_SHARED(flag, unsigned);
+  const unsigned t = threadIdx.x;
+  if (t == 0) flag = 0;
+  __syncthreads();
+  if (t == blockDim.x - 1) {
+    number = x[t];
+    if constexpr (kVolatile) {
+      __threadfence_block();
+      *static_cast<volatile unsigned*>(&flag) = 1;
+    } else {
+      __atomic_store_n(&flag, 1u, __ATOMIC_RELEASE);
+    }
+  } else if (t == 0) {
+    if constexpr (kVolatile) {
+      while (*static_cast<volatile unsigned*>(&flag) == 0) {
+      }
+      __threadfence_block();
+    } else {
+      while (__atomic_load_n(&flag, __ATOMIC_ACQUIRE) == 0) {
+      }
+    }
+    y[blockIdx.x] = number;
+  }
+}
 __global__ void past_the_end(const float* x, float* y, int by) {
   y[threadIdx.x] = x[threadIdx.x + unsigned(by)];
 }
@@ -300,6 +329,10 @@ Status launch_right(int which, const Geometry& g, const Options& o, const float*
       return launch(g, o, "warp_tree", &warp_tree, x, y);
     case 15:
       return launch({2, g.block}, o, "copy_own", &copy_own<kNone>, x, y);
+    case 16:
+      return launch(g, o, "polled_flag", &polled_flag<true>, x, y);
+    case 17:
+      return launch(g, o, "polled_flag", &polled_flag<false>, x, y);
     default:
       return launch(g, o, "volatile_flag", &volatile_flag, x, y, counter);
   }

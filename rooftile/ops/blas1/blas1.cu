@@ -157,25 +157,24 @@ __global__ void __launch_bounds__(kDotThreads)
 
 /// The tree over the chunks that kernels::PairwiseSum stands for, level by level: each thread adds
 /// kMostDotChunks / kDotThreads neighbours, then threads add pairs of sums (2^28 f32, H200: 485 µs; one
-/// thread that adds them one after the other 501).
+/// thread that adds them one after the other 501). Where there is no chunk there is -0, which changes no sum:
+/// every thread takes every step, so that the checked device sees each barrier at work with few chunks, too.
 template <class R>
 __global__ void __launch_bounds__(kDotThreads) dot_total(const double* sums, int count, R* result) {
   constexpr int kEach = kMostDotChunks / kDotThreads;
   ROOFTILE_SHARED(nodes, double[kDotThreads]);
   const int thread = static_cast<int>(threadIdx.x), first = thread * kEach;
   double node[kEach];
-  ROOFTILE_UNROLL for (int i = 0; i < kEach; ++i) node[i] = first + i < count ? sums[first + i] : 0;
+  ROOFTILE_UNROLL for (int i = 0; i < kEach; ++i) node[i] = first + i < count ? sums[first + i] : -0.0;
   ROOFTILE_UNROLL for (int far = 1; far < kEach; far *= 2) {
-    ROOFTILE_UNROLL for (int i = 0; i < kEach; i += 2 * far) {
-      if (first + i + far < count) node[i] += node[i + far];
-    }
+    ROOFTILE_UNROLL for (int i = 0; i < kEach; i += 2 * far) node[i] += node[i + far];
   }
   nodes[thread] = node[0];
   for (int far = 1; far < kDotThreads; far *= 2) {
     __syncthreads();
-    if (thread % (2 * far) == 0 && (thread + far) * kEach < count) nodes[thread] += nodes[thread + far];
+    if (thread % (2 * far) == 0) nodes[thread] += nodes[thread + far];
   }
-  if (thread == 0) *result = narrow<R>(nodes[0]);
+  if (thread == 0) *result = narrow<R>(count == 0 ? 0 : nodes[0]);
 }
 
 Status launch_dot(const CudaLaunch& launch, const DotProblem& p) {

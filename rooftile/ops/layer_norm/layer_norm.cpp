@@ -250,7 +250,15 @@ Status layer_norm_backward(const Queue& queue, const LayerNormBackwardInputs& in
                            const LayerNormBackwardOutputs& out, const LayerNormOptions& options,
                            Workspace workspace) {
   ROOFTILE_TRY(check_backward(in, out));
-  ROOFTILE_TRY(check_workspace(kBackward, workspace, workspace_of(queue, in, out)));
+  ROOFTILE_TRY(check_workspace(kBackward, workspace, workspace_of(queue, in, out),
+                               {{"x", in.x},
+                                {"dy", in.dy},
+                                {"weight", in.weight},
+                                {"mean", in.mean},
+                                {"rstd", in.rstd},
+                                {"dx", out.dx},
+                                {"dweight", out.dweight},
+                                {"dbias", out.dbias}}));
   const LayerNormBackwardProblem problem{
       rows_of(in.x, in.dy, out.dx, over_columns(in.mean, in.x), over_columns(in.rstd, in.x)),
       {in.x.data, in.dy.data, out.dx.data, in.mean.data, in.rstd.data},

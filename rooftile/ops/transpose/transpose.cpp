@@ -90,15 +90,6 @@ Status check_exchanged(const ConstView& x, const ConstView& y) {
                        describe(x).text, describe(y).text);
 }
 
-bool row_by_row(const ConstView& v) {
-  std::int64_t expected = 1;
-  for (int d = v.rank - 1; d >= 0; --d) {
-    if (v.shape[d] != 1 && v.stride[d] != expected) return false;
-    expected *= v.shape[d];
-  }
-  return true;
-}
-
 /// y's neighbours are `down`; x's, where they are others, are `across`; else the next of y's dimensions is.
 void find_axes(TransposeProblem& p) {
   const Rows<2>& rows = p.rows;
@@ -146,7 +137,7 @@ Status transpose(const Queue& queue, ConstView x, View y, const TransposeOptions
   problem.dtype = x.dtype;
   problem.m = x.shape[x.rank - 2];
   problem.n = x.shape[x.rank - 1];
-  problem.plain = row_by_row(x) && row_by_row(y) && x.size() == problem.m * problem.n;
+  problem.plain = is_dense(x) && is_dense(y) && x.size() == problem.m * problem.n;
   problem.rows = elements_of(exchanged(y), x);
   find_axes(problem);
   return dispatch(queue, transpose_op, &problem, options.variant);

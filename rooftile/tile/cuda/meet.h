@@ -166,6 +166,15 @@ class Meeting {
       across(r, kWarp, operation);
       return r;
     }
+    /// Σ of their first numbers, and what it was rounded by. From the first one on: sums of elements that are
+    /// alike differ by little.
+    ROOFTILE_TILE Sums<Real> sum_in_two() const {
+      const Real one = at(0, 0), from = one - one == 0 ? one : 0;  // inf - inf would be no sum
+      const Real each = static_cast<Real>(count), all = from * each;
+      const auto off = [&](int i) { return Tile<Real, 1>{{at(0, i) - from}}; };
+      const Real others = over(Real(0), off, AddUp{}).v[0], sum = all + others;
+      return {sum, fused(from, each, -all) + (all - sum + others)};
+    }
   };
 
   /// Leaves each warp's numbers, of each of its kParts parts, and waits for those of all `warps` of the team,

@@ -1,9 +1,20 @@
 #pragma once
-// Pixels of three interleaved channels of 8 bits, on a GPU.
+// Rows that are more than elements in memory, on a GPU: operands that read themselves, and pixels of three
+// interleaved channels of 8 bits.
 #include "rooftile/tile/cuda/memory.h"
 
 namespace rooftile::tile {
 inline namespace cuda {
+
+/// A row of an operand that reads itself: load_pack<N>(first, live) is its method.
+template <class Real, int N, class Operand>
+struct HeldOperand {
+  Operand operand;
+  ROOFTILE_TILE
+  Tile<Real, N> operator[](const Chunk& chunk) const {
+    return widened<Real>(operand.template load_pack<N>(chunk.first, chunk.live));
+  }
+};
 
 /// `size` pixels from `data` on, `stride` bytes apart, their channels `channel` bytes apart.
 struct Pixels {

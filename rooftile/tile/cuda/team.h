@@ -104,9 +104,8 @@ class CudaTeam {
     return r;
   }
 
-  /// Calls body(chunk) along `size` elements; all teams of a warp give the same size. Every thread takes
-  /// every step, also those whose lanes are no elements: branches would keep the loads of one step from those
-  /// of the next.
+  /// Calls body(chunk) along `size` elements, the same for all teams of a warp. Threads without elements take
+  /// every step, too: branches would keep the loads of one step from those of the next.
   template <class Body>
   ROOFTILE_TILE void each(std::int64_t size, Body&& body) const {
     if constexpr (kStaged) {
@@ -238,13 +237,7 @@ class CudaTeam {
     static_assert(kParts == 1);
     const auto mine = in_part({t}, AddUp{});
     if (is_whole()) return {mine.v[0], 0};
-    // From the first warp's sum on: those of elements that are alike differ by little.
-    const auto room = in_block<InBlock>(mine);
-    const Real first = room.at(0, 0), from = first - first == 0 ? first : 0;  // inf - inf would be no sum
-    const Real count = static_cast<Real>(room.count), all = from * count;
-    const auto off = [&](int i) { return One{{room.at(0, i) - from}}; };
-    const Real others = room.over(Real(0), off, AddUp{}).v[0], sum = all + others;
-    return {sum, fused(from, count, -all) + (all - sum + others)};
+    return in_block<InBlock>(mine).sum_in_two();
   }
   using Moments = tile::Moments<Real>;
   /// A row's, of those of its blocks' parts, which meet once for them. `count`: a part's elements;
@@ -312,8 +305,7 @@ class CudaTeam {
     return held;
   }
 
-  /// Lets a row come to its slot: of the first rows before they are held, in the slots' order; hold() does it
-  /// for those that follow.
+  /// Lets one of the first rows come to its slot, in the slots' order; hold() does it for those that follow.
   template <class T>
   ROOFTILE_TILE void ask(const Row<const T>& row) const {
     if constexpr (kStreams) {
@@ -326,8 +318,7 @@ class CudaTeam {
   ROOFTILE_TILE void ask_no_vectors() const {
     ROOFTILE_UNROLL for (int v = 0; v < kVectors; ++v) rooftile::cuda::cp_async_commit();
   }
-  /// Lets a vector come to a slot where it is kept. Of a team that works on one row, all of whose neighbours
-  /// want the same: from the first cache if it is there.
+  /// Lets a vector come to a slot where it is kept; of a team of one row, through the first cache for others.
   template <class T>
   ROOFTILE_TILE void ask_kept(const Row<const T>& row) const {
     static_assert(N * sizeof(T) == 16, "rooftile::tile::ask_kept: a chunk is one word of a thread");
@@ -419,17 +410,8 @@ class CudaTeam {
   requires requires { typename Operand::Element; }
   ROOFTILE_TILE auto hold(const Operand& operand, Real) const {
     static_assert(!kHoldsRows, "rooftile::tile::hold: a gathered row is not held in registers");
-    return HeldOperand<Operand>{operand};
+    return HeldOperand<Real, N, Operand>{operand};
   }
-  template <class Operand>
-  struct HeldOperand {
-    Operand operand;
-    ROOFTILE_TILE
-    Tile operator[](const Chunk& chunk) const {
-      return widened<Real>(operand.template load_pack<N>(chunk.first, chunk.live));
-    }
-  };
-
   ROOFTILE_TILE HeldPixels<kAccess, N> hold(const Pixels& row) const { return {row}; }
 
   /// A computed row, in registers.

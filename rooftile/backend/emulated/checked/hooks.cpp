@@ -7,26 +7,29 @@
 
 namespace rooftile::emulated {
 namespace {
+// The hook comes before the access. Where other threads run in between, they do so before the checker sees
+// it: a value that they write meanwhile is read, and what they released with it is known.
+
 /// Volatile accesses are relaxed atomics, as in PTX; one that reads may be a poll.
 void access_volatile(const void* at, size_t bytes, bool writes, const void* pc) {
   if (!current || checker.busy()) return;
   const auto a = reinterpret_cast<std::uintptr_t>(at);
   if (a - reinterpret_cast<std::uintptr_t>(current->fiber->stack) < kStackBytes) return;
-  checker.atomic(*current, at, static_cast<unsigned>(bytes), !writes, writes, false, pc);
   Crew& crew = *current->block->crew;
   if (writes)
     ++crew.progress;
   else if (++crew.polls % 8 == 0)
     yield();
+  checker.atomic(*current, at, static_cast<unsigned>(bytes), !writes, writes, false, pc);
 }
 void atomic(const volatile void* at, size_t bytes, bool reads, bool writes, int order, const void* pc) {
   if (!current || checker.busy()) return;
-  const bool ordered = order != __ATOMIC_RELAXED;
-  checker.atomic(*current, const_cast<const void*>(at), static_cast<unsigned>(bytes), reads, writes, ordered,
-                 pc);
   Crew& crew = *current->block->crew;
   if (writes) ++crew.progress;
   if (++crew.polls % 8 == 0) yield();
+  const bool ordered = order != __ATOMIC_RELAXED;
+  checker.atomic(*current, const_cast<const void*>(at), static_cast<unsigned>(bytes), reads, writes, ordered,
+                 pc);
 }
 }  // namespace
 }  // namespace rooftile::emulated
