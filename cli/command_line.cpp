@@ -456,6 +456,9 @@ std::function<int()> read_command_line(int argc, char** argv) {
   try {
     app->parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
+    // CLI11 would show the help of something else than was meant.
+    if (const auto extras = app->remaining(true); !extras.empty())
+      throw Failure(kUsage, sentence_of(CLI::ExtrasError(extras), *app));
     if (app->get_subcommands().empty()) app->footer(footer + "\n\n" + surroundings());
     return [text = app->help()] { return print_text(text), static_cast<int>(kOk); };
   } catch (const CLI::CallForVersion& version) {

@@ -33,7 +33,7 @@ for option in "$@"; do
     --test) packages+=(libgtest-dev pkg-config ${browser:+"$browser"}) ;;
     --all) packages+=(valgrind) ;;
     --lint) packages+=(python3-venv shellcheck) ;;
-    --ci) packages+=(clang gdb) ;;
+    --ci) packages+=(clang gdb groff-base mandoc) ;;
     *)
       echo "install_packages.sh: unknown option $option; it takes --test, --all, --lint and --ci" >&2
       exit 2

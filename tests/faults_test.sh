@@ -51,6 +51,8 @@ echo "what was there" >old.html
 # Words.
 fault 2 'command is missing'
 fault 2 'no command "chekc".*did you mean check' chekc
+fault 2 'no command "bnech" \(did you mean bench\?\)' help bnech
+fault 2 'no command "nix"' help image nix
 fault 2 'no option "--bogus"; see rooftile check --help' check --bogus
 fault 2 'no option "--jsno" \(did you mean --json\?\)' bench --jsno=a.json
 fault 2 'no option "--shaep" \(did you mean --shape\?\)' trace --shaep 3x4
