@@ -370,6 +370,16 @@ TEST(Report, DrawsAKernelOnceUnderEachConditionInOneColour) {
   EXPECT_TRUE(swept);
 }
 
+TEST(Report, HasNoRooflineWhereOnlyRungsCalculate) {
+  Json record = load("report_sample.json");
+  for (Json& r : record["results"])
+    if (!r.contains("rung")) r["flops"] = 0;
+  const std::string page = render_report(record);
+  EXPECT_TRUE(Json::parse(data_block(page))["roofline"].is_null());
+  EXPECT_EQ(page.find("<canvas id=\"roofline\""), page.npos) << "an empty chart";
+  EXPECT_NE(page.find("Every measurement with arithmetic"), page.npos);
+}
+
 TEST(Report, SaysThatRoofsContradictEachOther) {
   Json record = load("report_sample.json");
   EXPECT_EQ(render_report(record).find("contradict each other"), std::string::npos);

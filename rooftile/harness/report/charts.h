@@ -23,7 +23,7 @@ inline Json roofline_data(const Record& record) {
     Json points = Json::array();
     for (const Result* result : view.results) {
       const Result& r = *result;
-      if (!r.has_flops() || r.intensity().value_or(0) <= 0 || r.gflops().value_or(0) <= 0) continue;
+      if (!in_roofline(r)) continue;
       Json lines = {fmt::format("{}: {}", r.where(), time_us(r.median_us)),
                     fmt::format("{} GFLOP/s at {} flops/byte", digits(r.gflops()), digits(r.intensity()))};
       if (r.of_limit) lines.push_back(percent(r.of_limit) + " of the " + limit_name(r.limit));

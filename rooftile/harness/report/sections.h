@@ -310,19 +310,26 @@ inline std::string roofline(const Record& record) {
       bandwidth.row({escape(r.problem()), escape(r.variant), where, bytes(r.bytes), time_us(r.median_us),
                      digits(r.rate_gbs()), escape(r.limit), percent(r.of_limit)});
   }
+  const std::vector<View> conditions = views(record);
+  const bool drawn = std::any_of(conditions.begin(), conditions.end(), [](const View& v) {
+    return std::any_of(v.results.begin(), v.results.end(), [](const Result* r) { return in_roofline(*r); });
+  });
   std::string out;
-  if (arithmetic.rows()) {
+  if (drawn) {
     out += paragraph(
         "how",
         "Each mark is one kernel, at its largest size under the conditions chosen. Further right: more "
-        "arithmetic "
-        "for each byte moved. Further up: faster. "
-        "Slanting lines show how fast data can come from each cache or from memory, horizontal ones how "
-        "fast the processor can calculate. <em>The nearer a mark stands to the line that binds it, the "
-        "less is left to gain</em>; the table, and a tap on the mark, say which line that is.");
+        "arithmetic for each byte moved. Further up: faster. Slanting lines show how fast data can come from "
+        "each cache or from memory, horizontal ones how fast the processor can calculate. <em>The nearer a "
+        "mark "
+        "stands to the line that binds it, the less is left to gain</em>; the table, and a tap on the mark, "
+        "say "
+        "which line that is.");
     out +=
         canvas("roofline",
                "Roofline: operations per byte against GFLOP per second; the table below holds the figures");
+  }
+  if (arithmetic.rows()) {
     out += details("The figures behind this chart", arithmetic.html());
   } else {
     out += empty(

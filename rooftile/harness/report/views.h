@@ -69,6 +69,10 @@ inline std::vector<View> views(const Record& record) {
   return all;
 }
 
+inline bool in_roofline(const Result& r) {
+  return r.has_flops() && r.intensity().value_or(0) > 0 && r.gflops().value_or(0) > 0;
+}
+
 /// The kernel's name, as a link to its lesson where the reader has the lessons.
 inline std::string lesson_link(const Record& record, const std::string& op, const std::string& html) {
   const Spec* spec = record.docs_url ? find_spec(op) : nullptr;
