@@ -1,5 +1,7 @@
 #include "rooftile/core/signature.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <optional>
@@ -188,7 +190,7 @@ class Checker {
     if (!call_.workspace.pointer || call_.workspace.bytes == 0) return {};
     const auto begin = reinterpret_cast<std::uintptr_t>(call_.workspace.pointer);
     for (int o = 0; o < count; ++o)
-      if (meet(range[o], {begin, begin + call_.workspace.bytes}))
+      if (meet(range[o], {begin, begin + std::min(call_.workspace.bytes, SIZE_MAX - begin)}))
         ROOFTILE_TRY(check_workspace_apart(s_.function, call_.workspace, argument(o)));
     return {};
   }
