@@ -24,7 +24,7 @@ help:
 	@echo "make install   the same, then to PREFIX (/usr/local)"
 	@echo "make format    format every source (clang-format, pinned)"
 	@echo "make lint      check format, scripts and the repository's own rules"
-	@echo "make docs      write snippets, tables of figures and the course's index anew, check every link"
+	@echo "make docs      write the reference, snippets, tables of figures and the course's index anew, check links"
 	@echo "make clean     remove build/"
 
 report:
@@ -69,7 +69,8 @@ lint:
 docs:
 	@scripts/install_packages.sh --test
 	@cmake --preset release -DROOFTILE_TESTS=ON >/dev/null
-	@cmake --build --preset release --target docs_tool >/dev/null
+	@cmake --build --preset release --target docs_tool reference_tool >/dev/null
+	@build/release/bin/reference_tool --update .
 	@build/release/bin/docs_tool --update .
 
 install: build

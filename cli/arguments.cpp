@@ -27,6 +27,25 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+/// Our name of a dtype by the one that other libraries give it, or nothing.
+std::string dtype_called(std::string_view word) {
+  constexpr std::pair<std::string_view, std::string_view> kOthers[] = {
+      {"float", "f32"},     {"single", "f32"}, {"half", "f16"},      {"double", "f64"},  {"bfloat", "bf16"},
+      {"bfloat16", "bf16"}, {"int", "i32"},    {"long", "i64"},      {"char", "i8"},     {"byte", "u8"},
+      {"boolean", "bool"},  {"fp8", "f8e4m3"}, {"float8", "f8e4m3"}, {"e4m3", "f8e4m3"}, {"e5m2", "f8e5m2"}};
+  for (const auto& [other, ours] : kOthers)
+    if (word == other) return std::string(ours);
+  // fp32, float32, int8, uint8: the kind's letter, then the bits.
+  for (const auto& [kind, letter] :
+       {std::pair<std::string_view, char>{"fp", 'f'}, {"float", 'f'}, {"int", 'i'}, {"uint", 'u'}})
+    if (word.starts_with(kind)) {
+      const std::string ours = letter + std::string(word.substr(kind.size()));
+      for (int i = 0; i < kDTypes; ++i)
+        if (ours == name(static_cast<DType>(i))) return ours;
+    }
+  return {};
+}
+
 std::int64_t parse_size(std::string_view size, const std::string& whole) {
   if (size.empty()) refuse("shape \"{}\": a size is missing; write it as 64x1024", whole);
   if (size[0] == '-') refuse("shape \"{}\": size {} is negative", whole, size);
@@ -86,13 +105,14 @@ std::vector<harness::Shape> parse_shapes(const std::vector<std::string>& texts) 
 }
 
 DType parse_dtype(const std::string& text) {
-  std::string all;
+  std::vector<std::string> names;
   for (int i = 0; i < kDTypes; ++i) {
     const DType type = static_cast<DType>(i);
     if (text == name(type)) return type;
-    all += std::string(i ? " " : "") + name(type);
+    names.emplace_back(name(type));
   }
-  refuse("no dtype \"{}\"; there are {}", text, all);
+  refuse("no dtype \"{}\"{}; there are {}", text, suggestion(text, names, dtype_called(text)),
+         fmt::join(names, " "));
 }
 
 std::vector<DType> parse_dtypes(const std::vector<std::string>& texts) {
@@ -114,7 +134,8 @@ std::map<std::string, double> parse_parameters(const harness::Spec& spec,
     const std::string name = text.substr(0, sign);
     if (sign == text.npos || name.empty()) refuse("--set {}: write it as name=value", text);
     if (!known.count(name))
-      refuse("{} has no parameter \"{}\"{}", spec.function, name,
+      refuse("{} has no parameter \"{}\"{}{}", spec.function, name,
+             suggestion(name, {known.begin(), known.end()}),
              known.empty() ? std::string("; it has none")
                            : fmt::format("; there are: {}", fmt::join(known, ", ")));
     double value = 0;
@@ -185,15 +206,17 @@ void check_variants(const std::vector<const Op*>& ops, const std::vector<std::st
 void check_isas(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     cpu::Isa isa{};
-    if (!cpu::parse(name, isa)) refuse("no instruction set \"{}\"; there are baseline avx2 avx512", name);
+    if (!cpu::parse(name, isa))
+      refuse("no instruction set \"{}\"{}; there are {}", name, suggestion(name, cli::isas()),
+             fmt::join(cli::isas(), " "));
     if (const char* why = cpu::missing(isa)) fail("{} cannot run here: {}", name, why);
   }
 }
 
 std::vector<std::string> isas_of(const std::string& device, const std::vector<std::string>& isas) {
-  static const std::vector<std::string> devices = {"cpu", "cuda", "emulated", "emulated-checked"};
-  if (std::find(devices.begin(), devices.end(), device) == devices.end())
-    refuse("no device \"{}\"{}; there are {}", device, suggestion(device, devices), fmt::join(devices, " "));
+  if (std::find(devices().begin(), devices().end(), device) == devices().end())
+    refuse("no device \"{}\"{}; there are {}", device, suggestion(device, devices()),
+           fmt::join(devices(), " "));
   check_isas(isas);
   if (device == "cpu") return isas;
   if (!isas.empty())
@@ -218,8 +241,24 @@ double operand_bytes(const harness::Spec& spec, const harness::Case& c) {
   return total;
 }
 
-std::string suggestion(std::string_view word, const std::vector<std::string>& names) {
-  std::string best;
+const std::vector<std::string>& devices() {
+  static const std::vector<std::string> names = {"cpu", "cuda", "emulated", "emulated-checked"};
+  return names;
+}
+
+const std::vector<std::string>& isas() {
+  static const std::vector<std::string> names = {"baseline", "avx2", "avx512"};
+  return names;
+}
+
+const std::vector<std::string>& layouts() {
+  static const std::vector<std::string> names = {"contiguous", "padded_rows", "strided_columns",
+                                                 "transposed"};
+  return names;
+}
+
+std::string suggestion(std::string_view word, const std::vector<std::string>& names, std::string best) {
+  if (!best.empty()) return fmt::format(" (did you mean {}?)", best);
   std::size_t least = 3;
   if (word.size() > 64) return best;
   for (const std::string& name : names) {

@@ -43,8 +43,13 @@ void check_rank(const harness::Spec& spec, const harness::Shape& shape);
 /// What the operands of a case take in memory, all together; infinite where a size overflows.
 double operand_bytes(const harness::Spec& spec, const harness::Case& c);
 
-/// " (did you mean softmax?)", or nothing where no name is near.
-std::string suggestion(std::string_view word, const std::vector<std::string>& names);
+/// The names that --device, --isa and --layout take.
+const std::vector<std::string>& devices();
+const std::vector<std::string>& isas();
+const std::vector<std::string>& layouts();
+
+/// " (did you mean softmax?)", or nothing where no name is near. `best`: the name, where it is known already.
+std::string suggestion(std::string_view word, const std::vector<std::string>& names, std::string best = {});
 
 /// "standard", "named", "rung", "oracle" or "GPU rung".
 const char* role_name(Role role);

@@ -9,9 +9,11 @@
 #include <fstream>
 #include <regex>
 
+#include "cli/answers.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
+#include "cli/interrupt.h"
 #include "cli/listing.h"
 #include "cli/output.h"
 #include "cli/program.h"
@@ -23,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Removed with what is in it.
+/// Removed with what is in it; signals wait for that.
 class Folder {
  public:
   Folder() {
@@ -41,6 +43,7 @@ class Folder {
   const fs::path& path() const { return path_; }
 
  private:
+  const HoldSignals hold_;  // first here, and so given up last
   fs::path path_;
 };
 
@@ -104,7 +107,7 @@ std::vector<ListedFunction> kernels_of(const AsmArguments& arguments, const std:
   std::vector<ListedFunction> all;
   if (arguments.ptx) {
     all = parse_ptx(run_program({cuobjdump, "-ptx", file}, false).text);
-    if (all.empty()) fail("{}: holds no PTX; ROOFTILE_CUDA_TARGETS with code=compute_… puts it there", file);
+    if (all.empty()) fail("{}: holds no PTX: it was compiled for machine code alone", file);
   } else {
     const std::string nvdisasm = tool(arguments, "nvdisasm");
     const Folder temporary;
@@ -121,6 +124,7 @@ std::vector<ListedFunction> kernels_of(const AsmArguments& arguments, const std:
     if (cubins.empty())
       fail("{}: cuobjdump found no machine code: {}", file, output.text.substr(0, output.text.find('\n')));
     for (const fs::path& cubin : cubins.rbegin()->second) {
+      stop_if_interrupted();
       // Its line table names the folder; to take the others apart would cost seconds each.
       if (bytes_of(cubin).find(folder.substr(0, folder.size() - 1)) == std::string::npos) continue;
       for (ListedFunction& f :
@@ -161,7 +165,6 @@ void print(const ListedFunction& function, harness::Sources& sources, bool with_
 int assembly(const AsmArguments& arguments) {
   const Op* op = one_op(arguments.what.op, arguments.what.backward);
   if (!arguments.variant.empty()) check_variants({op}, {arguments.variant});
-  if (!arguments.what.dtype.empty()) parse_dtype(arguments.what.dtype);
   const bool cuda = arguments.device == "cuda";
   if (!cuda && arguments.device != "cpu")
     refuse("no device \"{}\"; asm takes cpu and cuda", arguments.device);
@@ -175,6 +178,8 @@ int assembly(const AsmArguments& arguments) {
   } catch (const std::regex_error& e) {
     refuse("--kernel \"{}\": no regular expression: {}", arguments.kernel, e.what());
   }
+  // Elements that are refused have no code, whatever is compiled for others.
+  if (!arguments.what.dtype.empty()) check_taken(one_case(arguments.what, cuda), arguments.variant);
 
   const Place launch = find_launch(arguments, *op);
   const std::vector<ListedFunction> host = host_functions(launch.file);
@@ -193,7 +198,7 @@ int assembly(const AsmArguments& arguments) {
             !std::regex_search(f->name, wanted));
   };
   functions.erase(std::remove_if(functions.begin(), functions.end(), drop), functions.end());
-  if (functions.empty()) fail("{} {}: no function of it fits these options", op->function, launch.variant);
+  if (functions.empty()) refuse("{} {}: no function of it fits these options", op->function, launch.variant);
   say("{} {} in {}: {} function{}\n\n", op->function, launch.variant,
       fs::path(launch.file).filename().string(), functions.size(), functions.size() == 1 ? "" : "s");
   harness::Sources sources(source_folders());

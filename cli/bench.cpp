@@ -5,13 +5,16 @@
 #include <system_error>
 
 #include "cli/arguments.h"
+#include "cli/bench_table.h"
 #include "cli/commands.h"
+#include "cli/compare.h"
 #include "cli/failure.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/progress_bar.h"
 #include "cli/record.h"
 #include "cli/table.h"
+#include "rooftile/backend/cpu/cpu_count.h"
 #include "rooftile/harness/bench_gpu.h"
 #include "rooftile/harness/machine.h"
 #include "rooftile/harness/runner.h"
@@ -39,16 +42,6 @@ std::vector<std::string> texts(const Json& record, const char* name) {
   return all;
 }
 
-std::string microseconds(double us) {
-  return us < 100      ? fmt::format("{:.2f}", us)
-         : us < 10'000 ? fmt::format("{:.1f}", us)
-                       : fmt::format("{:.0f}", us);
-}
-
-std::string ratio(double above, double below) {
-  return above > 0 && below > 0 ? fmt::format("{:.2f}", above / below) : "";
-}
-
 /// Shapes are refused before memory is taken for them.
 void check_shapes(const std::vector<const Op*>& ops, const std::vector<harness::Shape>& shapes,
                   const std::vector<DType>& dtypes) {
@@ -71,6 +64,18 @@ void check_shapes(const std::vector<const Op*>& ops, const std::vector<harness::
   }
 }
 
+/// More threads than CPUs would spin for each other's turns, and no row would end.
+void check_threads(const BenchArguments& arguments) {
+  const int cpus = cpu::usable_cpus();
+  for (const int threads : arguments.threads) {
+    if (arguments.selection.device != "cpu")
+      refuse("--threads {}: threads are the CPU's, --device is {}", threads, arguments.selection.device);
+    if (threads > cpus)
+      refuse("--threads {}: this process may run on {} CPU{}; name {}", threads, cpus, cpus == 1 ? "" : "s",
+             cpus == 1 ? std::string("1") : fmt::format("1 to {}", cpus));
+  }
+}
+
 /// "2/3": the second of three.
 void parse_part(const std::string& text, harness::BenchOptions& options) {
   int part = 0, parts = 0, end = 0;
@@ -90,6 +95,15 @@ void choose_peers(const BenchArguments& arguments, harness::BenchOptions& option
   if (options.peers && names != std::vector<std::string>{"on"}) options.peer_names = names;
 }
 
+/// Writes the record to the files of --json and --csv; `last`: also to standard output, which gets it once.
+void write_record(const BenchArguments& arguments, Json record, bool last) {
+  stamp(record);
+  const auto due = [&](const std::string& path) { return !path.empty() && (last || path != "-"); };
+  const HoldSignals both;
+  if (due(arguments.csv)) write_destination(arguments.csv, harness::to_csv(record));
+  if (due(arguments.json)) write_destination(arguments.json, dump(record));
+}
+
 /// Writes one record of several parts.
 int merge(const BenchArguments& arguments) {
   if (arguments.json.empty()) refuse("--merge needs --json FILE to write to");
@@ -97,44 +111,11 @@ int merge(const BenchArguments& arguments) {
   for (const std::string& path : arguments.merge) parts.push_back(read_record(path));
   Json merged = harness::merge_parts(parts);
   stamp(merged);
+  merged["commit"] = parts.front().value("commit", "unknown");  // of what was measured
   write_destination(arguments.json, dump(merged));
   if (arguments.json != "-")
     say("{} results of {} parts are in {}\n", merged["results"].size(), parts.size(), arguments.json);
   return kOk;
-}
-
-std::string bench_table(const Json& results) {
-  Table table({"op", "variant", "isa", "shape", "dtype", "layout", ">threads", "cache", ">µs", ">GB/s",
-               ">of copy", ">of limit", "limit", "", "peers (their time / ours)"});
-  std::string isa;
-  bool one_isa = true;
-  for (const Json& r : results) {
-    if (isa.empty()) isa = text(r, "isa");
-    one_isa = one_isa && text(r, "isa") == isa;
-  }
-  for (const Json& r : results) {
-    const double us = number(r, "median_us");
-    harness::Shape shape;
-    for (const Json& size : r.value("shape", Json::array())) shape.push_back(size.get<std::int64_t>());
-    std::string peers;
-    for (const Json& peer : r.value("peers", Json::array()))
-      if (const std::string times = ratio(number(peer, "median_us"), us); !times.empty()) {
-        peers += (peers.empty() ? "" : ", ") + text(peer, "name") + " " + times;
-        if (const double of_copy = number(peer, "of_copy"); of_copy > 0)
-          peers += fmt::format(" ({:.0f}%)", 100 * of_copy);
-      }
-    const std::string direction = text(r, "direction");
-    const double of_limit = number(r, "of_limit");
-    const std::string layout = text(r, "layout");
-    table.add({text(r, "op") + (direction == "backward" ? " backward" : ""), text(r, "variant"),
-               one_isa ? "" : text(r, "isa"), to_text(shape), text(r, "dtype"),
-               layout == "contiguous" ? "" : layout, fmt::format("{:.0f}", number(r, "threads", 1)),
-               text(r, "cache"), microseconds(us),
-               us > 0 ? fmt::format("{:.1f}", number(r, "bytes") / us / 1e3) : "",
-               ratio(number(r, "copy_us"), us), of_limit > 0 ? fmt::format("{:.2f}", of_limit) : "",
-               text(r, "limit"), r.value("throttled", Json()) == true ? "throttled" : "", peers});
-  }
-  return table.text();
 }
 
 /// What calls cost the host on a GPU; empty for a CPU's record.
@@ -163,7 +144,9 @@ int bench(const BenchArguments& arguments) {
   check_distinct(arguments.json, arguments.csv);
   check_destination(arguments.json);
   check_destination(arguments.csv);
+  check_threads(arguments);
 
+  const Json older = arguments.compare.empty() ? Json() : read_record(arguments.compare);
   harness::BenchOptions options;
   options.functions = functions_of(ops);
   options.variants = selection.variants;
@@ -180,12 +163,7 @@ int bench(const BenchArguments& arguments) {
   std::error_code missing;
   if (arguments.resume && std::filesystem::exists(arguments.json, missing))
     options.resumed = read_record(arguments.json);
-  if (!arguments.json.empty() && arguments.json != "-")
-    options.save = [&](const Json& so_far) {
-      Json stamped = so_far;
-      stamp(stamped);
-      write_destination(arguments.json, dump(stamped));
-    };
+  options.save = [&](const Json& so_far) { write_record(arguments, so_far, false); };
   options.cancel = &interrupted();
   options.command = new_record()["command"].get<std::string>();
   Json record;
@@ -198,21 +176,21 @@ int bench(const BenchArguments& arguments) {
     else
       record = harness::bench_gpu(options, harness::Queues(selection.device).all.front().queue);
   }
-  stop_if_interrupted();
-  stamp(record);
   const Json results = record.value("results", Json::array());
+  if (results.empty()) stop_if_interrupted();
   const std::vector<std::string> errors = texts(record, "errors"), notes = texts(record, "notes");
   if (results.empty())
-    fail("nothing was measured: {}", !errors.empty()  ? errors[0]
-                                     : !notes.empty() ? notes[0]
-                                                      : std::string("no case fits these options"));
+    throw Failure(kFailedCheck, "nothing was measured: " + (!errors.empty()  ? errors[0]
+                                                            : !notes.empty() ? notes[0]
+                                                                             : "every row was left out"));
   if (arguments.json != "-" && arguments.csv != "-") {
-    say("{}{}", bench_table(results), overheads_text(record));
+    say("{}{}", bench_table(record), overheads_text(record));
     for (const std::string& error : errors) say("LEFT OUT: {}\n", error);
     for (const std::string& note : notes) say("note: {}\n", note);
+    if (!older.is_null()) say("{}", comparison(arguments.compare, older, record));
   }
-  if (!arguments.csv.empty()) write_destination(arguments.csv, harness::to_csv(record));
-  if (!arguments.json.empty()) write_destination(arguments.json, dump(record));
+  write_record(arguments, record, true);
+  stop_if_interrupted();
   return errors.empty() ? kOk : kFailedCheck;
 }
 

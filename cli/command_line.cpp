@@ -6,9 +6,12 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/environment.h"
 #include "cli/exit_codes.h"
 #include "cli/failure.h"
+#include "cli/manual.h"
 #include "cli/output.h"
+#include "rooftile/harness/commit.h"
 
 namespace rooftile::cli {
 namespace {
@@ -32,10 +35,10 @@ void add_csv(CLI::App* app, std::string& to) {
 
 void add_selection(CLI::App* app, Selection& to) {
   app->add_option("OP", to.ops, "ops or functions (softmax, softmax_backward); none: all");
-  add_list(app, "--variant", to.variants, "these variants alone")->type_name("NAME");
-  add_list(app, "--isa", to.isas, "these instruction sets alone: baseline, avx2, avx512")->type_name("NAME");
+  add_list(app, "--variant", to.variants, "these variants alone")->type_name("VARIANT");
+  add_list(app, "--isa", to.isas, "these instruction sets alone: baseline, avx2, avx512")->type_name("ISA");
   app->add_option("--device", to.device, "cpu, cuda (an NVIDIA GPU), emulated or emulated-checked")
-      ->type_name("NAME");
+      ->type_name("DEVICE");
   add_list(app, "--dtype", to.dtypes, "these element types alone: f32, f16, …")->type_name("DTYPE");
   auto* forward = app->add_flag_callback(
       "--forward", [&to] { to.direction = "forward"; }, "forward functions alone");
@@ -67,6 +70,8 @@ struct Everything {
   AsmArguments assembly;
   ReportArguments report;
   GrayArguments gray;
+  std::vector<std::string> helped;  ///< a command's words
+  std::string generated, out = "-";
 };
 
 void add_commands(CLI::App& app, Everything& all, std::function<int()>& command) {
@@ -156,8 +161,11 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
   bench_app
       ->add_option("--merge", all.bench.merge,
                    "make one record of these parts for --json, and measure nothing")
-      ->type_name("FILE...")
-      ->check(CLI::ExistingFile);
+      ->type_name("FILE...");
+  bench_app
+      ->add_option("--compare", all.bench.compare,
+                   "say which rows became slower or faster than in this older record")
+      ->type_name("FILE");
   bench_app->add_option("--seconds", all.bench.seconds, "start nothing new after so long")
       ->type_name("N")
       ->check(CLI::Range(0.0, 1e6));
@@ -169,13 +177,18 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
       "  rooftile bench softmax --shape 64x1024 --dtype bf16 --threads 1,2\n"
       "  rooftile bench --full --json full.json      then: rooftile report --from full.json\n"
       "  rooftile bench copy --csv - | column -ts,\n"
+      "  rooftile bench softmax --compare before.json\n"
       "  rooftile bench --device cuda --part 1/2 --json a.json --resume      then 2/2 to b.json, and:\n"
       "  rooftile bench --merge a.json b.json --json gpu.json\n"
       "\"of copy\": a copy of the same bytes in the same cache state takes that share of the time; \"of "
       "limit\": the\n"
-      "hardware's limit does. A peer's figure is its time over ours: above 1 ours is faster. On a GPU its "
-      "share of\n"
-      "the copy in its own process follows. --json's file is written after each row.");
+      "hardware's limit does. 5% of the samples took no longer than \"5%\", 95% no longer than \"95%\"; "
+      "marks "
+      "are explained\n"
+      "below the table. A baseline's figure is its time over ours: above 1 ours is faster. On a GPU its "
+      "share of "
+      "the copy\n"
+      "in its own process follows. --json's file is written after each row.");
   bench_app->final_callback([&] { command = [&all] { return bench(all.bench); }; });
 
   CLI::App* why_app = app.add_subcommand("why", "which variant would run, and what the others answer");
@@ -188,8 +201,8 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
   why_app->add_flag("--backward", all.why.backward, "the op's backward function");
   why_app->add_flag("--in-place", all.why.in_place, "the output is the input, where the op allows it");
   why_app->add_option("--layout", all.why.layout, "contiguous, padded_rows, strided_columns or transposed")
-      ->type_name("NAME");
-  why_app->add_option("--isa", all.why.isa, "ask this instruction set's kernels")->type_name("NAME");
+      ->type_name("LAYOUT");
+  why_app->add_option("--isa", all.why.isa, "ask this instruction set's kernels")->type_name("ISA");
   add_json(why_app, all.why.json);
   why_app->footer(
       "Examples:\n"
@@ -204,12 +217,13 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
   add_case(trace_app, all.trace.what, "else one that fits a cache");
   auto* traced =
       add_list(trace_app, "--variant", all.trace.variants, "these variants; none: the library's choice")
-          ->type_name("NAME");
+          ->type_name("VARIANT");
   trace_app->add_flag("--all", all.trace.all, "every variant and rung that there is for GPUs")
       ->excludes(traced);
   trace_app
       ->add_option("--architecture", all.trace.architecture, "80, 86, 89 or 90: of the GPU that is played")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(CLI::IsMember({80, 86, 89, 90}));
   add_json(trace_app, all.trace.json);
   trace_app->footer(
       "Examples:\n"
@@ -231,7 +245,7 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
       "profile", "what Nsight Compute measures of a variant on a GPU: the few numbers that matter");
   add_case(profile_app, all.profile.what, "else the first that is measured on GPUs");
   profile_app->add_option("--variant", all.profile.variant, "this one; none: the library's choice")
-      ->type_name("NAME");
+      ->type_name("VARIANT");
   profile_app->add_option("--tools", all.profile.tools, "the folder of ncu")->type_name("FOLDER");
   auto* from = profile_app->add_option("--from", all.profile.from, "what ncu --csv --page raw wrote before")
                    ->type_name("FILE");
@@ -261,12 +275,12 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
       ->required();
   asm_app->add_flag("--backward", all.assembly.what.backward, "the op's backward function");
   asm_app->add_option("--variant", all.assembly.variant, "this one; none: the first of the plug-in")
-      ->type_name("NAME");
+      ->type_name("VARIANT");
   asm_app->add_option("--dtype", all.assembly.what.dtype, "kernels for this element type alone")
       ->type_name("DTYPE");
-  asm_app->add_option("--device", all.assembly.device, "cpu or cuda")->type_name("NAME");
+  asm_app->add_option("--device", all.assembly.device, "cpu or cuda")->type_name("DEVICE");
   asm_app->add_option("--isa", all.assembly.isa, "this instruction set's plug-in: baseline, avx2, avx512")
-      ->type_name("NAME");
+      ->type_name("ISA");
   asm_app->add_option("--kernel", all.assembly.kernel, "functions whose demangled names match this")
       ->type_name("REGEX");
   asm_app->add_flag("--ptx", all.assembly.ptx, "PTX instead of machine code (cuda)");
@@ -294,6 +308,12 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
   report_app->add_option("--from", all.report.from, "draw these records (from --json) and measure nothing")
       ->type_name("FILE...")
       ->excludes(photo);
+  report_app
+      ->add_option(
+          "--docs-url", all.report.docs_url,
+          "where the links to lessons lead: this, then rooftile/ops/…/README.md; else to the checkout "
+          "that holds this command")
+      ->type_name("URL");
   add_json(report_app, all.report.json);
   report_app->footer(
       "Examples:\n"
@@ -302,6 +322,34 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
       "  rooftile report --from check.json bench.json\n"
       "The page holds all it needs and works offline. Exit code 1: it was written, and a check failed.");
   report_app->final_callback([&] { command = [&all] { return report(all.report); }; });
+
+  CLI::App* help_app = app.add_subcommand("help", "the help of a command");
+  help_app->add_option("COMMAND", all.helped, "none: of them all");
+  help_app->footer("Examples:\n  rooftile help\n  rooftile help bench");
+  help_app->final_callback([&] {
+    command = [&all] {
+      std::vector<std::string> words = {"rooftile"};
+      words.insert(words.end(), all.helped.begin(), all.helped.end());
+      words.emplace_back("--help");
+      std::vector<char*> arguments;
+      for (std::string& word : words) arguments.push_back(word.data());
+      return read_command_line(static_cast<int>(arguments.size()), arguments.data())();
+    };
+  });
+
+  // For the build: what is installed beside the command.
+  CLI::App* generate_app =
+      app.add_subcommand("generate", "the manual page or the completion for bash")->group("");
+  generate_app->add_option("WHAT", all.generated, "man or bash")
+      ->required()
+      ->check(CLI::IsMember({"man", "bash"}));
+  generate_app->add_option("--out", all.out, "where to")->type_name("FILE");
+  generate_app->final_callback([&] {
+    command = [&] {
+      write_destination(all.out, all.generated == "man" ? manual_page(app) : bash_completion(app));
+      return static_cast<int>(kOk);
+    };
+  });
 
   CLI::App* image_app = app.add_subcommand("image", "the image kernels on a picture of yours");
   image_app->require_subcommand(1);
@@ -314,12 +362,42 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
   gray_app->final_callback([&] { command = [&all] { return image_gray(all.gray); }; });
 }
 
+/// An option's empty value is a mistake ("--json $file" with no $file), never a wish.
+void refuse_empty_values(CLI::App& app) {
+  const CLI::Validator not_empty(
+      [](const std::string& value) { return value.empty() ? std::string("an empty value was given") : ""; },
+      "", "");
+  for (CLI::Option* option : app.get_options())
+    if (option->nonpositional() && option->get_items_expected_max() > 0) option->check(not_empty);
+  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    refuse_empty_values(*command);
+}
+
+/// The last paragraphs of --help, which are sections of the manual page.
+std::string surroundings() {
+  std::string text = "Environment:\n";
+  for (const EnvironmentVariable& variable : kEnvironment)
+    text += fmt::format("  {:21}{}\n", variable.name, variable.text);
+  text += "Exit codes:\n";
+  for (const ExitCodeMeaning& meaning : kExitCodeMeanings)
+    text += fmt::format("{:5}  {}\n", static_cast<int>(meaning.code), meaning.text);
+  return text;
+}
+
 /// The command line as far as it was understood: "rooftile image".
 const CLI::App* innermost(const CLI::App& app, std::string& path) {
   const CLI::App* inner = &app;
   for (path = "rooftile"; !inner->get_subcommands().empty(); path += " " + inner->get_name())
     inner = inner->get_subcommands().front();
   return inner;
+}
+
+/// "--json", …
+std::vector<std::string> options_of(const CLI::App& app) {
+  std::vector<std::string> all;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) all.push_back("--" + name);
+  return all;
 }
 
 /// CLI11's sentences, with the place to read on; ours where it could not know what was meant.
@@ -333,6 +411,11 @@ std::string sentence_of(const CLI::ParseError& e, const CLI::App& app) {
   const std::string word = extras.empty() ? std::string() : extras.front();
   const bool extra = dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr;
   const bool missing = dynamic_cast<const CLI::RequiredError*>(&e) != nullptr;
+  if ((extra || missing) && word.starts_with("--")) {
+    const std::string option = word.substr(0, word.find('='));
+    return fmt::format("no option \"{}\"{}; see {} --help", option, suggestion(option, options_of(*inner)),
+                       path);
+  }
   if (extra && word.size() > 1 && word[0] == '-' && word[1] >= '0' && word[1] <= '9')
     return fmt::format("\"{}\": negative numbers are not understood here; a size is a whole number from 0",
                        word);
@@ -350,25 +433,29 @@ std::function<int()> read_command_line(int argc, char** argv) {
       "Checks and times rooftile's kernels, and shows what this machine can do.", "rooftile");
   auto all = std::make_shared<Everything>();
   std::function<int()> command;
-  app->set_version_flag("--version", std::string("rooftile ") + ROOFTILE_VERSION, "print the version");
+  app->set_version_flag("-V,--version", fmt::format("rooftile {} ({})", ROOFTILE_VERSION, harness::commit()),
+                        "print the version and the commit it was built from");
   app->set_help_flag("-h,--help", "print this help");
   app->require_subcommand(0, 1);
   app->failure_message(CLI::FailureMessage::simple);
-  app->footer(
-      std::string(
-          "Examples:\n"
-          "  rooftile devices\n"
-          "  rooftile check softmax\n"
-          "  rooftile bench softmax --json my.json\n"
-          "  rooftile why softmax 64x1024 bf16\n"
-          "  rooftile report --photo holiday.jpg\n"
-          "Each command has a --help of its own. Environment: ROOFTILE_CPU names the instruction set,\n"
-          "ROOFTILE_PLUGINS the plug-ins' folder, ROOFTILE_PEERS that of the peers.\n") +
-      kExitCodeHelp);
+  const std::string footer =
+      "Examples:\n"
+      "  rooftile devices\n"
+      "  rooftile check softmax\n"
+      "  rooftile bench softmax --json my.json\n"
+      "  rooftile why softmax 64x1024 bf16\n"
+      "  rooftile report --photo holiday.jpg\n"
+      "  rooftile help bench                   all about one command; so does rooftile bench --help\n"
+      "Every error is one sentence on standard error. A file appears whole or not at all; what bench "
+      "measured\n"
+      "before it was interrupted stands in the files of --json and --csv.";
+  app->footer(footer);
   add_commands(*app, *all, command);
+  refuse_empty_values(*app);
   try {
     app->parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
+    if (app->get_subcommands().empty()) app->footer(footer + "\n\n" + surroundings());
     return [text = app->help()] { return print_text(text), static_cast<int>(kOk); };
   } catch (const CLI::CallForVersion& version) {
     return [text = std::string(version.what())] { return say("{}\n", text), static_cast<int>(kOk); };

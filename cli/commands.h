@@ -1,6 +1,7 @@
 #pragma once
 // The commands: what command_line.cpp read, and one function each, which returns the exit code.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,7 @@ struct BenchArguments {
   std::vector<std::string> peer_names;  ///< or one of "on" and "off"
   double seconds = 0, peer_seconds = 300;
   std::string part;                ///< "2/3"
+  std::string compare;             ///< a record to set the times beside
   std::vector<std::string> merge;  ///< records to make one of, instead of measuring
   std::string json, csv;
 };
@@ -82,6 +84,7 @@ int assembly(const AsmArguments& arguments);
 
 struct ReportArguments {
   std::string out = "report.html", photo, json;
+  std::optional<std::string> docs_url;  ///< of the lessons; none: this checkout's, where it is one
   std::vector<std::string> from;
 };
 int report(const ReportArguments& arguments);

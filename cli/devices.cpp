@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "cli/bench_table.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/gpus.h"
@@ -112,6 +113,7 @@ int devices(const DevicesArguments& arguments) {
     if (!machine.levels.empty())
       say("\nBandwidth, the best kernel at each level (a copy's bytes count twice)\n{}",
           level_table(machine));
+    say("{}", contradictions_text(machine.levels));
     if (!machine.peaks.empty())
       say("\nArithmetic, measured by loops of nothing else\n{}", peak_table(machine));
     for (const std::string& note : harness::shared_roofs().notes()) say("note: {}\n", note);

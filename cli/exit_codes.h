@@ -2,22 +2,29 @@
 
 namespace rooftile::cli {
 
-/// What the command's exit codes mean; `rooftile --help` prints kExitCodeHelp.
+/// Which exit code a command ends with; nothing else decides one.
 enum ExitCode : int {
   kOk = 0,
-  kFailedCheck = 1,   ///< a check failed, or the library would refuse the call (why, trace, profile)
-  kUsage = 2,         ///< the command line was not understood, or names what does not exist
-  kTrouble = 3,       ///< a file, a plug-in, the memory: it was asked rightly and could not be done
-  kInterrupted = 130  ///< Ctrl-C (SIGINT) or SIGTERM; no half-written file remains
+  kFailedCheck = 1,    ///< the answer is no: a wrong result, or a call that the function refuses
+  kUsage = 2,          ///< the command line: not understood, contradicts itself, or names what does not exist
+  kTrouble = 3,        ///< rightly asked, and could not be done here: a file, a plug-in, a device, memory
+  kInterrupted = 130,  ///< SIGINT (Ctrl-C)
+  kTerminated = 143,   ///< SIGTERM
 };
 
-inline constexpr const char* kExitCodeHelp =
-    "Exit codes: 0 all is well; 1 a check failed, or no variant takes the call (why, trace, profile); 2 the "
-    "command "
-    "line was\n"
-    "not understood; 3 a file, a plug-in or the memory was missing or could not be used; 130 interrupted. "
-    "Every "
-    "error is\n"
-    "one sentence on standard error, and no half-written file remains.";
+struct ExitCodeMeaning {
+  ExitCode code;
+  const char* text;
+};
+
+/// What --help and the manual page say of each.
+inline constexpr ExitCodeMeaning kExitCodeMeanings[] = {
+    {kOk, "all is well"},
+    {kFailedCheck, "the answer is no: a check failed, or the function refuses the call"},
+    {kUsage, "the command line was not understood, contradicts itself or names what does not exist"},
+    {kTrouble, "a file, plug-in, device or program, or the memory, was missing or could not be used"},
+    {kInterrupted, "interrupted by Ctrl-C (SIGINT)"},
+    {kTerminated, "ended by SIGTERM"},
+};
 
 }  // namespace rooftile::cli

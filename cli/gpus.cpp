@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "cli/failure.h"
+#include "cli/output.h"
 #include "cli/table.h"
 #include "rooftile/core/queue_state.h"
 #include "rooftile/harness/gpu.h"
@@ -102,7 +103,7 @@ std::string emulated(nlohmann::json& played) {
       {"architectures", {80, 86, 89, 90}}, {"threads", plain.threads()}, {"checked", checked.status().ok()}};
   return fmt::format("Emulated GPU     plays sm_80, sm_86, sm_89 and sm_90, {}; {}\n", plain.isa_reason(),
                      checked.status() ? "with checks and traces (emulated-checked), too"
-                                      : std::string("without checks: ") + checked.status().message());
+                                      : "without checks: " + without_class(checked.status().message()));
 }
 
 }  // namespace
@@ -114,9 +115,9 @@ GpuReport gpus(bool measure) {
     const Queue queue = Queue::cuda({.device = device});
     if (const Status s = queue.status(); !s) {
       // With several, one may be too old.
-      if (device == 0) report.missing = s.message();
+      if (device == 0) report.missing = without_class(s.message());
       report.text += fmt::format("{:<17}{}{}\n", device ? fmt::format("GPU {}", device) : "GPU",
-                                 device ? "" : "none: ", s.message());
+                                 device ? "" : "none: ", without_class(s.message()));
       continue;
     }
     harness::Gpu gpu = harness::describe_gpu(queue);

@@ -8,6 +8,7 @@
 namespace rooftile::cli {
 
 int image_gray(const GrayArguments& arguments) {
+  if (const Status s = check_picture_name(arguments.out); !s) throw Failure(kUsage, s.message());
   check_destination(arguments.out);
   const Queue queue = Queue::cpu();
   if (const Status s = queue.status(); !s) throw Failure(kTrouble, s.message());

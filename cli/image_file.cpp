@@ -27,6 +27,13 @@ bool begins(const Bytes& file, std::size_t offset, const char* magic, std::size_
   return file.size() >= offset + size && std::memcmp(file.data() + offset, magic, size) == 0;
 }
 
+std::string lower_ending(const fs::path& path) {
+  std::string ending = path.extension().string();
+  for (char& c : ending)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return ending;
+}
+
 bool is_png(const Bytes& file) { return begins(file, 0, "\x89PNG\r\n\x1a\n", 8); }
 bool is_jpeg(const Bytes& file) { return begins(file, 0, "\xff\xd8\xff", 3); }
 
@@ -132,18 +139,19 @@ Status load_image(const fs::path& path, Image& image) try {
   return Status::error("%s: not enough memory for this picture", shown(path).c_str());
 }
 
+Status check_picture_name(const fs::path& path) {
+  const std::string ending = lower_ending(path);
+  if (ending == ".png" || ending == ".jpg" || ending == ".jpeg") return Status();
+  return Status::error("%s: the name ends in \"%s\"; .png, .jpg and .jpeg can be written",
+                       shown(path).c_str(), path.extension().c_str());
+}
+
 Status save_image(const fs::path& path, const Image& image) try {
   const std::string name = shown(path);
-  std::string ending = path.extension().string();
-  for (char& c : ending)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  const bool png = ending == ".png";
-  if (!png && ending != ".jpg" && ending != ".jpeg")
-    return Status::error("%s: the name ends in \"%s\"; .png, .jpg and .jpeg can be written", name.c_str(),
-                         path.extension().c_str());
   Bytes bytes;
-  Status s = check_image(name.c_str(), image);
-  if (s) s = png ? encode_png(image, bytes) : encode_jpeg(image, bytes);
+  Status s = check_picture_name(path);
+  if (s) s = check_image(name.c_str(), image);
+  if (s) s = lower_ending(path) == ".png" ? encode_png(image, bytes) : encode_jpeg(image, bytes);
   return s ? replace_file(path, bytes.data(), bytes.size()) : s;
 } catch (const std::bad_alloc&) {
   return Status::error("%s: not enough memory to encode the picture", shown(path).c_str());

@@ -31,6 +31,9 @@ inline constexpr std::int64_t kMaxPixels = std::int64_t{1} << 28;
 /// kMaxPixels, gives a sentence and leaves `image` as it was; nothing is printed.
 Status load_image(const std::filesystem::path& path, Image& image);
 
+/// Refuses a name that ends in none of save_image's formats.
+Status check_picture_name(const std::filesystem::path& path);
+
 /// Writes PNG (.png) or JPEG (.jpg, .jpeg; quality 92), chosen by the name's ending, upper or lower case.
 /// The file appears whole or not at all (see cli/replace_file.h).
 Status save_image(const std::filesystem::path& path, const Image& image);

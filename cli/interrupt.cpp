@@ -11,22 +11,34 @@ namespace rooftile::cli {
 namespace {
 
 std::atomic<bool> signalled{false};
+std::atomic<int> first{0};  // SIGINT or SIGTERM; it decides the exit code
+std::atomic<int> signals{0};
 std::atomic<int> cancellable{0};
 std::atomic<int> held{0};
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
+ExitCode code() { return first == SIGTERM ? kTerminated : kInterrupted; }
+
 void end_now() {
   constexpr char kSentence[] = "rooftile: interrupted\n";
   // The new line leaves what a progress bar drew.
-  if (::isatty(STDERR_FILENO) && ::write(STDERR_FILENO, "\n", 1) < 0) ::_exit(kInterrupted);
-  if (::write(STDERR_FILENO, kSentence, sizeof kSentence - 1) < 0) ::_exit(kInterrupted);
-  ::_exit(kInterrupted);
+  if (::isatty(STDERR_FILENO) && ::write(STDERR_FILENO, "\n", 1) < 0) ::_exit(code());
+  if (::write(STDERR_FILENO, kSentence, sizeof kSentence - 1) < 0) ::_exit(code());
+  ::_exit(code());
 }
 
-void on_signal(int) {
+/// Ends the command, unless a file is being written or work in hand was asked only once to stop.
+void end_if_due() {
+  if (held == 0 && signals > (cancellable == 0 ? 0 : 1)) end_now();
+}
+
+void on_signal(int number) {
   const int error = errno;
-  const bool first = !signalled.exchange(true);
-  if (held == 0 && (cancellable == 0 || !first)) end_now();
+  int none = 0;
+  first.compare_exchange_strong(none, number);
+  signalled = true;
+  ++signals;
+  end_if_due();
   errno = error;
 }
 
@@ -50,10 +62,13 @@ const std::atomic<bool>& interrupted() { return signalled; }
 Cancellable::Cancellable() { ++cancellable; }
 Cancellable::~Cancellable() { --cancellable; }
 HoldSignals::HoldSignals() { ++held; }
-HoldSignals::~HoldSignals() { --held; }
+HoldSignals::~HoldSignals() {
+  --held;
+  end_if_due();
+}
 
 void stop_if_interrupted() {
-  if (signalled) throw Failure(kInterrupted, "interrupted");
+  if (signalled) throw Failure(code(), "interrupted");
 }
 
 }  // namespace rooftile::cli

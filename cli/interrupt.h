@@ -3,8 +3,8 @@
 
 namespace rooftile::cli {
 
-/// Ctrl-C and SIGTERM end the command with exit code 130; a signal that the parent ignores (nohup) stays
-/// ignored. A closed pipe and a file size limit become errors of write() instead of signals.
+/// Ctrl-C ends the command with exit code 130, SIGTERM with 143; a signal that the parent ignores (nohup)
+/// stays ignored. A closed pipe and a file size limit become errors of write() instead of signals.
 void install_signal_handlers();
 
 /// Set by the first signal; what check() and bench() look at.
@@ -20,7 +20,8 @@ class Cancellable {
   Cancellable& operator=(const Cancellable&) = delete;
 };
 
-/// While one lives, signals wait: a file is being put in its place.
+/// While one lives, signals wait, however many: a file is being put in its place, or a temporary one is
+/// there.
 class HoldSignals {
  public:
   HoldSignals();
@@ -29,7 +30,7 @@ class HoldSignals {
   HoldSignals& operator=(const HoldSignals&) = delete;
 };
 
-/// Throws the Failure of exit code 130 once a signal came.
+/// Throws the Failure of exit code 130 or 143 once a signal came.
 void stop_if_interrupted();
 
 }  // namespace rooftile::cli

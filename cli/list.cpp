@@ -10,6 +10,7 @@
 #include "cli/table.h"
 #include "rooftile/core/queue_state.h"
 #include "rooftile/harness/runner.h"
+#include "rooftile/harness/signature_text.h"
 
 namespace rooftile::cli {
 int list(const ListArguments& arguments) {
@@ -24,6 +25,18 @@ int list(const ListArguments& arguments) {
     std::vector<std::string> dtypes;
     if (spec)
       for (const DType type : spec->dtypes) dtypes.emplace_back(name(type));
+    nlohmann::json operands = nlohmann::json::array(), options = nlohmann::json::array();
+    Table takes({"operand", "role", "dtypes", "shape", ""});
+    for (const harness::OperandText& o : harness::operand_texts(op->signature)) {
+      takes.add({o.name, o.role, o.dtypes, o.shape, o.notes});
+      operands.push_back(
+          {{"name", o.name}, {"role", o.role}, {"dtypes", o.dtypes}, {"shape", o.shape}, {"notes", o.notes}});
+    }
+    Table numbers({"option", "values", "default"});
+    for (const harness::OptionText& o : harness::option_texts(op->signature)) {
+      numbers.add({o.name, o.values, o.default_value});
+      options.push_back({{"name", o.name}, {"values", o.values}, {"default", o.default_value}});
+    }
     nlohmann::json variants = nlohmann::json::array();
     Table table({"variant", "role", queue.isa(), "idea"});
     for (std::size_t v = 0; v < op->variants.size(); ++v) {
@@ -40,10 +53,13 @@ int list(const ListArguments& arguments) {
                    {"direction", op->direction},
                    {"dtypes", dtypes},
                    {"axes", spec ? spec->axes : ""},
+                   {"operands", operands},
+                   {"options", options},
                    {"variants", variants}});
     if (arguments.json == "-") continue;
-    say("{} ({} {}; {}; {})\n{}\n", op->function, op->name, op->direction, fmt::join(dtypes, " "),
-        spec ? spec->axes : "no cases", table.text("  "));
+    const std::string with_options = options.empty() ? "" : numbers.text("  ") + "\n";
+    say("{} ({} {}; {}; {})\n{}\n{}{}\n", op->function, op->name, op->direction, fmt::join(dtypes, " "),
+        spec ? spec->axes : "no cases", takes.text("  "), with_options, table.text("  "));
   }
   if (!arguments.json.empty())
     write_destination(arguments.json,

@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <new>
+#include <stdexcept>
 
 #include "cli/command_line.h"
 #include "cli/failure.h"
@@ -29,6 +30,9 @@ int guarded(const Work& work) {
   } catch (const Failure& failure) {
     print_error(failure.what());
     return failure.code();
+  } catch (const std::invalid_argument& e) {  // the harness: options that name nothing
+    print_error(e.what());
+    return kUsage;
   } catch (const std::bad_alloc&) {
     print_error("not enough memory");
   } catch (const std::exception& e) {
@@ -47,7 +51,8 @@ int main(int argc, char** argv) {
   const int code = guarded([&] {
     set_command_line(argc, argv);
     const int result = read_command_line(argc, argv)();
-    return interrupted() ? static_cast<int>(kInterrupted) : result;
+    stop_if_interrupted();
+    return result;
   });
   // What was printed before an error still goes out.
   const int flushed = guarded([] {

@@ -28,7 +28,7 @@ const Op* one_op(const std::string& name, bool backward) {
 OneCase one_case(const CaseArguments& arguments, bool large) {
   const Op* op = one_op(arguments.op, arguments.backward);
   const harness::Spec* spec = harness::find_spec(op->function);
-  if (!spec) fail("{} has no cases.h entry, from which a call could be made", op->function);
+  if (!spec) fail("{} has no cases, from which a call could be made", op->function);
   OneCase one{op, spec, {}};
   const DType wanted = arguments.dtype.empty() ? DType::f32 : parse_dtype(arguments.dtype);
   const harness::BenchCases bench = spec->bench();

@@ -48,9 +48,17 @@ void flush_output() {
   held_back.clear();
 }
 
+std::string without_class(std::string_view sentence) {
+  constexpr std::string_view kClass = "Queue::";
+  if (sentence.starts_with(kClass))
+    if (const std::size_t colon = sentence.find(": "); colon != sentence.npos)
+      sentence.remove_prefix(colon + 2);
+  return std::string(sentence);
+}
+
 void print_error(std::string_view sentence) noexcept try {
   std::string line = "rooftile: ";
-  for (const char c : sentence) {
+  for (const char c : without_class(sentence)) {
     const bool control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
     if (!control)
       line += c;

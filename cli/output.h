@@ -19,6 +19,9 @@ void say(fmt::format_string<T...> format, T&&... values) {
 /// Writes what is still held back.
 void flush_output();
 
+/// A sentence of the library without the C++ name of what could not be opened: "Queue::cuda: there is no …".
+std::string without_class(std::string_view sentence);
+
 /// "rooftile: <sentence>" on standard error, as one line whatever the sentence quotes.
 void print_error(std::string_view sentence) noexcept;
 

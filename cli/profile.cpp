@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/answers.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
@@ -168,6 +169,7 @@ int profile(const ProfileArguments& arguments) {
   const OneCase one = one_case(arguments.what, true);
   if (!arguments.variant.empty()) check_variants({one.op}, {arguments.variant});
   check_destination(arguments.csv);
+  check_taken(one, arguments.variant);
   if (arguments.run) {
     check_memory(one);
     try {

@@ -11,6 +11,8 @@
 #include <system_error>
 
 #include "cli/failure.h"
+#include "rooftile/harness/commit.h"
+#include "rooftile/harness/doubts.h"
 #include "rooftile/harness/report.h"
 
 namespace rooftile::cli {
@@ -92,8 +94,10 @@ Json new_record() {
 
 void stamp(Json& record) {
   record["rooftile"] = ROOFTILE_VERSION;
+  record["commit"] = harness::commit();
   record["date"] = now();
   record["command"] = command_line;
+  if (record.contains("results")) harness::write_doubts(record["results"]);
 }
 
 harness::Machine machine_of(const Queue& queue) {

@@ -13,8 +13,8 @@ namespace rooftile::cli {
 /// The words of the command line, as records and reports show them.
 void set_command_line(int argc, char** argv);
 
-/// {"schema": 1, "rooftile": version, "date": now, "command": …}, and the same put into a record of the
-/// harness.
+/// {"schema": 1, "rooftile": version, "commit": …, "date": now, "command": …}, and the same put into a record
+/// of the harness.
 nlohmann::json new_record();
 void stamp(nlohmann::json& record);
 

@@ -1,12 +1,16 @@
 #include "rooftile/harness/report.h"
 
 #include <algorithm>
+#include <cctype>
+#include <cstring>
 #include <filesystem>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/gallery.h"
 #include "cli/interrupt.h"
+#include "cli/one_case.h"
 #include "cli/output.h"
 #include "cli/progress_bar.h"
 #include "cli/record.h"
@@ -67,6 +71,36 @@ nlohmann::json measure(const Image& picture, const std::string& photo, bool quie
   return record;
 }
 
+/// What may stand in a link's path, the rest as %20.
+std::string percent_encoded(const std::string& path) {
+  std::string out;
+  for (const char c : path) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || std::strchr("-_.~/", c) != nullptr;
+    out += plain && c != '\0' ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return out;
+}
+
+/// The way from the page to the lessons: as the caller says, else to a checkout in the current folder or
+/// above this command; none where there is no such.
+std::optional<std::string> lessons(const ReportArguments& arguments) {
+  if (arguments.docs_url) {
+    const std::string& url = *arguments.docs_url;
+    return url.empty() || url.ends_with('/') ? url : url + "/";
+  }
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const std::vector<std::string> folders = source_folders();
+  const auto checkout = std::find_if(folders.begin(), folders.end(), [&](const std::string& folder) {
+    return fs::exists(fs::path(folder) / "rooftile/ops", error);
+  });
+  if (checkout == folders.end()) return {};
+  const fs::path page = arguments.out == "-" ? fs::path(".") : fs::absolute(arguments.out).parent_path();
+  const fs::path way = fs::relative(*checkout, fs::weakly_canonical(page, error), error);
+  if (error || way.empty()) return {};
+  return way == "." ? "" : percent_encoded(way.string()) + "/";
+}
+
 }  // namespace
 
 int report(const ReportArguments& arguments) {
@@ -86,7 +120,7 @@ int report(const ReportArguments& arguments) {
       throw Failure(kTrouble, s.message());
     record = measure(picture, arguments.photo, quiet, failed);
   }
-  const std::string page = harness::render_report(record);
+  const std::string page = harness::render_report(record, {.docs_url = lessons(arguments)});
   if (!arguments.json.empty()) write_destination(arguments.json, dump(record));
   write_destination(arguments.out, page);
   std::error_code unresolved;

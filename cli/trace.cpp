@@ -41,7 +41,7 @@ std::string total(const harness::Trace& trace) {
   return fmt::format(
       "{} launch{}. Global memory: {:.0f} bytes moved in {} sectors; {} different bytes, {} read and {} "
       "written;\nthe op's cases state {:.0f}.\n",
-      t.launches, t.launches == 1 ? "" : "es", trace.moved_bytes(), t.sectors, t.read_bytes + t.written_bytes,
+      t.launches, t.launches == 1 ? "" : "es", trace.moved_bytes(), t.sectors, t.different_bytes,
       t.read_bytes, t.written_bytes, trace.stated_bytes);
 }
 
@@ -78,7 +78,7 @@ int trace(const TraceArguments& arguments) {
     say("{} {} on {}\n{}{}\n", one.text(), trace.variant, queue.isa(), line_table(trace), total(trace));
     flush_output();
   }
-  if (traces.empty()) fail("{}: no variant takes this case", one.text());
+  if (traces.empty()) throw Failure(kFailedCheck, one.text() + ": no variant takes this case");
   if (!arguments.json.empty()) {
     nlohmann::json record = new_record();
     record["traces"] = std::move(traces);

@@ -1,11 +1,16 @@
-# The library, its plug-ins, its public headers, its CMake package, and the command.
+# The library, its plug-ins, its public headers, its CMake package, its pkg-config file, and the command.
 include(CMakePackageConfigHelpers)
 get_property(plugins GLOBAL PROPERTY ROOFTILE_PLUGINS)
 get_property(device_plugins GLOBAL PROPERTY ROOFTILE_DEVICE_PLUGINS)
-install(TARGETS rooftile EXPORT rooftile LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS rooftile EXPORT rooftile DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS ${plugins} ${device_plugins} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(ROOFTILE_TOOLS)
   install(TARGETS rooftile_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  if(TARGET rooftile_manual)
+    install(FILES ${PROJECT_BINARY_DIR}/share/man/man1/rooftile.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+    install(FILES ${PROJECT_BINARY_DIR}/share/bash-completion/completions/rooftile
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  endif()
 endif()
 foreach(header IN LISTS ROOFTILE_PUBLIC_HEADERS)
   get_filename_component(folder ${header} DIRECTORY)
@@ -15,8 +20,13 @@ foreach(header IN LISTS ROOFTILE_PUBLIC_HEADERS)
   endif()
   install(FILES ${from} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder})
 endforeach()
-install(EXPORT rooftile NAMESPACE rooftile:: FILE rooftile-config.cmake
+install(EXPORT rooftile NAMESPACE rooftile:: FILE rooftile-targets.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/rooftile)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/rooftile-config-version.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/rooftile-config-version.cmake
+configure_file(${PROJECT_SOURCE_DIR}/cmake/rooftile-config.cmake.in ${PROJECT_BINARY_DIR}/rooftile-config.cmake COPYONLY)
+install(FILES ${PROJECT_BINARY_DIR}/rooftile-config.cmake ${PROJECT_BINARY_DIR}/rooftile-config-version.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/rooftile)
+# It names no prefix, so that the folder can be moved.
+file(RELATIVE_PATH prefix_from_pc /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/rooftile.pc.in ${PROJECT_BINARY_DIR}/rooftile.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/rooftile.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -13,12 +13,12 @@ set(ROOFTILE_GENERATED_INCLUDE_DIR ${PROJECT_BINARY_DIR}/generated)
 set(ROOFTILE_OP_SOURCES "")
 set(ROOFTILE_CPU_SOURCES "")
 set(ROOFTILE_CUDA_SOURCES "")
-set(ROOFTILE_PUBLIC_HEADERS rooftile/rooftile.h)
-foreach(header convert dtype queue status view workspace)
+set(ROOFTILE_PUBLIC_HEADERS rooftile/rooftile.h rooftile/c.h rooftile/c_functions.h)
+foreach(header convert dtype element queue status tensor_view view view_of workspace)
   list(APPEND ROOFTILE_PUBLIC_HEADERS rooftile/core/${header}.h)
 endforeach()
 set(umbrella "#pragma once\n#include \"rooftile/core/queue.h\"\n#include \"rooftile/core/status.h\"\n\
-#include \"rooftile/core/view.h\"\n#include \"rooftile/core/workspace.h\"\n")
+#include \"rooftile/core/view_of.h\"\n#include \"rooftile/core/workspace.h\"\n")
 foreach(folder IN LISTS op_folders)
   get_filename_component(op ${folder} NAME)
   file(GLOB kernels CONFIGURE_DEPENDS ${folder}/*.kernels.cpp ${folder}/*.cpu.cpp ${folder}/ladder/*.cpp
@@ -87,6 +87,19 @@ extern \"C\" __attribute__((visibility(\"default\"))) const rooftile::Plugin* ro
 endfunction()
 write_plugin(cpu_plugin.cpp "${cpu_externs}" "${cpu_names}" nullptr)
 write_plugin(cuda_plugin.cpp "${cuda_externs}" "${cuda_names}" "&cuda::device_functions")
+# The plug-ins that the library itself holds: those of the CPU's instruction sets `isas`.
+function(write_built_in isas)
+  set(declarations "")
+  set(entries "")
+  foreach(isa IN LISTS isas)
+    string(APPEND declarations "extern \"C\" const rooftile::Plugin* rooftile_plugin_cpu_${isa}();\n")
+    string(APPEND entries "rooftile_plugin_cpu_${isa}, ")
+  endforeach()
+  write_if_different(built_in.cpp "#include \"rooftile/core/queue_state.h\"\n\n${declarations}
+namespace rooftile {
+const PluginFunction built_in_plugins[] = {${entries}nullptr};
+}  // namespace rooftile\n")
+endfunction()
 write_if_different(case_registry.cpp "#include \"rooftile/harness/spec.h\"\n${case_includes}
 namespace rooftile::harness {
 const std::vector<Spec>& all_specs() {

@@ -30,7 +30,7 @@ esac
 packages=(g++ cmake ninja-build libcli11-dev libfmt-dev nlohmann-json3-dev libpng-dev "$jpeg" libjs-chart.js)
 for option in "$@"; do
   case $option in
-    --test) packages+=(libgtest-dev ${browser:+"$browser"}) ;;
+    --test) packages+=(libgtest-dev pkg-config ${browser:+"$browser"}) ;;
     --all) packages+=(valgrind) ;;
     --lint) packages+=(python3-venv shellcheck) ;;
     --ci) packages+=(clang gdb) ;;

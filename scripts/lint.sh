@@ -25,8 +25,9 @@ fi
 limit_of() {
   case $1 in
     rooftile/ops/*/ladder/*) echo 200 ;;
-    rooftile/core/convert.h | rooftile/core/dtype.h | rooftile/core/queue.h) echo 100 ;;  # public ones
-    rooftile/core/status.h | rooftile/core/view.h | rooftile/core/workspace.h) echo 100 ;;
+    rooftile/core/convert.h | rooftile/core/dtype.h | rooftile/core/element.h) echo 100 ;;  # public ones
+    rooftile/core/queue.h | rooftile/core/status.h | rooftile/core/tensor_view.h) echo 100 ;;
+    rooftile/core/view.h | rooftile/core/view_of.h | rooftile/core/workspace.h) echo 100 ;;
     rooftile/ops/*/oracle.h | rooftile/ops/*/cases.h | rooftile/ops/*/*.*.h) echo 520 ;;
     rooftile/ops/*/*.h) echo 100 ;;
     *) echo 520 ;;

@@ -137,14 +137,51 @@ TEST(Plan, LaddersGoUpwardsAndEndWithTheLibrary) {
   std::vector<BenchRow> ladder;
   for (const BenchRow& row : plan_rows(options, kMachine, all_specs()))
     if (row.group == "ladder" && !row.in_memory) ladder.push_back(row);
-  ASSERT_EQ(ladder.size(), rungs.size() + 1);
+  ASSERT_EQ(ladder.size(), rungs.size() + 2);
   for (std::size_t i = 0; i < rungs.size(); ++i) {
     EXPECT_EQ(ladder[i].variant, rungs[i]);
     EXPECT_EQ(ladder[i].rung, static_cast<int>(i) + 1);
     EXPECT_EQ(ladder[i].threads, 1);
   }
-  EXPECT_EQ(ladder.back().variant, "");
+  for (std::size_t i = rungs.size(); i < ladder.size(); ++i) {
+    EXPECT_EQ(ladder[i].variant, "");
+    EXPECT_EQ(ladder[i].rung, static_cast<int>(i) + 1);
+  }
+  EXPECT_EQ(ladder[rungs.size()].threads, 1) << "each step but the last is on one thread";
   EXPECT_EQ(ladder.back().threads, 2);
+
+  options.threads = {1};
+  std::size_t alone = 0;
+  for (const BenchRow& row : plan_rows(options, kMachine, all_specs()))
+    if (row.group == "ladder" && !row.in_memory) ++alone;
+  EXPECT_EQ(alone, rungs.size() + 1) << "one thread is all there are";
+}
+
+TEST(Plan, ReportBeginsWithTheLadderOfSoftmax) {
+  BenchOptions options;
+  options.scope = Scope::report;
+  const std::vector<BenchRow> rows = plan_rows(options, kMachine, all_specs());
+  EXPECT_EQ(rows.front().group, "ladder");
+  EXPECT_EQ(std::string(rows.front().spec->function), "softmax");
+  options.variants = {"tile"};
+  for (const BenchRow& row : plan_rows(options, kMachine, all_specs())) EXPECT_EQ(row.group, "full");
+}
+
+TEST(Row, CallsALaddersLastStepAllThreads) {
+  const Machine machine = describe_machine();
+  BenchSession session{shared_roofs(), machine, nullptr};
+  BenchRow row;
+  row.spec = find_spec("softmax");
+  row.c = {{8, 64}, DType::f32, {}};
+  row.group = "ladder";
+  row.rung = 6;
+  const auto title = [&](int threads) {
+    row.threads = threads;
+    const Outcome outcome = session.measure(row, 0.02, 7);
+    return outcome.result ? (*outcome.result)["title"].get<std::string>() : outcome.error;
+  };
+  EXPECT_EQ(title(2), "all threads");
+  EXPECT_NE(title(1), "all threads");
 }
 
 TEST(Plan, FullIsAllOfItAndTwoGibibytes) {
@@ -182,7 +219,7 @@ TEST(Plan, RefusesWhatItDoesNotKnow) {
   const auto sentence = [](BenchOptions options) -> std::string {
     try {
       plan_rows(options, kMachine, all_specs());
-    } catch (const std::runtime_error& error) {
+    } catch (const std::invalid_argument& error) {
       return error.what();
     }
     return "";
@@ -400,9 +437,15 @@ TEST(Record, StopsWhenCancelled) {
   options.progress = [&](const Progress& p) {
     if (p.done == 2) cancel = true;
   };
+  std::vector<std::size_t> saved;
+  options.save = [&](const json& so_far) {
+    EXPECT_TRUE(validate_record(so_far));
+    saved.push_back(so_far["results"].size());
+  };
   const json record = bench(options);
-  EXPECT_LE(record["results"].size(), 2u);
-  EXPECT_NE(record["notes"].dump().find("stopped early"), std::string::npos);
+  EXPECT_EQ(record["results"].size(), 2u);
+  EXPECT_EQ(saved, (std::vector<std::size_t>{1, 2}));
+  EXPECT_NE(record["notes"].dump().find("stopped early: 2 of "), std::string::npos);
   EXPECT_TRUE(validate_record(record));
 }
 

@@ -43,6 +43,7 @@ TEST(CheckArguments, DescribesAView) {
                                         {most, most, most, most, most, most, most, most}));
   EXPECT_EQ(longest.size(), sizeof(Description::text) - 1);
   EXPECT_EQ(longest.substr(0, 20), "9223372036854775807x");
+  EXPECT_EQ(longest.substr(longest.size() - 3), "…");
   (void)told(view(floats, {40_th, 40_th, 40_th}));  // products wrap; the sanitizers watch
 }
 
@@ -137,23 +138,6 @@ TEST(CheckArguments, RefusesWhatReachesTooFar) {
   EXPECT_TRUE(too_far(view(bytes, {2, 0}, {INT64_MAX, 1})));
 }
 
-TEST(CheckArguments, ComparesShapesDTypesAndRanks) {
-  const View a = view(floats, {2, 3}), b = view(floats, {2, 4}), c = view(floats, {2, 3, 1});
-  const View h = view(reinterpret_cast<f16*>(floats), {2, 3});
-  EXPECT_TRUE(check_same_shape("op", {"x", a}, {"y", h}));
-  EXPECT_STREQ(check_same_shape("op", {"x", a}, {"y", b}).message(),
-               "op: x is 2x3 f32, y is 2x4 f32: shapes must match");
-  EXPECT_STREQ(check_same_shape("op", {"x", a}, {"y", c}).message(),
-               "op: x is 2x3 f32, y is 2x3x1 f32: shapes must match");
-  EXPECT_TRUE(check_same_dtype("op", {"x", a}, {"y", b}));
-  EXPECT_STREQ(check_same_dtype("op", {"x", a}, {"y", h}).message(),
-               "op: x is 2x3 f32, y is 2x3 f16: dtypes must match");
-  EXPECT_TRUE(check_rank("op", {"x", a}, 2));
-  EXPECT_STREQ(check_rank("op", {"x", a}, 3).message(), "op: x is 2x3 f32, needs at least 3 dimensions");
-  EXPECT_STREQ(check_rank("op", {"x", scalar_view(floats)}, 1).message(),
-               "op: x is scalar f32, needs at least 1 dimension");
-}
-
 TEST(CheckArguments, MeasuresAWorkspace) {
   EXPECT_TRUE(check_workspace("op", {}, 0));
   EXPECT_TRUE(check_workspace("op", {floats, 256}, 256));
@@ -163,6 +147,27 @@ TEST(CheckArguments, MeasuresAWorkspace) {
                "op: needs a workspace of 256 bytes (ask op_workspace), was given 0");
   const std::string text = check_workspace("op", {floats + 8, 200}, 100).message();
   EXPECT_NE(text.find("is not aligned to 64 bytes"), text.npos) << text;
+}
+
+TEST(CheckArguments, AWorkspaceLiesApartFromAllArguments) {
+  alignas(64) static float memory[128];
+  const auto refusal = [](const ConstView& x, std::size_t bytes) -> std::string {
+    return check_workspace_apart("op", {memory + 32, bytes}, {"x", x}).message();
+  };
+  EXPECT_EQ(refusal(view(memory, {32}), 256), "");
+  EXPECT_EQ(refusal(view(memory + 96, {32}), 256), "");
+  EXPECT_EQ(refusal(view(memory, {2, 16}, {96, 1}), 256), "");  // on both sides
+  for (const View& x : {view(memory, {33}), view(memory + 95, {32}), view(memory + 40, {1}),
+                        view(memory, {2, 16}, {80, 1}), view(memory + 127, {128}, {-1})}) {
+    const std::string text = refusal(x, 256);
+    EXPECT_EQ(text.find("op: the workspace (256 bytes at 0x"), 0u) << text;
+    EXPECT_NE(text.find(std::string("overlaps x (") + describe(x).text), text.npos) << text;
+    EXPECT_NE(text.find("it must lie apart from all arguments"), text.npos) << text;
+  }
+  // All that was given counts, however much that is.
+  EXPECT_EQ(refusal(view(memory + 48, {16}), 64), "");
+  EXPECT_NE(refusal(view(memory + 48, {16}), 128), "");
+  EXPECT_NE(refusal(view(memory + 48, {16}), SIZE_MAX), "");
 }
 
 TEST(CheckArguments, RefusesAnOutputThatOverlapsItself) {

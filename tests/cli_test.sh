@@ -25,19 +25,71 @@ ok() {
 # holds PATTERN [FILE]
 holds() { grep -qE -e "$1" "${2:-out.txt}" || complain "${2:-the output} lacks /$1/: $(head -c 600 "${2:-out.txt}")"; }
 
-ok --version
-holds '^rooftile [0-9]+\.[0-9]+\.[0-9]+$'
+for version in --version -V; do
+  ok $version
+  holds '^rooftile [0-9]+\.[0-9]+\.[0-9]+ \((unknown|[-.0-9a-z]+)\)$'
+done
 ok --help
 for command in devices list check bench why trace profile asm report image; do
   holds "^  $command "
 done
-holds 'Exit codes: 0 .* 1 .* 2 '
+for code in 0 1 2 3 130 143; do holds "^ *$code  [a-z]"; done
 for command in devices list check bench why trace profile asm report "image gray"; do
   # shellcheck disable=SC2086
   ok $command --help
   holds '^Examples?:'
   holds "^  rooftile $command"
 done
+
+# `help bench` is `bench --help`.
+for command in bench "image gray"; do
+  # shellcheck disable=SC2086
+  ok $command --help
+  mv out.txt help.txt
+  # shellcheck disable=SC2086
+  ok help $command
+  cmp -s help.txt out.txt || complain "help $command is not $command --help"
+done
+ok help
+holds '^  rooftile help bench '
+holds '^  -V,--version '
+
+# The manual page: every command and option, exit codes, environment; no warning of those that render it.
+ok generate man --out rooftile.1
+for command in devices list check bench why trace profile asm report help "image gray"; do
+  holds "^\.SS rooftile $command\$" rooftile.1
+done
+for word in 'threads' 'json' 'luminosity' 'architecture' 'version'; do holds "\\\\-\\\\-${word}[\\\\]fR" rooftile.1; done
+for code in 0 1 2 3 130 143 ROOFTILE_CPU; do holds "^\.B $code\$" rooftile.1; done
+if command -v groff >/dev/null; then
+  groff -man -ww -Tutf8 -z rooftile.1 >groff.txt 2>&1 && [ ! -s groff.txt ] || complain "groff: $(head -c 400 groff.txt)"
+fi
+if command -v mandoc >/dev/null; then
+  mandoc -Tlint -Wwarning rooftile.1 >lint.txt 2>&1 || complain "mandoc: $(head -c 400 lint.txt)"
+fi
+
+# The completion, asked as bash asks: COMP_WORDS, of which the last is completed.
+ok generate bash --out completion.sh
+completes() { # EXPECTED WORDS…
+  local expected=$1 answer
+  shift
+  answer=$(bash -c 'source ./completion.sh; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _rooftile; echo "${COMPREPLY[*]}"' \
+    bash rooftile "$@" 2>&1)
+  [ "$answer" = "$expected" ] || complain "completion of rooftile $*: \"$answer\", expected \"$expected\""
+}
+completes bench be
+completes "--device --dtype" bench --d
+completes f16 check softmax --dtype = f1
+completes "bf16 bool" bench --dtype b
+completes "f32,bf16 f32,bool" bench --dtype f32,b
+completes bf16 bench --dtype = bf
+completes "softmax softmax_backward" why soft
+completes "emulated emulated-checked" check --device emu
+completes padded_rows why softmax 2x3 f32 --layout pad
+completes gray image g
+completes --luminosity image gray --l
+completes trace help tr
+completes "" bench --json "" # a file
 
 ok list
 for function in softmax softmax_backward copy rgb_to_gray; do
@@ -106,6 +158,13 @@ holds '"median_us"' bench.json
 holds 'median_us' bench.csv
 [ "$(wc -l <bench.csv)" -ge 2 ] || complain "bench.csv holds no line: $(cat bench.csv)"
 
+holds '"commit": "(unknown|[-.0-9a-z]+)"' bench.json
+# Beside an older record: here one of nearly no time, on another machine.
+sed -E 's/("(p5|median|p95)_us": )[0-9.]+/\10.0001/; s/"cpu": "/&not /' bench.json >older.json
+ok bench softmax --forward --dtype f32 --shape 64x128 --threads 1 --no-peers --compare older.json
+holds '^slower +softmax tile 64x128 f32, 1 thread, warm '
+holds '^beside older.json \(.+\): 2 slower, 0 faster, 0 within the spread$'
+holds '^note: older.json was recorded with another cpu: not '
 # Records of both kinds are one report's.
 # A bench that was short of time goes on where it ended; two parts make a whole. Needs the emulated device.
 if [ -e "$(dirname "$rooftile")/../lib/rooftile-emulated.so" ]; then
@@ -143,6 +202,8 @@ if [ -e "$(dirname "$rooftile")/../lib/rooftile-emulated-checked.so" ]; then
   holds '^blas1.tile.h:[0-9]+ +global load +32 +16 +100.0%  [^ ]'
   holds 'Global memory: 49152 bytes moved in 1536 sectors; 49152 different bytes, 32768 read and 16384 written;'
   holds "^the op's cases state 49152\\.\$"
+  ok trace axpby --shape 4096 --dtype f32 # y in place: read and written
+  holds '49152 bytes moved in 1536 sectors; 32768 different bytes, 32768 read and 16384 written;'
   ok trace softmax --backward --all --dtype bf16 --json trace.json
   holds '^softmax_backward 64x1024 bf16 tile '
   holds '"conflicts": 0' trace.json
@@ -189,6 +250,12 @@ grep -q '^[^ ].*bf16>.*:$' out.txt && complain "asm --dtype f32 shows a function
 ok asm softmax --variant 01_scalar --kernel 'launch_scalar\(' --no-source
 holds '^softmax 01_scalar in .*: [0-9]+ functions?$'
 holds '^  rooftile/ops/softmax/ladder/01_scalar.cpp:[0-9]+$'
+# Where the function refuses the elements there is no code to show.
+"$rooftile" why softmax 64x1024 i32 2>why.txt
+"$rooftile" asm softmax --dtype i32 >out.txt 2>asm.txt
+[ "$?" -eq 1 ] || complain "asm softmax --dtype i32 is not refused: $(head -c 400 out.txt)"
+holds '^rooftile: softmax: x is .* i32, must be one of f32' asm.txt
+cmp -s why.txt asm.txt || complain "asm refuses otherwise than why: $(cat asm.txt why.txt)"
 
 # A picture of one red and one white pixel.
 base64 -d >red.png <<'PNG'

@@ -1,4 +1,5 @@
 #include "rooftile/core/convert.h"
+#include "rooftile/core/element.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,10 @@
 // Queues of GPUs and of the emulated device, as a caller sees them.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -45,6 +48,42 @@ TEST(DeviceQueue, TellsWhatItIs) {
   EXPECT_EQ(queue.architecture(), 86);
   EXPECT_STREQ(queue.isa_reason(), "emulated by 2 host threads");
   EXPECT_EQ(queue.threads(), 2);
+}
+
+/// Children forked while another thread is in a call, which each use that thread's queue and make one.
+void fork_during_calls(const EmulatedOptions& options) {
+  const Queue queue = Queue::emulated(options);
+  ASSERT_TRUE(queue.status()) << queue.status().message();
+  const std::vector<float> x = numbers(20000), expected = softmax_of(queue, x, 100);
+  std::atomic<bool> stop{false};
+  std::atomic<int> calls{0};
+  std::thread other([&] {
+    while (!stop) {
+      softmax_of(queue, x, 100);
+      ++calls;
+    }
+  });
+  while (calls == 0) std::this_thread::yield();
+  for (int i = 0; i < 5; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(30);  // a hang ends here
+      _exit(softmax_of(queue, x, 100) == expected && softmax_of(Queue::emulated(options), x, 100) == expected
+                ? 0
+                : 1);
+    }
+    int status = -1;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
+  }
+  stop = true;
+  other.join();
+}
+
+TEST(DeviceQueue, WorksInAChildForkedDuringACall) {
+  if (!kEmulatedIsBuilt) GTEST_SKIP() << "this build has no emulated device";
+  fork_during_calls({.threads = 2});
+  if (ROOFTILE_TEST_CHECKED) fork_during_calls({.threads = 2, .checked = true});
 }
 
 TEST(DeviceQueue, ComputesAsTheCpuDoes) {
@@ -198,7 +237,7 @@ TEST(DeviceQueue, RefusesWithASentence) {
   EXPECT_EQ(message(Queue::emulated({.architecture = 75})),
             "Queue::emulated: architecture is 75, must be 80, 86, 89 or 90");
   EXPECT_EQ(message(Queue::emulated({.threads = -1})),
-            "Queue::emulated: threads is -1, must be 0 (all that may be used) to 4096");
+            "Queue::emulated: threads is -1, must be 0 (all that may be used) to 1024");
   const std::string missing = message(Queue::cuda({.plugin_folder = "/nowhere"}));
   EXPECT_EQ(missing.rfind("/nowhere/rooftile-cuda.so: no such plug-in", 0), 0u) << missing;
   const Queue broken = Queue::emulated({.plugin_folder = "/nowhere"});

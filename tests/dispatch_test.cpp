@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "rooftile/core/op.h"
 #include "rooftile/core/queue_state.h"
+#include "rooftile/core/signature.h"
 #include "rooftile/ops/softmax/softmax.h"
 
 namespace rooftile {
@@ -124,8 +124,10 @@ TEST(Dispatch, RefusesWithTheLastStandardVariantsSentence) {
                               {"b", "", Role::standard, accepts<refuse_all>},
                               {"c", "", Role::rung, accepts<refuse_shape>}};
   const int problem = 3;
-  const Op toy{"toy", "forward", "toy", variants},
-      none{"toy", "forward", "toy", std::span(variants).subspan(2)};
+  const Signature takes_nothing{"toy", {}, {}};
+  const auto never = [](const Queue&, const Op&, const Call&) -> Status { return {}; };
+  const Op toy{"toy", "forward", "toy", variants, takes_nothing, never},
+      none{"toy", "forward", "toy", std::span(variants).subspan(2), takes_nothing, never};
   EXPECT_STREQ(dispatch(queue, toy, &problem, nullptr).message(), "toy: takes nothing");
   EXPECT_STREQ(dispatch(queue, toy, &problem, "a").message(), "toy: takes no 3");
   EXPECT_STREQ(dispatch(queue, none, &problem, nullptr).message(), "toy: has no variant to choose");
@@ -184,7 +186,7 @@ TEST(Plugins, WhatIsNoSharedLibraryIsRefusedWithASentence) {
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / ("rooftile_dispatch_test_" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
-  EXPECT_EQ(refusal(folder), "no such plug-in; build it (ROOFTILE_ISAS) or choose another by ROOFTILE_CPU");
+  EXPECT_EQ(refusal(folder), "no such plug-in; run `make build`, or choose another by ROOFTILE_CPU");
   const std::filesystem::path file = folder / "rooftile-cpu-baseline.so";
   std::ofstream(file) << "a text, and no library\n";
   EXPECT_EQ(refusal(folder).substr(0, 19), "cannot be loaded: /");

@@ -28,6 +28,8 @@ judge() {
   local expected=$1 pattern=$2 what=$3
   count=$((count + 1))
   [ "$code" -eq "$expected" ] || complain "$what: exit code $code, expected $expected: $(head -c 400 "$work/log/err")"
+  grep -qE '::|Options|ROOFTILE_(EMULATED|CUDA|ISAS)' "$work/log/err" &&
+    complain "$what: names of C++ or CMake in the sentence: $(head -c 400 "$work/log/err")"
   [ "$(wc -l <"$work/log/err")" -eq 1 ] || complain "$what: not one line on standard error: $(head -c 800 "$work/log/err")"
   grep -qE "^rooftile: .*($pattern)" "$work/log/err" || complain "$what: the sentence lacks /$pattern/: $(head -c 400 "$work/log/err")"
   find . -type f -printf '%p %s\n' | sort >"$work/log/after"
@@ -49,7 +51,17 @@ echo "what was there" >old.html
 # Words.
 fault 2 'command is missing'
 fault 2 'no command "chekc".*did you mean check' chekc
-fault 2 '\-\-bogus' check --bogus
+fault 2 'no option "--bogus"; see rooftile check --help' check --bogus
+fault 2 'no option "--jsno" \(did you mean --json\?\)' bench --jsno=a.json
+fault 2 'no option "--shaep" \(did you mean --shape\?\)' trace --shaep 3x4
+fault 2 'no dtype "fp32" \(did you mean f32\?\)' why softmax 2x3 fp32
+fault 2 'no dtype "float32" \(did you mean f32\?\)' check --dtype float32
+fault 2 'no dtype "half" \(did you mean f16\?\)' bench --dtype half
+fault 2 'no dtype "bfloat16" \(did you mean bf16\?\)' trace softmax --dtype bfloat16
+fault 2 'no dtype "uint8" \(did you mean u8\?\)' asm copy --dtype uint8
+fault 2 'no instruction set "avx51" \(did you mean avx512\?\)' check --isa avx51
+fault 2 'no parameter "scal" \(did you mean scale\?\)' why softmax 2x3 f32 --set scal=1
+fault 2 'no layout "padded_row" \(did you mean padded_rows\?\)' why softmax 2x3 f32 --layout padded_row
 fault 2 'no op "sofmax".*did you mean softmax' why sofmax 2x3 f32
 fault 2 'no op ""' check ""
 fault 2 'no op "nix"' check softmax nix
@@ -79,7 +91,7 @@ fault 2 'no variant "nix"' asm softmax --variant nix
 fault 2 'no device "gpu"' asm softmax --device gpu
 fault 2 'no regular expression' asm softmax --kernel '('
 fault 2 'add --device cuda' asm softmax --ptx
-fault 3 'no function of it fits' asm softmax --kernel nix
+fault 2 'no function of it fits' asm softmax --kernel nix
 # A program in ncu's place that may not read the counters.
 mkdir "$work/tools"
 cat >"$work/tools/ncu" <<'NCU'
@@ -93,6 +105,9 @@ fault 3 'ncu measured nothing \(exit code 1\): ERR_NVGPUCTRPERM - The user' prof
 fault 2 'no dtype "f31"' bench --dtype f31
 fault 2 'no dtype "f31"' why softmax 2x3 f31
 fault 1 'x is 2x3 u8' why softmax 2x3 u8
+fault 1 'rgb is 2x3x3 f32, must be one of u8' why rgb_to_gray 2x3 f32
+fault 1 'x is .* i32' asm softmax --dtype i32
+fault 1 "the ladder's rungs take f32, x is bf16" asm softmax --variant 01_scalar --dtype bf16
 fault 2 'no instruction set "sse9"' check --isa sse9
 fault 2 'no instruction set "sse9"' why softmax 2x3 f32 --isa sse9
 fault 2 'no parameter "nix"' why softmax 2x3 f32 --set nix=1
@@ -103,6 +118,21 @@ fault 2 'random' check --random -5
 fault 2 'random' check --random 99999999999999999999
 fault 2 'seed' check --seed -1
 fault 2 'threads' bench --threads 0
+fault 2 'threads 4096: this process may run on [0-9]+ CPUs?; name 1' bench copy --threads 4096
+fault 2 'threads are the CPU' bench copy --threads 1 --device emulated
+fault 2 'no peer "nix" is here; there (is|are)' bench copy --peers nix
+fault 2 'json: an empty value' bench copy --json ""
+fault 2 'csv: an empty value' bench copy --csv ""
+fault 2 'json: ' list --json=
+fault 2 'out: an empty value' report --out ""
+fault 2 'dtype: an empty value' check --dtype ""
+fault 2 'no case fits' bench rgb_to_gray --dtype f32
+fault 2 'takes i32' check softmax --dtype i32
+fault 2 'architecture' trace copy --architecture 77
+fault 3 'absent.json' bench copy --compare absent.json
+fault 3 'absent.json' bench --merge absent.json --json merged.json
+fault 1 'x is .* i32' trace softmax --dtype i32
+fault 1 'x is .* i32' profile softmax --dtype i32
 fault 2 'standard output' check --json - --csv -
 fault 2 'photo.*from|from.*photo' report --photo a.png --from b.json
 fault 2 'SHAPE' why softmax
@@ -257,17 +287,19 @@ base64 -d >good.png <<'PNG'
 iVBORw0KGgoAAAANSUhEUgAAAAIAAAABCAIAAAB7QOjdAAAAD0lEQVR4nGP4z8Dw
 //9/AAv7A/3dF29HAAAAAElFTkSuQmCC
 PNG
-fault 3 'gray.gif' image gray good.png gray.gif
+fault 2 'gray.gif' image gray good.png gray.gif
 fault 3 'missing' image gray good.png missing/gray.png
 
-# Ctrl-C and SIGTERM in the midst of work: exit code 130, no file. (env: background jobs of a script ignore SIGINT.)
-interrupt() { # SIGNAL WORDS…
-  local signal=$1 pid
-  shift
+# Ctrl-C and SIGTERM in the midst of work: exit code 130 or 143, no file. (env: background jobs of a script ignore
+# SIGINT.)
+start() { # WORDS…
   find . -type f -printf '%p %s\n' | sort >"$work/log/before"
   env --default-signal=INT "$rooftile" "$@" >"$work/log/out" 2>"$work/log/err" &
   pid=$!
-  sleep 1.5
+}
+stop() { # SIGNAL WORDS…
+  local signal=$1
+  shift
   kill "-$signal" $pid 2>/dev/null || complain "rooftile $* ended before it could be interrupted: $(cat "$work/log/err")"
   for _ in 1 2 3; do # a second signal ends it at once, whatever it is doing
     for _ in $(seq 100); do kill -0 $pid 2>/dev/null && sleep 0.1; done
@@ -275,13 +307,47 @@ interrupt() { # SIGNAL WORDS…
   done
   wait $pid
   code=$?
-  judge 130 'interrupted' "rooftile $*, interrupted by SIG$signal"
 }
-interrupt INT bench --full --json bench.json --csv bench.csv
-interrupt TERM bench --full --json bench.json
-interrupt INT check --random 1000000 --random-only --json check.json
-interrupt INT report --out report.html --json report.json
-interrupt INT devices --json machine.json
+interrupt() { # CODE SIGNAL WORDS…
+  local expected=$1 signal=$2
+  shift 2
+  start "$@"
+  sleep 1.5
+  stop "$signal" "$@"
+  judge "$expected" 'interrupted' "rooftile $*, interrupted by SIG$signal"
+}
+interrupt 130 INT bench --full --json bench.json --csv bench.csv
+interrupt 143 TERM bench --full --json bench.json
+interrupt 130 INT check --random 1000000 --random-only --json check.json
+interrupt 143 TERM report --out report.html --json report.json
+interrupt 130 INT devices --json machine.json
+
+# A bench's rows are in its files after each of them, also when it is asked twice to stop, and no other file is there.
+for how in INT TERM twice; do
+  words=(bench copy add --full --no-peers --json rows.json --csv rows.csv)
+  start "${words[@]}"
+  for _ in $(seq 1200); do
+    [ "$(grep -c '"median_us"' rows.json 2>/dev/null)" -ge 2 ] 2>/dev/null && [ -s rows.csv ] && break
+    kill -0 $pid 2>/dev/null || break
+    sleep 0.1
+  done
+  expected=130
+  if [ $how = twice ]; then
+    expected=143
+    kill -TERM $pid
+    stop TERM "${words[@]}"
+  else
+    [ $how = INT ] || expected=143
+    stop $how "${words[@]}"
+  fi
+  rows=$(grep -c '"median_us"' rows.json)
+  [ "$rows" -ge 2 ] || complain "a bench that was stopped ($how) kept $rows rows in JSON"
+  [ "$(wc -l <rows.csv)" -eq $((rows + 1)) ] || complain "a bench that was stopped ($how) kept $rows rows in JSON, but not in CSV"
+  grep -q 'stopped early: ' rows.json || complain "the record of a bench that was stopped ($how) does not say so"
+  "$rooftile" report --from rows.json --out rows.html >/dev/null || complain "no report of rows.json ($how)"
+  rm -f rows.json rows.csv rows.html
+  judge $expected 'interrupted' "rooftile ${words[*]}, stopped ($how)"
+done
 
 echo "faults: $count faults, $bad problems"
 [ "$bad" -eq 0 ]

@@ -205,12 +205,11 @@ TEST(Gray, RefusesWithASentence) {
   const auto message = [](const Status& s) { return std::string(s.message()); };
   const auto in = view(rgb.data(), {4, 5, 3});
   EXPECT_EQ(message(rgb_to_gray(queue, view(rgb.data(), {4, 5, 4}), view(gray.data(), {4, 5}))),
-            "rgb_to_gray: rgb is 4x5x4 u8, its last dimension must be 3 (red, green, blue)");
+            "rgb_to_gray: rgb is 4x5x4 u8, must be ...x3");
   EXPECT_EQ(message(rgb_to_gray(queue, in, view(gray.data(), {5, 4}))),
-            "rgb_to_gray: rgb is 4x5x3 u8, gray is 5x4 u8: gray must have rgb's dimensions without the last");
-  EXPECT_EQ(
-      message(rgb_to_gray(queue, in, view(gray.data(), {4, 5, 3}))),
-      "rgb_to_gray: rgb is 4x5x3 u8, gray is 4x5x3 u8: gray must have rgb's dimensions without the last");
+            "rgb_to_gray: gray is 5x4 u8, must be 4x5 where rgb is 4x5x3 u8");
+  EXPECT_EQ(message(rgb_to_gray(queue, in, view(gray.data(), {4, 5, 3}))),
+            "rgb_to_gray: gray is 4x5x3 u8, must be 4x5 where rgb is 4x5x3 u8");
   EXPECT_NE(message(rgb_to_gray(queue, in, View{})).find("gray is absent"), std::string::npos);
   EXPECT_NE(message(rgb_to_gray(queue, in, view(rgb.data(), {4, 5}))).find("must lie apart"),
             std::string::npos);
@@ -219,7 +218,7 @@ TEST(Gray, RefusesWithASentence) {
   GrayOptions odd;
   odd.weights = static_cast<GrayWeights>(7);
   EXPECT_EQ(message(rgb_to_gray(queue, in, view(gray.data(), {4, 5}), odd)),
-            "rgb_to_gray: weights are 7, must be bt601 (0) or luminosity (1)");
+            "rgb_to_gray: weights is 7, must be bt601 (0) or luminosity (1)");
   EXPECT_EQ(message(rgb_to_gray(queue, view(rgb.data(), {4, 5, 3}, {20, 4, 1}), view(gray.data(), {4, 5}),
                                 {GrayWeights::bt601, "01_scalar"})),
             "rgb_to_gray: the ladder's rungs take packed pixels, these are 4 bytes apart, their channels 1, "

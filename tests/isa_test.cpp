@@ -99,7 +99,7 @@ TEST(Isa, ObeysTheOverride) {
     const IsaChoice choice = choose_isa(name(isa), kFull);
     EXPECT_TRUE(choice.ok);
     EXPECT_EQ(choice.isa, isa);
-    EXPECT_EQ(choice.reason, std::string(name(isa)) + ": ROOFTILE_CPU asked for it");
+    EXPECT_EQ(choice.reason, std::string(name(isa)) + ": chosen by ROOFTILE_CPU");
   }
 }
 

@@ -270,12 +270,12 @@ TEST(LayerNorm, Refusals) {
   EXPECT_EQ(sentence(in, out, {-1.f}), "layer_norm: eps is -1, must be finite and not negative");
   EXPECT_EQ(sentence(in, out, {NAN}), "layer_norm: eps is nan, must be finite and not negative");
   EXPECT_EQ(sentence({.x = x.rows(3, 4), .weight = weight.row(3)}, out),
-            "layer_norm: a row of x is 4 f32, weight is 3 f32: shapes must match");
+            "layer_norm: weight is 3 f32, must be 4 where x is 3x4 f32");
   EXPECT_EQ(sentence(in, {.y = y.rows(3, 4), .mean = mean.row(4)}),
-            "layer_norm: x without its last dimension is 3 f32, mean is 4 f32: shapes must match");
+            "layer_norm: mean is 4 f32, must be 3 where x is 3x4 f32");
   EXPECT_EQ(
       sentence({.x = half.rows(3, 4), .weight = weight.row(4), .bias = half.row(4)}, {.y = half.rows(3, 4)}),
-      "layer_norm: weight is 4 f32, bias is 4 bf16: dtypes must match");
+      "layer_norm: bias is 4 bf16, must be f32 as weight is");
   EXPECT_NE(sentence(in, {.y = y.rows(3, 4), .sum = y.rows(3, 4)}).find("layer_norm: output sum"),
             std::string::npos);
   EXPECT_EQ(sentence(in, out, {1e-5f, "01_scalar"}),

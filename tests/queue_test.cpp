@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cfenv>
+#include <climits>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -87,17 +88,23 @@ TEST(Queue, BadOptionsAreOneSentenceThatEveryCallReturns) {
   const Environment none("ROOFTILE_CPU", nullptr), no_folder("ROOFTILE_PLUGINS", nullptr);
   Executor no_function;
   Executor no_threads{nullptr, 0, [](void*, int, void (*)(void*, int), void*) {}};
+  Executor many_threads{nullptr, 1025, [](void*, int, void (*)(void*, int), void*) {}};
   const std::string long_folder(5000, 'x');
   const std::pair<CpuOptions, const char*> bad[] = {
-      {{.threads = -1}, "Queue::cpu: threads is -1, must be 0 (all that may be used) to 4096"},
-      {{.threads = 4097}, "Queue::cpu: threads is 4097, must be 0 (all that may be used) to 4096"},
-      {{.isa = "sse9"}, "Queue::cpu: CpuOptions::isa=sse9: unknown; known are baseline, avx2, avx512"},
+      {{.threads = -1}, "Queue::cpu: threads is -1, must be 0 (all that may be used) to 1024"},
+      {{.threads = 1025}, "Queue::cpu: threads is 1025, must be 0 (all that may be used) to 1024"},
+      {{.threads = INT_MAX}, "Queue::cpu: threads is 2147483647, must be 0 (all that may be used) to 1024"},
+      {{.streaming_bytes = -2},
+       "Queue::cpu: streaming_bytes is -2, must be -1 (by this CPU's caches) or not negative"},
+      {{.isa = "sse9"}, "Queue::cpu: isa=sse9: unknown; known are baseline, avx2, avx512"},
       {{.executor = &no_function},
-       "Queue::cpu: the executor has no function and 1 threads, needs a function and at least 1"},
+       "Queue::cpu: the executor has no function and 1 threads, needs a function and 1 to 1024"},
       {{.executor = &no_threads},
-       "Queue::cpu: the executor has a function and 0 threads, needs a function and at least 1"},
+       "Queue::cpu: the executor has a function and 0 threads, needs a function and 1 to 1024"},
+      {{.executor = &many_threads},
+       "Queue::cpu: the executor has a function and 1025 threads, needs a function and 1 to 1024"},
       {{.isa = "baseline", .plugin_folder = "/nowhere"},
-       "/nowhere/rooftile-cpu-baseline.so: no such plug-in; build it (ROOFTILE_ISAS) or choose another by "
+       "/nowhere/rooftile-cpu-baseline.so: no such plug-in; run `make build`, or choose another by "
        "ROOFTILE_CPU"},
       {{.plugin_folder = long_folder.c_str()}, "rooftile: the plug-in folder's path is too long: xxx"},
   };
@@ -114,6 +121,19 @@ TEST(Queue, BadOptionsAreOneSentenceThatEveryCallReturns) {
     }
     EXPECT_EQ(y[0], 7);
   }
+}
+
+TEST(Queue, OptionsAtTheirLimitsAreTaken) {
+  Executor executor{nullptr, 1024, [](void*, int tasks, void (*task)(void*, int), void* context) {
+                      for (int t = 0; t < tasks; ++t) task(context, t);
+                    }};
+  const Queue queue = Queue::cpu({.executor = &executor, .streaming_bytes = 0});
+  ASSERT_TRUE(queue.status()) << queue.status().message();
+  EXPECT_EQ(queue.threads(), 1024);
+  EXPECT_TRUE(
+      same_bits(softmax_of(queue, values(kLarge, 1), 211), softmax_of(queue_of(1), values(kLarge, 1), 211)));
+  EXPECT_STREQ(Queue::cuda({.device = -2}).status().message(),
+               "Queue::cuda: device is -2, must be -1 (the thread's current one) or a GPU's number");
 }
 
 TEST(Queue, TheIsaIsChosenByOptionThenEnvironmentThenCpu) {
@@ -135,7 +155,7 @@ TEST(Queue, TheIsaIsChosenByOptionThenEnvironmentThenCpu) {
       continue;
     }
     EXPECT_STREQ(q.isa(), isa);
-    EXPECT_EQ(q.isa_reason(), std::string(isa) + ": ROOFTILE_CPU asked for it");
+    EXPECT_EQ(q.isa_reason(), std::string(isa) + ": chosen by ROOFTILE_CPU");
     if (q.status()) (void)softmax_of(q, values(kSmall, 1), 3);  // where its plug-in was built
   }
   for (const char* value : {static_cast<const char*>(nullptr), ""}) {

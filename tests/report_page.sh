@@ -1,7 +1,8 @@
 #!/bin/sh
 # Opens a report in headless Chromium and fails unless it is a sound page: every chart drawn (each choice of each
-# chart tried), in light and dark, at desktop and phone width; no console message, no network request, no sideways
-# scrolling. With a folder as second argument it leaves screenshots of the whole page there.
+# chart tried), in light and dark, at desktop and phone width; one point under the pointer; a hint where a table has
+# columns out of sight; a claim and its chart before the first table; no console message, no network request, no sideways
+# scrolling of the page. With a folder as second argument it leaves screenshots of the whole page there.
 #   tests/report_page.sh report.html [SCREENSHOTS]
 # CHARTS=N expects exactly N charts (default: at least one). Exit: 0 sound, 1 not, 2 usage, 77 no Chromium.
 set -u
@@ -61,6 +62,15 @@ judge() {
   fi
 }
 
+# judge_frame NAME: what the frame around the page found out.
+judge_frame() {
+  points=$(attribute points "$work/dom.html")
+  wrong=$(attribute wrong "$work/dom.html")
+  hints=$(attribute hints "$work/dom.html")
+  [ "${wrong:-1}" = 0 ] || fail "$1: the pointer finds another point, or several, at ${wrong:-all} of ${points:-?} points"
+  [ "${hints:-wrong}" != wrong ] || fail "$1: a table's hint at columns out of sight is missing, or stands where there are none"
+}
+
 # A frame as wide as a phone, because Chromium's window is never narrower than 500 px. It tries every choice, and
 # hands on the least number of charts drawn and the widest overflow.
 frame() {
@@ -82,11 +92,33 @@ frame.onload = () => {
     changed(select);
   }
   for (const radio of page.querySelectorAll("input[type=radio]")) { radio.checked = true; changed(radio); }
+  // At each point the pointer finds that one point, or one that lies there too; never several.
+  let points = 0, wrong = 0;
+  const Chart = frame.contentWindow.Chart;
+  for (const canvas of page.querySelectorAll("#roofline, #speed")) {
+    const chart = Chart.getChart(canvas), mode = chart && chart.options.interaction.mode;
+    if (!chart) continue;  // not drawn, which is counted above
+    chart.getSortedVisibleDatasetMetas().forEach((meta) => meta.data.forEach((element, index) => {
+      if (chart.data.datasets[meta.index].data[index].title === undefined) return;
+      ++points;
+      const at = { x: element.x + 1, y: element.y + 1, native: true };
+      const found = chart.getElementsAtEventForMode(at, mode, chart.options.interaction, false);
+      const near = (one) => Math.hypot(one.element.x - at.x, one.element.y - at.y) <= Math.hypot(1, 1) + 1e-6;
+      if (found.length !== 1 || !near(found[0])) ++wrong;
+    }));
+  }
   for (const details of page.querySelectorAll("details")) details.open = true;
+  frame.contentWindow.dispatchEvent(new Event("resize"));
+  // A table says that it has more columns exactly where some are out of sight.
+  const hints = [...page.querySelectorAll(".scroll")].map((box) => {
+    const hint = box.previousElementSibling, said = hint.offsetHeight > 0;
+    return hint.className === "more" && said === (box.scrollWidth > box.clientWidth + 1) ? (said ? 1 : 0) : -1;
+  });
   const overflow = root.scrollWidth - root.clientWidth;
   for (const details of page.querySelectorAll("details")) details.open = false;
   frame.style.height = root.scrollHeight + "px";
-  Object.assign(out, { charts, canvases: root.dataset.canvases, overflow, choices, height: root.scrollHeight });
+  Object.assign(out, { charts, canvases: root.dataset.canvases, overflow, choices, height: root.scrollHeight, points, wrong,
+    hints: hints.includes(-1) ? "wrong" : hints.filter((said) => said).length });
 };
 </script></body></html>
 HTML
@@ -97,11 +129,12 @@ for scheme in 1 0; do
   rm -f "$work/net.json"
   browse "$scheme" --window-size=1200,900 --dump-dom "$(url "$page")" >"$work/dom.html" 2>"$work/log"
   judge "$name"
-  for width in 1200 380; do
+  for width in 1200 390; do
     frame "$width"
     rm -f "$work/net.json"
     browse "$scheme" --window-size=1200,900 --dump-dom "$(url "$work/frame.html")" >"$work/dom.html" 2>"$work/log"
     judge "$name, $width px"
+    judge_frame "$name, $width px"
     [ -n "$shots" ] || continue
     height=$(attribute height "$work/dom.html")
     mkdir -p "$shots"
@@ -111,5 +144,12 @@ for scheme in 1 0; do
   done
 done
 
+# Without JavaScript the claim and its chart are there, before any table, and no canvas says more than the tables do.
+sed 's/<script.*//' "$page" | tr -d '\n' >"$work/plain.txt"
+if ! grep -aqE 'class="empty">Nothing was measured' "$page"; then
+  grep -aqE 'class="claim">[^<]*%.*class="shares">.*<table' "$work/plain.txt" ||
+    fail "the claim and its chart do not stand above the first table"
+fi
+
 [ "$failures" -eq 0 ] || { echo "report_page: $failures failed" >&2; exit 1; }
-echo "report_page: $canvases charts drawn in light and dark, at 1200 and 380 px; console and network quiet"
+echo "report_page: $canvases charts drawn in light and dark, at 1200 and 390 px; console and network quiet"

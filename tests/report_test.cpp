@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -60,8 +61,8 @@ void expect_sound(const std::string& page) {
   for (const char* tag : {"<script", "</script", "<style", "<!--"})
     EXPECT_EQ(occurrences(body, tag), 0u) << tag;
   EXPECT_EQ(occurrences(body, "</style"), 1u);
-  EXPECT_EQ(occurrences(body, "<section"), 9u);
-  EXPECT_EQ(occurrences(body, "</section>"), 9u);
+  EXPECT_EQ(occurrences(body, "<section"), 10u);
+  EXPECT_EQ(occurrences(body, "</section>"), 10u);
   EXPECT_EQ(page.rfind("</html>\n"), page.size() - 8);
   const std::string data = data_block(page);
   EXPECT_EQ(data.find_first_of("<>&"), data.npos);
@@ -90,7 +91,7 @@ TEST(Report, ShowsTheSample) {
   EXPECT_NE(page.find("<title>rooftile report: Example CPU 8th generation, 2.6 GHz</title>"), page.npos);
   EXPECT_NE(page.find("21 November 2026, 07:00 UTC"), page.npos);
   EXPECT_NE(page.find("<strong>All 624 cases passed</strong>: 6 kernels on avx2, avx512"), page.npos);
-  EXPECT_NE(page.find("Faster than the best peer in 19 of 23 measurements"), page.npos);
+  EXPECT_NE(page.find("Faster than the best baseline in 19 of 23 measurements"), page.npos);
   EXPECT_EQ(occurrences(page, "<canvas"), 3u);
   EXPECT_EQ(occurrences(page, "<img"), 2u);
   EXPECT_EQ(occurrences(page, "class=\"empty\""), 1u) << "only the noscript sentence";
@@ -224,11 +225,11 @@ TEST(Report, SaysWhatWouldFillAMissingPart) {
   expect_sound(page);
   for (const char* sentence :
        {"Nothing was checked", "does not say which machine", "No level’s speed", "No arithmetic peak",
-        "No measured kernel calculates", "no sweep over sizes", "No ladder was measured", "No peer was found",
-        "No picture was processed", "Nothing was measured"})
+        "No measured kernel calculates", "no sweep over sizes", "No ladder was measured",
+        "No baselines found", "No picture was processed", "Nothing was measured"})
     EXPECT_NE(page.find(sentence), page.npos) << sentence;
   EXPECT_EQ(occurrences(page, "<canvas"), 0u);
-  EXPECT_EQ(occurrences(page, "<table"), 0u);
+  EXPECT_EQ(occurrences(page, "<table"), 1u) << "the commands";
 }
 
 TEST(Report, BearsAnyFieldMissingEmptyOrOfAnotherType) {
@@ -313,89 +314,142 @@ TEST(Report, BandwidthTableTakesWhatCalculatesNothing) {
   EXPECT_EQ(occurrences(table, "softmax"), 0u);
 }
 
-TEST(ValidateRecord, AcceptsTheSampleAndUnknownFields) {
+/// The text between two marks, both included in the page.
+std::string between(const std::string& page, const std::string& from, const std::string& to) {
+  const std::size_t start = page.find(from);
+  if (start == page.npos) return "";
+  return page.substr(start, page.find(to, start) - start);
+}
+
+TEST(Report, BeginsWithOneChartAndItsClaim) {
+  const Json record = load("report_sample.json");
+  const std::string page = markup(render_report(record));
+  const std::string claim = between(page, "<p class=\"claim\">", "</p>");
+  ASSERT_FALSE(claim.empty());
+  EXPECT_EQ(occurrences(claim, "."), 1u) << "one sentence: " << claim;
+  EXPECT_LT(page.find("class=\"claim\""), page.find("class=\"shares\""));
+  EXPECT_LT(page.find("class=\"shares\""), page.find("<table"));
+
+  // Its figures are the record's: in memory, on both threads.
+  std::map<std::string, double> first;  // a kernel's first dtype stands for it
+  for (const Json& r : record["results"])
+    if (r["group"] == "best" && r["cache"] == "cold" && r["threads"] == 2 && r["bytes"] > 4 * 33554432.0)
+      first.try_emplace(r["op"].get<std::string>() + r["direction"].get<std::string>(), r["of_limit"]);
+  std::vector<double> shares;
+  for (const auto& [kernel, share] : first) shares.push_back(share);
+  ASSERT_FALSE(shares.empty());
+  std::sort(shares.begin(), shares.end());
+  EXPECT_NE(claim.find("In memory, 2 threads: "), claim.npos) << claim;
+  EXPECT_NE(claim.find(report::percent(shares.front())), claim.npos) << claim;
+  EXPECT_NE(claim.find(report::percent(shares.back())), claim.npos) << claim;
+  EXPECT_EQ(occurrences(between(page, "class=\"shares\"", "</ol>"), "<li>"), shares.size());
+  EXPECT_EQ(render_report(Json{{"schema", 1}}).find("<p class=\"claim\">"), std::string::npos);
+}
+
+TEST(Report, DrawsAKernelOnceUnderEachConditionInOneColour) {
+  const Json data = Json::parse(data_block(render_report(load("report_sample.json"))));
+  ASSERT_GE(data["roofline"]["views"].size(), 2u);
+  EXPECT_EQ(data["roofline"]["views"][0]["name"], "in memory, 2 threads");
+  std::map<std::string, Json> looks;
+  for (const Json& view : data["roofline"]["views"]) {
+    std::set<std::string> kernels;
+    for (const Json& point : view["points"]) {
+      EXPECT_TRUE(kernels.insert(point["series"]).second) << point["series"] << " twice in " << view["name"];
+      EXPECT_EQ(looks.try_emplace(point["series"], point["look"]).first->second, point["look"]);
+    }
+  }
+  ASSERT_TRUE(looks.count("softmax") && looks.count("softmax backward"));
+  EXPECT_EQ(looks["softmax"]["colour"], looks["softmax backward"]["colour"]);
+  EXPECT_NE(looks["softmax"]["mark"], looks["softmax backward"]["mark"]);
+  bool swept = false;
+  for (const Json& series : data["speed"]["series"])
+    if (series["name"].get<std::string>().starts_with("softmax")) {
+      swept = true;
+      EXPECT_EQ(series["look"], looks["softmax"]) << "the same in every chart";
+    }
+  EXPECT_TRUE(swept);
+}
+
+TEST(Report, SaysThatRoofsContradictEachOther) {
   Json record = load("report_sample.json");
-  EXPECT_TRUE(validate_record(record)) << validate_record(record).message();
-  record["of_tomorrow"] = {1, 2};
-  record["results"][0]["of_tomorrow"] = "x";
-  EXPECT_TRUE(validate_record(record)) << validate_record(record).message();
-  EXPECT_TRUE(validate_record(Json{{"schema", 1}}));
+  EXPECT_EQ(render_report(record).find("contradict each other"), std::string::npos);
+  record["machine"]["levels"][0]["read_gbs"] = 80.0;
+  const std::string page = markup(render_report(record));
+  EXPECT_EQ(occurrences(page, "L1 reads 80.0 GB/s with 1 thread, slower than L2 (104.0)"), 2u)
+      << "in the summary and beside the levels";
 }
 
-TEST(ValidateRecord, SaysWhatIsWrong) {
-  const auto message = [](const Json& record) { return std::string(validate_record(record).message()); };
-  EXPECT_EQ(message(Json::array()), "this is no rooftile record: it is an array ([]), expected an object");
-  EXPECT_EQ(message(Json{{"name", "x"}}),
-            "this is no rooftile record: it has no \"schema\" (records come from --json FILE)");
-  EXPECT_EQ(message(Json{{"schema", 2}, {"rooftile", "9.1"}}),
-            "record: schema is a number (2), written by rooftile \"9.1\"; this version reads schema 1");
-  EXPECT_EQ(message(Json{{"schema", "1"}}),
-            "record: schema is a string (\"1\"); this version reads schema 1");
-  EXPECT_EQ(message(Json{{"schema", 1.5}}), "record: schema is a number (1.5); this version reads schema 1");
-  EXPECT_EQ(message(Json{{"schema", 1}, {"results", 3}}),
-            "record: results is a number (3), expected an array");
-  EXPECT_EQ(message(Json{{"schema", 1}, {"machine", "x86"}}),
-            "record: machine is a string (\"x86\"), expected an object");
-
-  const auto broken = [&](const char* place, const Json& value) {
-    Json record = load("report_sample.json");
-    record[Json::json_pointer(place)] = value;
-    return message(record);
-  };
-  EXPECT_EQ(broken("/traces/0/lines/1/sectors", "few"),
-            "record: traces[0].lines[1].sectors is a string (\"few\"), expected a number");
-  EXPECT_EQ(broken("/results/3/median_us", "fast"),
-            "record: results[3].median_us is a string (\"fast\"), expected a number");
-  EXPECT_EQ(
-      broken("/results/0/shape/1", -4),
-      "record: results[0].shape is an array ([64,-4]), expected an array of sizes (whole numbers from 0)");
-  EXPECT_EQ(broken("/results/0/throttled", 0),
-            "record: results[0].throttled is a number (0), expected true or false");
-  EXPECT_EQ(broken("/results/0/peers/1/name", Json::array()),
-            "record: results[0].peers[1].name is an array ([]), expected a string");
-  EXPECT_EQ(broken("/machine/levels/2/read_gbs", true),
-            "record: machine.levels[2].read_gbs is a boolean (true), expected a number");
-  EXPECT_EQ(broken("/machine/cpu", 8086), "record: machine.cpu is a number (8086), expected a string");
-  EXPECT_EQ(broken("/checks/1/ulp_histogram/0", "x"),
-            "record: checks[1].ulp_histogram[0] is a string (\"x\"), expected an object");
-  EXPECT_EQ(broken("/gallery/0/base64", Json::object()),
-            "record: gallery[0].base64 is an object ({}), expected a string");
-  EXPECT_EQ(broken("/notes", {"a", 1}),
-            "record: notes is an array ([\"a\",1]), expected an array of strings");
-  EXPECT_EQ(broken("/command", std::string(100, 'x') + "\n"), "") << "a long text is a text";
-  const std::string cut = broken("/results/0/n", std::string(1000, '\xff'));
-  EXPECT_LT(cut.size(), 120u);
-  EXPECT_NE(cut.find("..."), cut.npos);
+TEST(Report, MarksDoubtfulTimesAndExplainsTheMarks) {
+  Json record = load("report_sample.json");
+  for (Json& r : record["results"]) r["p5_us"] = r["p95_us"] = r["median_us"], r["copy_us"] = nullptr;
+  const std::string calm = markup(render_report(record));
+  EXPECT_EQ(calm.find("class=\"tag\">~<"), calm.npos);
+  EXPECT_EQ(calm.find("measurements varied"), calm.npos);
+  record["results"][0]["p95_us"] = 3 * record["results"][0]["median_us"].get<double>();
+  const std::string page = markup(render_report(record));
+  EXPECT_EQ(occurrences(page, "class=\"tag\">~<"), 2u) << "the row and the legend";
+  EXPECT_NE(page.find("<strong>1 of "), page.npos);
 }
 
-TEST(ReportText, WritesNumbersForPeople) {
-  using namespace report;
-  EXPECT_EQ(digits(0.01234), "0.0123");
-  EXPECT_EQ(digits(1), "1.00");
-  EXPECT_EQ(digits(9.996), "10.0");
-  EXPECT_EQ(digits(99.96), "100");
-  EXPECT_EQ(digits(1234.4), "1234");
-  EXPECT_EQ(digits(Number()), "–");
-  EXPECT_EQ(count(1234567.0), "1\u202f234\u202f567");
-  EXPECT_EQ(count(-1234.0), "-1\u202f234");
-  EXPECT_EQ(count(999.0), "999");
-  EXPECT_EQ(bytes(49152.0), "48\u00a0KiB");
-  EXPECT_EQ(bytes(1536.0 * 1024), "1.50\u00a0MiB");
-  EXPECT_EQ(bytes(0.0), "0\u00a0B");
-  EXPECT_EQ(time_us(0.87), "870\u00a0ns");
-  EXPECT_EQ(time_us(0.9996), "1.00\u00a0µs");
-  EXPECT_EQ(time_us(12.345), "12.3\u00a0µs");
-  EXPECT_EQ(time_us(2.5e6), "2.50\u00a0s");
-  EXPECT_EQ(percent(0.834), "83%");
-  EXPECT_EQ(percent(0.0996), "10%");
-  EXPECT_EQ(percent(0.0123), "1.2%");
-  EXPECT_EQ(percent(0.00001), "under 0.01%");
-  EXPECT_EQ(times(1.86), "1.9×");
-  EXPECT_EQ(times(0.94), "0.94×");
-  EXPECT_EQ(date("2026-11-21T07:00:00Z"), "21 November 2026, 07:00 UTC");
-  EXPECT_EQ(date("2026-13-21T07:00:00Z"), "2026-13-21T07:00:00Z");
-  EXPECT_EQ(escape("<a b=\"c\" d='e'>&\x07"), "&lt;a b=&quot;c&quot; d=&#39;e&#39;&gt;&amp; ");
-  EXPECT_EQ(escape_script_json("\"</script>&\""), "\"\\u003c/script\\u003e\\u0026\"");
+TEST(Report, LinksToLessonsWhereTheyAre) {
+  const Json record = load("report_sample.json");
+  EXPECT_EQ(render_report(record).find("README.md"), std::string::npos) << "nobody said where they are";
+  const std::string page = markup(render_report(record, {.docs_url = "https://example.org/a&b/"}));
+  EXPECT_GE(occurrences(page, "<a href=\"https://example.org/a&amp;b/rooftile/ops/softmax/README.md\">"), 3u)
+      << "in the first chart, over a ladder, in the results";
+  EXPECT_GE(occurrences(page, "rooftile/ops/blas1/README.md"), 1u) << "the folder's name, not the op's";
+}
+
+TEST(Report, TellsWhatDoesNotApplyFromWhatPassed) {
+  Json record = load("report_sample.json");
+  record["checks"][0]["cases"] = record["checks"][0]["passed"] = 0;
+  record["checks"][1]["impostors"] = 12;
+  record["checks"][1]["impostors_rejected"] = 11;
+  const std::string page = markup(render_report(record));
+  EXPECT_EQ(occurrences(page, ">not applicable</td>"), 1u);
+  EXPECT_EQ(page.find(">0 of 0<"), page.npos);
+  EXPECT_EQ(occurrences(page, ">11 of 12</td>"), 1u);
+  EXPECT_NE(page.find("The checks rejected 11 of 12 wrong results"), page.npos);
+  EXPECT_EQ(render_report(load("report_sample.json")).find("Mutants rejected"), std::string::npos)
+      << "no column where no check was shown any";
+}
+
+TEST(Report, ExplainsTheErrorsInASentence) {
+  Json record = load("report_sample.json");
+  record["checks"] = {
+      {{"op", "softmax"},
+       {"dtype", "f32"},
+       {"cases", 1},
+       {"passed", 1},
+       {"ulp_histogram",
+        {{{"ulp", "0"}, {"count", 90}}, {{"ulp", "≤1"}, {"count", 5}}, {{"ulp", "≤2"}, {"count", 5}}}}}};
+  EXPECT_NE(render_report(record).find("95% of 100 results are at most one step from the exact one."),
+            std::string::npos);
+}
+
+TEST(Report, EndsWithTheCommands) {
+  const std::string page = markup(render_report(Json{{"schema", 1}, {"results", Json::array()}}));
+  EXPECT_LT(page.find("<section id=\"results\""), page.find("<section id=\"commands\""));
+  EXPECT_EQ(page.find("<section", page.find("<section id=\"commands\"") + 1), page.npos);
+  for (const char* command :
+       {"check", "bench", "why", "list", "devices", "trace", "profile", "asm", "report"})
+    EXPECT_NE(page.find(fmt::format("<code>rooftile {}", command)), page.npos) << command;
+}
+
+TEST(Report, ComparesRungsOfTheSameThreads) {
+  Json record = load("report_sample.json");
+  Json rung = record["results"][0];
+  rung["group"] = "ladder", rung["op"] = "dot", rung["layout"] = "contiguous", rung["shape"] = {7};
+  record["results"] = Json::array();
+  for (const auto& [us, threads] : {std::pair{80.0, 1}, {20.0, 1}, {10.0, 2}}) {
+    rung["median_us"] = us, rung["threads"] = threads, rung["rung"] = record["results"].size() + 1;
+    record["results"].push_back(rung);
+  }
+  const std::string page = markup(render_report(record));
+  EXPECT_NE(
+      page.find("<strong>4.0× faster</strong> from the first rung of its ladder to the fastest, both on 1 "
+                "thread"),
+      page.npos);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // What follows from a signature: refusals, options, calls by lists, and the views of split tensors.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -31,9 +32,9 @@ TEST(Signature, RefusesWithTheSentencesOfOtherFunctions) {
   EXPECT_EQ(message(gelu(queue(), view(integers, {12}), view(y, {12}))),
             "gelu: x is 12 i32, must be one of f32, f16, bf16");
   EXPECT_EQ(message(gelu(queue(), view(x, {3, 4}), view(y, {4, 3}))),
-            "gelu: x is 3x4 f32, y is 4x3 f32: shapes must match");
+            "gelu: y is 4x3 f32, must be 3x4 where x is 3x4 f32");
   EXPECT_EQ(message(gelu(queue(), view(x, {3}), view(reinterpret_cast<f16*>(y), {3}))),
-            "gelu: x is 3 f32, y is 3 f16: dtypes must match");
+            "gelu: y is 3 f16, must be f32 as x is");
   EXPECT_EQ(message(gelu(queue(), view(x, {3}), view(y, {3}, {0}))),
             "gelu: output y is 3 f32 (strides 0): its strides place several elements at one address");
   EXPECT_NE(message(gelu(queue(), view(x, {8}), view(x + 1, {8}))).find("it may be the same view or apart"),
@@ -81,13 +82,42 @@ TEST(Signature, ShapeLetters) {
   const View a = view(memory[0], {2, 3, 4}), b = view(memory[1], {4, 5}), c = view(memory[3], {2, 3, 5});
   EXPECT_EQ(message(a, b, {}, c), "");
   EXPECT_EQ(message(a, b, view(memory[2], {5}), c), "") << "an f32 scale, as a";
-  EXPECT_EQ(message(a, b, view(doubles, {4}), c), "product: b is 4x5 f32, scale is 4 f64: shapes must match");
+  EXPECT_EQ(message(a, b, view(doubles, {4}), c), "product: scale is 4 f64, must be 5 where b is 4x5 f32");
   EXPECT_EQ(message(a, view(memory[1], {3, 5}), {}, c),
-            "product: a is 2x3x4 f32, b is 3x5 f32: shapes must match");
-  EXPECT_EQ(message(a, a, {}, c), "product: b is 2x3x4 f32, must have 2 dimensions");
+            "product: b is 3x5 f32, must be 4xN where a is 2x3x4 f32");
+  EXPECT_EQ(message(a, a, {}, c), "product: b is 2x3x4 f32, must be 4xN where a is 2x3x4 f32");
   EXPECT_EQ(message(a, b, {}, view(memory[3], {3, 5})),
-            "product: a is 2x3x4 f32, c is 3x5 f32: shapes must match");
+            "product: c is 3x5 f32, must be 2x3x5 where a is 2x3x4 f32");
   EXPECT_EQ(message(view(memory[0], {4}), b, {}, c), "product: a is 4 f32, needs at least 2 dimensions");
+}
+
+TEST(Signature, SizesChoicesAndWorkspaces) {
+  constexpr Signature::Types kF{'F', {DType::f32}}, kW{'W', {DType::f32}, 'T'},
+      kT{'T', {DType::f32, DType::bf16}};
+  static constexpr Signature kOdd{
+      "odd",
+      {kF, kT, kW},
+      {input("rgb", 'F', "... 3"), input("x", 'T', "C"), optional(input("w", 'W', "C")),
+       output("sum", 'F', "1")},
+      {choice("mode", "fast exact slow"), real("eps", 1e-5, 0), any_real("scale", 1)}};
+  static float memory[4][64];
+  static double doubles[2];
+  const ConstView rgb = view(memory[0], {2, 3}), x = view(memory[1], {4}), sum = view(memory[3], {1, 1});
+  const auto message = [&](const ConstView& first, const ConstView& w, const ConstView& last,
+                           std::array<double, 3> options = {0, 0, NAN}, Workspace workspace = {}) {
+    const ConstView* views[] = {&first, &x, &w, &last};
+    return std::string(check(kOdd, {views, options.data(), nullptr, workspace}).message());
+  };
+  EXPECT_EQ(message(rgb, {}, sum), "");
+  EXPECT_EQ(message(view(memory[0], {2, 4}), {}, sum), "odd: rgb is 2x4 f32, must be ...x3");
+  EXPECT_EQ(message(rgb, {}, view(memory[3], {2})), "odd: sum is 2 f32, must have one element");
+  EXPECT_EQ(message(rgb, view(doubles, {2}), sum), "odd: w is 2 f64, must be one of f32");
+  EXPECT_EQ(message(rgb, {}, sum, {3, 0, 0}), "odd: mode is 3, must be fast (0), exact (1) or slow (2)");
+  EXPECT_EQ(message(rgb, {}, sum, {NAN, 0, 0}), "odd: mode is nan, must be fast (0), exact (1) or slow (2)");
+  EXPECT_EQ(message(rgb, {}, sum, {1, -1, 0}), "odd: eps is -1, must be finite and not negative");
+  EXPECT_EQ(message(rgb, {}, sum, {1, 0, INFINITY}, {memory[2], 64}), "");
+  EXPECT_NE(message(rgb, {}, sum, {1, 0, 0}, {memory[1] + 3, 64}).find("overlaps x (4 f32"),
+            std::string::npos);
 }
 
 TEST(Gated, HalvesOfATensor) {

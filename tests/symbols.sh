@@ -17,7 +17,7 @@ names_of() { nm -D --defined-only "$1" | awk '$2 != "A" { sub(/@.*/, "", $3); pr
 soname=$(objdump -p "$library" | awk '$1 == "SONAME" { print $2 }')
 [ "$soname" = librooftile.so.0 ] || complain "$library: SONAME is '$soname', not librooftile.so.0"
 
-# Functions, then tables and guards, of namespace rooftile; a C face would begin with rooftile_.
+# Functions, then tables and guards, of namespace rooftile; the C face's begin with rooftile_.
 allowed='^(_ZN[VK]*8rooftile|_ZT[VIST]N?8rooftile|_ZGVN8rooftile|rooftile_)'
 names=$(names_of "$library")
 strangers=$(grep -vE "$allowed" <<<"$names")

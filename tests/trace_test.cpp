@@ -14,14 +14,15 @@ class LibraryTrace : public testing::Test {
   void SetUp() override {
     if (!ROOFTILE_TEST_CHECKED) GTEST_SKIP() << "this build has no checked emulated device";
   }
-  static Trace of(const char* function, const Shape& shape, DType dtype, const char* variant = "tile") {
+  static Trace of(const char* function, const Shape& shape, DType dtype, bool in_place = false) {
     EmulatedOptions options;
     options.threads = 1;
     options.checked = true;
     Case c;
     c.shape = shape;
     c.dtype = dtype;
-    return trace(Queue::emulated(options), *find_spec(function), c, variant, {ROOFTILE_SOURCE_DIR});
+    c.in_place = in_place;
+    return trace(Queue::emulated(options), *find_spec(function), c, "tile", {ROOFTILE_SOURCE_DIR});
   }
 };
 
@@ -51,6 +52,14 @@ TEST_F(LibraryTrace, TouchesEachByteThatIsStated) {
     const Trace trace = of(function, shape, dtype);
     EXPECT_EQ(double(trace.totals.read_bytes + trace.totals.written_bytes), trace.stated_bytes) << function;
     EXPECT_GT(trace.moved_bytes(), trace.stated_bytes) << function;
+  }
+}
+TEST_F(LibraryTrace, CountsBytesThatAreReadAndWrittenOnce) {
+  for (const bool in_place : {false, true}) {
+    const emulated::TraceTotals totals = of("softmax", {64, 1024}, DType::f32, in_place).totals;
+    EXPECT_EQ(totals.read_bytes, 64u * 1024 * 4);
+    EXPECT_EQ(totals.written_bytes, 64u * 1024 * 4);
+    EXPECT_EQ(totals.different_bytes, (in_place ? 1u : 2u) * 64 * 1024 * 4);
   }
 }
 // 65536 elements: 4 bytes each, a warp's request 512.

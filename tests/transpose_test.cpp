@@ -191,21 +191,21 @@ TEST(Transpose, RefusalsNameWhatTheySaw) {
     return std::string(transpose(queue, from, to, {variant}).message());
   };
   EXPECT_EQ(sentence(view(x.data(), {4, 3}), view(y.data(), {4, 3})),
-            "transpose: x is 4x3 f32, y is 4x3 f32: y must have x's shape with the last two sizes exchanged");
+            "transpose: y is 4x3 f32, must be 3x4 where x is 4x3 f32");
   EXPECT_EQ(sentence(view(x.data(), {2, 4, 3}), view(y.data(), {3, 4, 2})),
-            "transpose: x is 2x4x3 f32, y is 3x4x2 f32: y must have x's shape with the last two sizes "
-            "exchanged");
-  EXPECT_EQ(
-      sentence(view(x.data(), {1, 4, 3}), view(y.data(), {3, 4})),
-      "transpose: x is 1x4x3 f32, y is 3x4 f32: y must have x's shape with the last two sizes exchanged");
+            "transpose: y is 3x4x2 f32, must be 2x3x4 where x is 2x4x3 f32");
+  EXPECT_EQ(sentence(view(x.data(), {1, 4, 3}), view(y.data(), {3, 4})),
+            "transpose: y is 3x4 f32, must be 1x3x4 where x is 1x4x3 f32");
   EXPECT_EQ(sentence(view(x.data(), {4}), view(y.data(), {4})),
             "transpose: x is 4 f32, needs at least 2 dimensions");
   EXPECT_EQ(sentence(view(packed.data(), {4, 4}), view(packed.data() + 32, {4, 4})),
-            "transpose: x is 4x4 u4: packed elements have no address of their own, unpack them first");
+            "transpose: x is 4x4 u4, must be one of f64, f32, tf32, f16, bf16, f8e4m3, f8e5m2, i64, i32, i8, "
+            "u8, bool");
   EXPECT_EQ(sentence(view(x.data(), {4, 3}), view(packed.data(), {3, 4})),
-            "transpose: y is 3x4 u4: packed elements have no address of their own, unpack them first");
+            "transpose: y is 3x4 u4, must be one of f64, f32, tf32, f16, bf16, f8e4m3, f8e5m2, i64, i32, i8, "
+            "u8, bool");
   EXPECT_EQ(sentence(view(x.data(), {4, 3}), view(wide.data(), {3, 4})),
-            "transpose: x is 4x3 f32, y is 3x4 f64: dtypes must match");
+            "transpose: y is 3x4 f64, must be f32 as x is");
   EXPECT_EQ(sentence({}, view(y.data(), {3, 4})), "transpose: x is absent");
   EXPECT_EQ(sentence(view(x.data(), {4, 3}), {}), "transpose: y is absent");
   EXPECT_EQ(

@@ -1,11 +1,31 @@
-#include "rooftile/core/view.h"
-
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
 #include <type_traits>
 #include <vector>
+#if __has_include(<stdfloat>)
+#include <stdfloat>
+#endif
+
+#include "rooftile/rooftile.h"
+
+/// As CUDA's headers have it: 2 bytes with constructors.
+struct alignas(2) __half {
+  __half() = default;
+  explicit __half(float) {}
+  unsigned short bits;
+};
+struct Mine {
+  unsigned char bits;
+};
+template <>
+struct rooftile::DTypeOf<Mine> {
+  static constexpr auto value = rooftile::DType::f8e5m2;
+};
 
 namespace rooftile {
 namespace {
@@ -85,6 +105,79 @@ TEST(View, ProductsThatDoNotFitWrap) {  // without undefined behaviour: the sani
   const std::int64_t huge = std::int64_t{1} << 40;
   EXPECT_EQ(strides_of(view(x, {huge, huge, huge})), (Numbers{0, huge, 1}));
   EXPECT_EQ(shape_of(view(x, {-1, INT64_MIN, INT64_MAX})), (Numbers{-1, INT64_MIN, INT64_MAX}));
+}
+
+TEST(View, OfAContainer) {
+  std::vector<float> x(6);
+  const std::vector<float>& read = x;
+  std::array<double, 3> fixed{};
+  const View all = view(x);
+  EXPECT_EQ(all.data, x.data());
+  EXPECT_EQ(shape_of(all), Numbers{6});
+  EXPECT_EQ(shape_of(view(fixed)), Numbers{3});
+  EXPECT_EQ(view(fixed).dtype, DType::f64);
+  static_assert(std::is_same_v<decltype(view(x)), View>);
+  static_assert(std::is_same_v<decltype(view(read)), ConstView>);
+  static_assert(std::is_same_v<decltype(view(std::span(x))), View>);
+  static_assert(std::is_same_v<decltype(view(std::span<const float>(x), {2, 3})), ConstView>);
+  // Not of what ends with the statement.
+  static_assert(detail::Lasting<std::span<float>> && detail::Lasting<std::vector<float>&> &&
+                !detail::Lasting<std::vector<float>>);
+  EXPECT_EQ(strides_of(view(std::span(x), {2, 3})), (Numbers{3, 1}));
+  EXPECT_EQ(shape_of(view(std::span(x).subspan(2), {2, 2})), (Numbers{2, 2}));
+  EXPECT_EQ(shape_of(view(x, {0, 100})), (Numbers{0, 100}));
+  std::vector<u4x2> packed(3);
+  EXPECT_EQ(shape_of(view(packed)), Numbers{6});
+  EXPECT_EQ(shape_of(view(packed, {2, 3})), (Numbers{2, 3}));
+}
+
+TEST(View, OfARankKnownAtRunTime) {
+  float x[24];
+  const std::vector<int> sizes = {2, 3, 4};
+  const std::array<std::ptrdiff_t, 3> strides = {1, 2, -6};
+  EXPECT_EQ(strides_of(view(x, sizes)), (Numbers{12, 4, 1}));
+  EXPECT_EQ(strides_of(view(x, std::span(sizes), std::span(strides))), (Numbers{1, 2, -6}));
+  EXPECT_EQ(shape_of(view(x, sizes, strides)), (Numbers{2, 3, 4}));
+  EXPECT_EQ(view(x, std::span<const std::int64_t>()).rank, 0);
+  EXPECT_EQ(view(x, std::vector<long>(8, 1)).rank, 8);
+  static_assert(std::is_same_v<decltype(view(static_cast<const float*>(x), sizes)), ConstView>);
+}
+
+TEST(View, ThatCouldNotBeMadeIsRefusedByTheFunction) {
+  const Queue queue = Queue::cpu({.threads = 1});
+  std::vector<float> x(6), y(6);
+  const auto refusal = [&](const ConstView& v) -> std::string {
+    return copy(queue, v, view(y, {2, 3})).message();
+  };
+  EXPECT_EQ(refusal(view(x, {2, 3})), "");
+  EXPECT_EQ(refusal(view(x, {2, 4})), "copy: x has a shape of 8 elements, its memory holds 6");
+  EXPECT_EQ(refusal(view(std::span(x), {INT64_MAX, 2})),
+            "copy: x has a shape of 9223372036854775807 elements, its memory holds 6");
+  EXPECT_EQ(refusal(view(x.data(), std::vector<int>(9, 1))),
+            "copy: x has 9 dimensions, at most 8 are possible");
+  EXPECT_EQ(refusal(view(x.data(), std::vector<int>(9, 1), std::vector<int>(9, 1))),
+            "copy: x has 9 dimensions, at most 8 are possible");
+  EXPECT_EQ(refusal(view(x.data(), std::vector{2, 3}, std::vector{1})),
+            "copy: x has 2 sizes and 1 strides, must have as many of both");
+  EXPECT_EQ(refusal(view(x, {-2, 3})), "copy: x has size -2 in dimension 0, must not be negative");
+}
+
+TEST(View, KnowsTheElementsOfCompilersAndOfCuda) {
+  static_assert(dtype_of<__half> == DType::f16 && dtype_of<__nv_bfloat16> == DType::bf16);
+  static_assert(dtype_of<__nv_fp8_e4m3> == DType::f8e4m3 && dtype_of<__nv_fp8_e5m2> == DType::f8e5m2);
+  static_assert(dtype_of<Mine> == DType::f8e5m2);
+  static_assert(!Element<long double> && !Element<unsigned> && !Element<Extent>);
+  __half x[2];
+  EXPECT_EQ(view(x, {2}).dtype, DType::f16);
+#if defined(__FLT16_MANT_DIG__) && !defined(__clang__)
+  static_assert(dtype_of<_Float16> == DType::f16);
+#endif
+#if defined(__STDCPP_FLOAT16_T__)
+  static_assert(dtype_of<std::float16_t> == DType::f16 && dtype_of<std::float64_t> == DType::f64);
+#endif
+#if defined(__STDCPP_BFLOAT16_T__)
+  static_assert(dtype_of<std::bfloat16_t> == DType::bf16);
+#endif
 }
 
 TEST(View, KnowsEachElementType) {

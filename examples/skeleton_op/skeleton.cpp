@@ -1,14 +1,15 @@
 #include "rooftile/ops/skeleton/skeleton.h"
 
-#include "rooftile/core/check.h"
-#include "rooftile/core/op.h"
+#include "rooftile/core/signature.h"
 #include "rooftile/ops/skeleton/skeleton.problem.h"
 
 namespace rooftile {
 namespace {
 
-constexpr const char* kName = "skeleton";
-constexpr auto kTypes = {DType::f32, DType::f16, DType::bf16};
+// x and y have one dtype, T, and one shape: any outer sizes, then C columns. y may be x.
+constexpr Signature kSignature{"skeleton",
+                               {{'T', {DType::f32, DType::f16, DType::bf16}}},
+                               {input("x", 'T', "... C"), output("y", 'T', "... C", "x")}};
 
 Status any_row(const SkeletonProblem&) { return {}; }
 Status dense_f32(const SkeletonProblem& p) {
@@ -21,25 +22,24 @@ Status dense_f32(const SkeletonProblem& p) {
 
 // Fastest first; the rungs of the ladder are taken only by name.
 constexpr Variant kVariants[] = {
-    {"tile", "all threads; the block language's kernel", Role::standard, accepts<any_row>},
+    {"tile", "every dtype and stride: the block language's kernel", Role::standard, accepts<any_row>},
     {"01_scalar", "two loops over a row, as the equation reads", Role::rung, accepts<dense_f32>},
 };
 
+// Of a call that the signature accepted.
+Status launch(const Queue& queue, const Op& op, const Call& c) {
+  const ConstView &x = c.view(0), &y = c.view(1);
+  const SkeletonProblem problem{rows_of(x, y), x.data, c.output(1), x.dtype};
+  return dispatch(queue, op, &problem, c.variant);
+}
+
 }  // namespace
 
-extern const Op skeleton_op{"skeleton", "forward", kName, kVariants};
+extern const Op skeleton_op{"skeleton", "forward", "skeleton", kVariants, kSignature, launch};
 extern const Op* const skeleton_ops[] = {&skeleton_op, nullptr};
 
 Status skeleton(const Queue& queue, ConstView x, View y, const SkeletonOptions& options) {
-  ROOFTILE_TRY(check_view(kName, {"x", x}, kTypes));
-  ROOFTILE_TRY(check_view(kName, {"y", y}, kTypes));
-  ROOFTILE_TRY(check_same_shape(kName, {"x", x}, {"y", y}));
-  ROOFTILE_TRY(check_same_dtype(kName, {"x", x}, {"y", y}));
-  ROOFTILE_TRY(check_rank(kName, {"x", x}, 1));
-  ROOFTILE_TRY(check_output(kName, {"y", y}));
-  ROOFTILE_TRY(check_no_overlap(kName, {"y", y}, {"x", x}, true));
-  const SkeletonProblem problem{rows_of(x, y), x.data, y.mutable_data(), x.dtype};
-  return dispatch(queue, skeleton_op, &problem, options.variant);
+  return call(queue, skeleton_op, {&x, &y}, {}, options.variant);
 }
 
 }  // namespace rooftile

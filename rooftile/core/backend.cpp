@@ -1,31 +1,49 @@
 #include <dlfcn.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <list>
 #include <mutex>
 
+#include "rooftile/core/check.h"
 #include "rooftile/core/queue_state.h"
 
 namespace rooftile {
 namespace {
 
-/// The folder that librooftile.so lies in: plug-ins are looked for there and nowhere else.
-Status own_folder(char* folder, std::size_t size) {
-  Dl_info info;
-  if (!dladdr(reinterpret_cast<void*>(&load_backend), &info) || !info.dli_fname)
-    return Status::error(
-        "rooftile: the folder of librooftile.so could not be found; name it by ROOFTILE_PLUGINS");
-  const char* slash = std::strrchr(info.dli_fname, '/');
-  const std::size_t length = slash ? static_cast<std::size_t>(slash - info.dli_fname) : 1;
-  if (length + 1 > size)
-    return Status::error("rooftile: the path of librooftile.so is too long: %s", info.dli_fname);
-  std::memcpy(folder, slash ? info.dli_fname : ".", length);
-  folder[length] = '\0';
-  return {};
-}
+/// The folder that librooftile.so lies in: plug-ins are looked for there and nowhere else. Found when the
+/// library is loaded: its name may be relative to the working folder, which may change.
+struct OwnFolder {
+  char path[sizeof Backend::folder] = "";
+  Status status;
+
+  OwnFolder() {
+    Dl_info info;
+    char *name = nullptr, *folder = nullptr;
+    if (dladdr(reinterpret_cast<void*>(&load_backend), &info) && info.dli_fname)
+      name = strdup(info.dli_fname);
+    if (name) {
+      char* slash = std::strrchr(name, '/');
+      if (slash) slash[slash == name] = '\0';
+      folder = realpath(slash ? name : ".", nullptr);
+    }
+    if (!folder)
+      status = Status::error(
+          "rooftile: the folder of librooftile.so could not be found; name it by ROOFTILE_PLUGINS");
+    else if (std::strlen(folder) >= sizeof path)
+      status = Status::error("rooftile: the path of librooftile.so is too long: %.200s", folder);
+    else
+      std::strcpy(path, folder);
+    std::free(name);
+    std::free(folder);
+  }
+};
+const OwnFolder own_folder;
+std::mutex loading;
 
 /// Each op's variants get consecutive places in a backend's table.
 std::size_t assign_slots() {
@@ -59,20 +77,52 @@ Status fill(const char* path, const Plugin& plugin, Backend& backend) {
   return {};
 }
 
+Status find_folder(const char* named, char (&folder)[sizeof Backend::folder]) {
+  if (!named || !*named) {
+    std::strcpy(folder, own_folder.path);
+    return own_folder.status;
+  }
+  if (std::strlen(named) + 1 > sizeof folder)
+    return Status::error("rooftile: the plug-in folder's path is too long: %.200s", named);
+  std::strcpy(folder, named);
+  return {};
+}
+
+const Plugin* built_in(const char* name) {
+  for (const PluginFunction* plugin = built_in_plugins; *plugin; ++plugin)
+    if (const Plugin* its = (*plugin)(); std::strcmp(its->backend, name) == 0) return its;
+  return nullptr;
+}
+
+Status open_file(const char* path, const char* name, void*& handle, const Plugin*& plugin) {
+  if (access(path, F_OK) != 0)
+    return Status::error("%s: no such plug-in; %s", path,
+                         std::strcmp(name, "cuda") == 0
+                             ? "build it with nvcc: cmake --preset cuda && cmake --build --preset cuda"
+                         : std::strncmp(name, "cpu-", 4) == 0
+                             ? "run `make build`, or choose another by ROOFTILE_CPU"
+                             : "run `make build`");
+  handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!handle) return Status::error("%s: cannot be loaded: %s", path, dlerror());
+  const auto function = reinterpret_cast<PluginFunction>(dlsym(handle, kPluginSymbol));
+  plugin = function ? function() : nullptr;
+  if (plugin) return {};
+  dlclose(handle);
+  return Status::error("%s: is a shared library, but no rooftile plug-in (no symbol %s)", path,
+                       kPluginSymbol);
+}
+
 Status load(const char* folder, const char* name, const Backend*& backend) {
-  static std::mutex mutex;
   static std::list<Backend> loaded;  // never unloaded: their kernels may be running
-  const std::lock_guard lock(mutex);
+  // A forked child finds the list whole, and nobody in here.
+  [[maybe_unused]] static const int guarded =
+      pthread_atfork([] { loading.lock(); }, [] { loading.unlock(); }, [] { loading.unlock(); });
+  const std::lock_guard lock(loading);
 
   Backend fresh;
-  if (folder && *folder) {
-    if (std::strlen(folder) + 1 > sizeof fresh.folder)
-      return Status::error("rooftile: the plug-in folder's path is too long: %.200s", folder);
-    std::strcpy(fresh.folder, folder);
-  } else if (Status s = own_folder(fresh.folder, sizeof fresh.folder); !s) {
-    return s;
-  }
   std::snprintf(fresh.name, sizeof fresh.name, "%s", name);
+  const Plugin* plugin = folder && *folder ? nullptr : built_in(name);
+  if (!plugin) ROOFTILE_TRY(find_folder(folder, fresh.folder));
   for (const Backend& known : loaded) {
     if (std::strcmp(known.folder, fresh.folder) == 0 && std::strcmp(known.name, fresh.name) == 0) {
       backend = &known;
@@ -82,21 +132,10 @@ Status load(const char* folder, const char* name, const Backend*& backend) {
 
   char path[sizeof fresh.folder + 64];
   std::snprintf(path, sizeof path, "%s/rooftile-%s.so", fresh.folder, fresh.name);
-  if (access(path, F_OK) != 0)
-    return Status::error("%s: no such plug-in; %s", path,
-                         std::strncmp(name, "cpu-", 4) != 0
-                             ? std::strcmp(name, "cuda") == 0 ? "build it with ROOFTILE_CUDA=ON"
-                                                              : "build it with ROOFTILE_EMULATED=ON"
-                             : "build it (ROOFTILE_ISAS) or choose another by ROOFTILE_CPU");
-  void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (!handle) return Status::error("%s: cannot be loaded: %s", path, dlerror());
-  const auto function = reinterpret_cast<PluginFunction>(dlsym(handle, kPluginSymbol));
-  const Plugin* plugin = function ? function() : nullptr;
+  void* handle = nullptr;
+  if (!plugin) ROOFTILE_TRY(open_file(path, name, handle, plugin));
   Status status;
-  if (!plugin) {
-    status =
-        Status::error("%s: is a shared library, but no rooftile plug-in (no symbol %s)", path, kPluginSymbol);
-  } else if (plugin->version != kPluginVersion) {
+  if (plugin->version != kPluginVersion) {
     status = Status::error("%s: is a plug-in of version %d, this library needs version %d", path,
                            plugin->version, kPluginVersion);
   } else if (std::strcmp(plugin->backend, fresh.name) != 0) {
@@ -105,7 +144,7 @@ Status load(const char* folder, const char* name, const Backend*& backend) {
     status = fill(path, *plugin, fresh);
   }
   if (!status) {
-    dlclose(handle);
+    if (handle) dlclose(handle);
     return status;
   }
   loaded.push_back(std::move(fresh));

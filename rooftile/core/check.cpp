@@ -10,18 +10,6 @@ namespace {
 
 constexpr std::int64_t kMost = std::int64_t{1} << 62;
 
-bool dense(const ConstView& view) {
-  std::int64_t expected = 1;
-  for (int d = view.rank - 1; d >= 0; --d) {
-    if (view.shape[d] != 1 && view.stride[d] != expected) return false;
-    // As view() fills strides in: a size of 0 counts as 1, and a product that does not fit wraps.
-    expected =
-        static_cast<std::int64_t>(static_cast<std::uint64_t>(expected) *
-                                  static_cast<std::uint64_t>(std::max<std::int64_t>(view.shape[d], 1)));
-  }
-  return true;
-}
-
 /// a · b, or false where it passes kMost.
 bool multiply(std::int64_t a, std::int64_t b, std::int64_t& product) {
   return !__builtin_mul_overflow(a, b, &product) && product <= kMost && product >= -kMost;
@@ -77,33 +65,69 @@ std::int64_t add_terms(const ConstView& view, int sign, Term* terms, int& count)
 
 }  // namespace
 
+bool is_dense(const ConstView& view) {
+  std::int64_t expected = 1;
+  for (int d = view.rank - 1; d >= 0; --d) {
+    if (view.shape[d] != 1 && view.stride[d] != expected) return false;
+    // As view() fills strides in: a size of 0 counts as 1, and a product that does not fit wraps.
+    expected =
+        static_cast<std::int64_t>(static_cast<std::uint64_t>(expected) *
+                                  static_cast<std::uint64_t>(std::max<std::int64_t>(view.shape[d], 1)));
+  }
+  return true;
+}
+
 Description describe(const ConstView& view) {
   Description d;
+  constexpr int kSize = sizeof d.text;
   if (!view.present()) {
     std::strcpy(d.text, "absent");
     return d;
   }
   int at = 0;
   const auto add = [&](const char* format, auto... values) {
-    if (at < static_cast<int>(sizeof d.text))
-      at += std::snprintf(d.text + at, sizeof d.text - static_cast<std::size_t>(at), format, values...);
+    if (at < kSize) at += std::snprintf(d.text + at, static_cast<std::size_t>(kSize - at), format, values...);
   };
-  for (int i = 0; i < view.rank; ++i) add("%s%lld", i ? "x" : "", static_cast<long long>(view.shape[i]));
-  add("%s%s", view.rank ? " " : "scalar ", name(view.dtype));
-  if (!dense(view)) {
+  const bool ranked = view.rank <= kMaxRank;
+  if (!ranked) add("%d-dimensional ", view.rank);
+  for (int i = 0; ranked && i < view.rank; ++i)
+    add("%s%lld", i ? "x" : "", static_cast<long long>(view.shape[i]));
+  if (ranked) add("%s", view.rank ? " " : "scalar ");
+  add("%s", name(view.dtype));
+  if (!is_known(view.dtype)) add(" (%d)", static_cast<int>(view.dtype));
+  if (ranked && !is_dense(view)) {
     for (int i = 0; i < view.rank; ++i)
       add("%s%lld", i ? ", " : " (strides ", static_cast<long long>(view.stride[i]));
     add("%s", ")");
   }
+  constexpr char kCut[] = "…";
+  if (at >= kSize) std::strcpy(d.text + kSize - sizeof kCut, kCut);
   return d;
 }
+
+namespace {
+/// Of a rank above kMaxRank.
+Status refuse_rank(const char* function, Argument argument) {
+  const ConstView& v = argument.view;
+  const auto first = static_cast<long long>(v.shape[0]), second = static_cast<long long>(v.shape[1]);
+  switch (v.rank) {
+    case kTooFewElements:
+      return Status::error("%s: %s has a shape of %lld elements, its memory holds %lld", function,
+                           argument.name, first, second);
+    case kUnlikeStrides:
+      return Status::error("%s: %s has %lld sizes and %lld strides, must have as many of both", function,
+                           argument.name, first, second);
+    default:
+      return Status::error("%s: %s has %d dimensions, at most %d are possible", function, argument.name,
+                           v.rank, kMaxRank);
+  }
+}
+}  // namespace
 
 Status check_view(const char* function, Argument argument, std::span<const DType> allowed) {
   const ConstView& v = argument.view;
   if (!v.present()) return Status::error("%s: %s is absent", function, argument.name);
-  if (v.rank > kMaxRank)
-    return Status::error("%s: %s has %d dimensions, at most %d are possible", function, argument.name, v.rank,
-                         kMaxRank);
+  if (v.rank > kMaxRank) return refuse_rank(function, argument);
   if (std::find(allowed.begin(), allowed.end(), v.dtype) == allowed.end()) {
     char list[128] = "";
     for (DType type : allowed) {
@@ -136,26 +160,6 @@ Status check_view(const char* function, Argument argument, std::span<const DType
     return Status::error("%s: %s is at address %p, which is not a multiple of the %zu bytes of %s", function,
                          argument.name, v.data, static_cast<std::size_t>(alignment), name(v.dtype));
   return {};
-}
-
-Status check_same_shape(const char* function, Argument a, Argument b) {
-  bool same = a.view.rank == b.view.rank;
-  for (int d = 0; same && d < a.view.rank; ++d) same = a.view.shape[d] == b.view.shape[d];
-  if (same) return {};
-  return Status::error("%s: %s is %s, %s is %s: shapes must match", function, a.name, describe(a.view).text,
-                       b.name, describe(b.view).text);
-}
-
-Status check_same_dtype(const char* function, Argument a, Argument b) {
-  if (a.view.dtype == b.view.dtype) return {};
-  return Status::error("%s: %s is %s, %s is %s: dtypes must match", function, a.name, describe(a.view).text,
-                       b.name, describe(b.view).text);
-}
-
-Status check_rank(const char* function, Argument argument, int least) {
-  if (argument.view.rank >= least) return {};
-  return Status::error("%s: %s is %s, needs at least %d dimension%s", function, argument.name,
-                       describe(argument.view).text, least, least == 1 ? "" : "s");
 }
 
 Status check_output(const char* function, Argument output) {
@@ -225,6 +229,12 @@ Status check_no_overlap(const char* function, Argument output, Argument input, b
                        in_place ? ": it may be the same view or apart from it" : ": they must lie apart");
 }
 
+Status check_packed(const char* function, Argument argument) {
+  if (is_dense(argument.view)) return {};
+  return Status::error("%s: %s is %s: packed elements must lie side by side in row-major order", function,
+                       argument.name, describe(argument.view).text);
+}
+
 Status check_workspace(const char* function, Workspace workspace, std::size_t needed) {
   if (needed == 0) return {};
   if (workspace.bytes < needed || !workspace.pointer)
@@ -233,6 +243,17 @@ Status check_workspace(const char* function, Workspace workspace, std::size_t ne
   if (reinterpret_cast<std::uintptr_t>(workspace.pointer) % 64 != 0)
     return Status::error("%s: the workspace at %p is not aligned to 64 bytes", function, workspace.pointer);
   return {};
+}
+
+Status check_workspace_apart(const char* function, Workspace workspace, Argument argument) {
+  if (!argument.view.present() || !workspace.pointer || workspace.bytes == 0) return {};
+  const std::size_t bytes = std::min<std::size_t>(workspace.bytes, std::size_t{1} << 58);  // 2^61 bits
+  const View memory = view(static_cast<std::uint8_t*>(workspace.pointer), {bytes});
+  if (!overlap(memory, argument.view)) return {};
+  return Status::error(
+      "%s: the workspace (%zu bytes at %p) overlaps %s (%s at %p): it must lie apart from all arguments",
+      function, workspace.bytes, workspace.pointer, argument.name, describe(argument.view).text,
+      argument.view.data);
 }
 
 }  // namespace rooftile

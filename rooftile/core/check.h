@@ -9,11 +9,15 @@
 
 namespace rooftile {
 
-/// "2x3 f16"; "64x1024 f32 (strides 2048, 1)" where it is not dense; "absent".
+/// "2x3 f16"; "64x1024 f32 (strides 2048, 1)" where it is not dense; "absent". Of any bytes: what cannot be a
+/// view is told all the same, and what is too long ends in "…".
 struct Description {
   char text[192];
 };
 Description describe(const ConstView& view);
+
+/// Whether its strides are those that view() gives a shape; sizes of 1 have any.
+bool is_dense(const ConstView& view);
 
 /// One argument of a call, with the name it has in the sentences.
 struct Argument {
@@ -28,10 +32,6 @@ inline Status check_view(const char* function, Argument argument, std::initializ
   return check_view(function, argument, std::span(allowed.begin(), allowed.size()));
 }
 
-Status check_same_shape(const char* function, Argument a, Argument b);
-Status check_same_dtype(const char* function, Argument a, Argument b);
-Status check_rank(const char* function, Argument argument, int least);
-
 /// An output may not write one element twice (a stride of 0, say). Exact: odd strides that never meet pass.
 Status check_output(const char* function, Argument output);
 
@@ -39,8 +39,13 @@ Status check_output(const char* function, Argument output);
 /// refused. Exact: views that interleave without sharing an element pass.
 Status check_no_overlap(const char* function, Argument output, Argument input, bool in_place);
 
+/// Packed elements have no address of their own: they lie side by side, in row-major order.
+Status check_packed(const char* function, Argument argument);
+
 /// Enough bytes, aligned to 64.
 Status check_workspace(const char* function, Workspace workspace, std::size_t needed);
+/// It shares no byte with an argument, present or absent.
+Status check_workspace_apart(const char* function, Workspace workspace, Argument argument);
 
 /// Whether two views share a bit: packed elements in one byte lie apart. Says so, too, where that could not
 /// be ruled out in 100,000 steps.

@@ -77,14 +77,14 @@ inline tf32 from_double<tf32>(double x) {
 /// Significand bits, the implicit one included: half an ulp of y is 2^-significand_bits · |y| at most.
 constexpr int significand_bits(DType type) {
   constexpr int table[kDTypes] = {53, 24, 11, 11, 8, 4, 3, 0, 0, 0, 0, 0, 0};
-  return table[static_cast<int>(type)];
+  return is_known(type) ? table[static_cast<int>(type)] : 0;
 }
 
 /// The smallest positive number of a format; 1 for integers.
 constexpr double smallest_subnormal(DType type) {
   constexpr double table[kDTypes] = {0x1p-1074, 0x1p-149, 0x1p-136, 0x1p-24, 0x1p-133, 0x1p-9, 0x1p-16,
                                      1,         1,        1,        1,       1,        1};
-  return table[static_cast<int>(type)];
+  return is_known(type) ? table[static_cast<int>(type)] : 0;
 }
 
 }  // namespace rooftile

@@ -1,5 +1,4 @@
 #include <cstring>
-#include <mutex>
 
 #include "rooftile/backend/cpu/fp_mode.h"
 #include "rooftile/core/op.h"
@@ -48,8 +47,20 @@ Status run(const Queue::State& state, const Op& op, std::size_t v, const void* p
         "worthless, call another variant",
         op.function, variant.name, static_cast<long long>(wanted), kScratchBytes);
   }
-  const std::lock_guard lock(state.calls);
-  return kernel(state.kernel_launch, problem);
+  // As one task of the pool: its lock, unlike a mutex, is free in a child that was forked during a call.
+  struct Call {
+    Kernel kernel;
+    const void *launch, *problem;
+    Status status;
+  } call{kernel, state.kernel_launch, problem, {}};
+  state.pool->run(
+      1,
+      [](void* context, int) {
+        Call& it = *static_cast<Call*>(context);
+        it.status = it.kernel(it.launch, it.problem);
+      },
+      &call);
+  return call.status;
 }
 
 }  // namespace

@@ -21,17 +21,21 @@ enum class DType : std::uint8_t {
 };
 inline constexpr int kDTypes = 13;
 
-/// Bits that one element takes in memory.
+/// Whether it is one of the above: a view may come from a language without enums, or from memory that nobody
+/// wrote. The functions below take any value.
+constexpr bool is_known(DType type) { return static_cast<int>(type) < kDTypes; }
+
+/// Bits that one element takes in memory; 0 of an unknown type.
 constexpr int bits(DType type) {
   constexpr int table[kDTypes] = {64, 32, 32, 16, 16, 8, 8, 64, 32, 8, 8, 8, 4};
-  return table[static_cast<int>(type)];
+  return is_known(type) ? table[static_cast<int>(type)] : 0;
 }
 
 /// Short name, as commands and messages write it: "f32".
 constexpr const char* name(DType type) {
   constexpr const char* table[kDTypes] = {"f64", "f32", "tf32", "f16", "bf16", "f8e4m3", "f8e5m2",
                                           "i64", "i32", "i8",   "u8",  "bool", "u4"};
-  return table[static_cast<int>(type)];
+  return is_known(type) ? table[static_cast<int>(type)] : "of an unknown dtype";
 }
 
 constexpr bool is_floating(DType type) { return type <= DType::f8e5m2; }
@@ -60,30 +64,5 @@ struct f8e5m2 {
 struct u4x2 {
   std::uint8_t bits;
 };
-
-/// The DType of a C++ element type: dtype_of<float> is DType::f32.
-template <class T>
-struct DTypeOf;
-// clang-format off
-template <> struct DTypeOf<double> { static constexpr DType value = DType::f64; };
-template <> struct DTypeOf<float> { static constexpr DType value = DType::f32; };
-template <> struct DTypeOf<tf32> { static constexpr DType value = DType::tf32; };
-template <> struct DTypeOf<f16> { static constexpr DType value = DType::f16; };
-template <> struct DTypeOf<bf16> { static constexpr DType value = DType::bf16; };
-template <> struct DTypeOf<f8e4m3> { static constexpr DType value = DType::f8e4m3; };
-template <> struct DTypeOf<f8e5m2> { static constexpr DType value = DType::f8e5m2; };
-template <> struct DTypeOf<std::int64_t> { static constexpr DType value = DType::i64; };
-template <> struct DTypeOf<std::int32_t> { static constexpr DType value = DType::i32; };
-template <> struct DTypeOf<std::int8_t> { static constexpr DType value = DType::i8; };
-template <> struct DTypeOf<std::uint8_t> { static constexpr DType value = DType::u8; };
-template <> struct DTypeOf<bool> { static constexpr DType value = DType::boolean; };
-template <> struct DTypeOf<u4x2> { static constexpr DType value = DType::u4; };
-// clang-format on
-template <class T>
-concept Element = requires {
-  DTypeOf<T>::value;
-};
-template <Element T>
-inline constexpr DType dtype_of = DTypeOf<T>::value;
 
 }  // namespace rooftile

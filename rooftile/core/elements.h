@@ -19,7 +19,7 @@ struct ElementsProblem {
 namespace detail {
 template <int kOperands>
 Status launch_elements(const Queue& queue, const Op& op, const Call& call) {
-  const Signature& s = *op.signature;
+  const Signature& s = op.signature;
   const ConstView* views[kOperands];
   int count = 0;
   for (const bool outputs : {true, false})
@@ -55,7 +55,7 @@ constexpr Op elements_op(const char* name, const char* direction) {
           direction,
           kSignature.function,
           detail::kElementsVariants,
-          &kSignature,
+          kSignature,
           &detail::launch_elements<kSignature.operand_count()>};
 }
 

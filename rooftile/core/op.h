@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -36,9 +37,11 @@ struct Op {
   const char* direction;  ///< "forward" or "backward"
   const char* function;   ///< "softmax_backward": the public function, and the name that plug-ins register
   std::span<const Variant> variants;
-  const Signature* signature = nullptr;  ///< what the function takes; null: said by the function itself
+  const Signature& signature;  ///< what the function takes
   /// Makes the problem of a call that was validated by the signature, and dispatches it.
-  Status (*launch)(const Queue&, const Op&, const Call&) = nullptr;
+  Status (*launch)(const Queue&, const Op&, const Call&);
+  /// The bytes of workspace that such a call needs; null: none.
+  std::size_t (*workspace)(const Queue&, const Call&) = nullptr;
   mutable int slot =
       0;  ///< where its variants begin in a backend's table; set when the first backend is loaded
 };

@@ -41,34 +41,42 @@ void run_on_executor(void* state, int tasks, void (*task)(void*, int), void* con
       &region);
 }
 
-Status open_threads(int threads, const char* function) {
-  if (threads >= 0 && threads <= 4096) return {};
-  return Status::error("%s: threads is %d, must be 0 (all that may be used) to 4096", function, threads);
+Status check_threads(int threads, const char* function) {
+  if (threads >= 0 && threads <= cpu::kMaxThreads) return {};
+  return Status::error("%s: threads is %d, must be 0 (all that may be used) to %d", function, threads,
+                       cpu::kMaxThreads);
+}
+Status open_pool(int threads, const char* function, Queue::State& state) {
+  state.pool = std::unique_ptr<cpu::Pool>(new (std::nothrow) cpu::Pool(threads));
+  if (state.pool) return {};
+  return Status::error("%s: no memory for a pool of %d threads", function, threads);
 }
 
 const char* folder_of(const char* named) { return named ? named : std::getenv("ROOFTILE_PLUGINS"); }
 
 Status open(const CpuOptions& options, Queue::State& state) {
-  const cpu::IsaChoice choice = options.isa
-                                    ? cpu::choose_isa(options.isa, cpu::cpu_features(), "CpuOptions::isa")
-                                    : cpu::choose_isa(std::getenv("ROOFTILE_CPU"));
+  const cpu::IsaChoice choice = options.isa ? cpu::choose_isa(options.isa, cpu::cpu_features(), "isa")
+                                            : cpu::choose_isa(std::getenv("ROOFTILE_CPU"));
   if (!choice.ok) return Status::error("Queue::cpu: %s", choice.reason);
   std::snprintf(state.isa, sizeof state.isa, "%s", cpu::name(choice.isa));
   std::snprintf(state.isa_reason, sizeof state.isa_reason, "%s", choice.reason);
 
-  if (Status s = open_threads(options.threads, "Queue::cpu"); !s) return s;
-  if (options.executor && (!options.executor->parallel || options.executor->threads < 1))
-    return Status::error("Queue::cpu: the executor has %s and %d threads, needs a function and at least 1",
-                         options.executor->parallel ? "a function" : "no function",
-                         options.executor->threads);
+  if (Status s = check_threads(options.threads, "Queue::cpu"); !s) return s;
+  if (const Executor* e = options.executor;
+      e && (!e->parallel || e->threads < 1 || e->threads > cpu::kMaxThreads))
+    return Status::error("Queue::cpu: the executor has %s and %d threads, needs a function and 1 to %d",
+                         e->parallel ? "a function" : "no function", e->threads, cpu::kMaxThreads);
+  if (options.streaming_bytes < -1)
+    return Status::error(
+        "Queue::cpu: streaming_bytes is %lld, must be -1 (by this CPU's caches) or not negative",
+        static_cast<long long>(options.streaming_bytes));
 
   char plugin[48];
   std::snprintf(plugin, sizeof plugin, "cpu-%s", state.isa);
   if (Status s = load_backend(folder_of(options.plugin_folder), plugin, state.backend); !s) return s;
 
   const int threads = options.threads ? options.threads : cpu::usable_cpus();
-  state.pool = std::unique_ptr<cpu::Pool>(new (std::nothrow) cpu::Pool(options.executor ? 1 : threads));
-  if (!state.pool) return Status::error("Queue::cpu: no memory for a pool of %d threads", threads);
+  if (Status s = open_pool(options.executor ? 1 : threads, "Queue::cpu", state); !s) return s;
   if (options.executor) state.executor = *options.executor;
   state.launch.threads = options.executor ? options.executor->threads : state.pool->threads();
   state.launch.executor = &state;
@@ -86,6 +94,7 @@ Status open(const CpuOptions& options, Queue::State& state) {
 
 /// Loads the plug-in and asks it for the device that `state.cuda` names.
 Status open_device(const char* plugin, const char* folder, Queue::State& state) {
+  if (Status s = open_pool(1, "rooftile::Queue", state); !s) return s;
   if (Status s = load_backend(folder_of(folder), plugin, state.backend); !s) return s;
   if (!state.backend->device) return Status::error("rooftile-%s.so: is a plug-in without a device", plugin);
   state.kernel_launch = &state.cuda;
@@ -99,12 +108,15 @@ Status open(const CudaOptions& options, Queue::State& state) {
   state.device = Device::cuda;
   state.cuda.stream = options.stream;
   state.cuda.device = options.device;
+  if (options.device < -1)
+    return Status::error("Queue::cuda: device is %d, must be -1 (the thread's current one) or a GPU's number",
+                         options.device);
   return open_device("cuda", options.plugin_folder, state);
 }
 
 Status open(const EmulatedOptions& options, Queue::State& state) {
   state.device = Device::emulated;
-  if (Status s = open_threads(options.threads, "Queue::emulated"); !s) return s;
+  if (Status s = check_threads(options.threads, "Queue::emulated"); !s) return s;
   const int architecture = options.architecture;
   if (architecture != 80 && architecture != 86 && architecture != 89 && architecture != 90)
     return Status::error("Queue::emulated: architecture is %d, must be 80, 86, 89 or 90", architecture);

@@ -9,12 +9,13 @@ namespace rooftile {
 /// below `tasks`, at most `threads` of them at once, each exactly once, and return when all are done.
 struct Executor {
   void* self = nullptr;
-  int threads = 1;
+  int threads = 1;  ///< 1 to 1024
   void (*parallel)(void* self, int tasks, void (*task)(void* context, int index), void* context) = nullptr;
 };
 
+/// Of all options: a queue asked for with a value that is not told here keeps a sentence instead.
 struct CpuOptions {
-  int threads = 0;  ///< 0: the lesser of the CPUs this process may use and its cgroup's quota
+  int threads = 0;  ///< 0: the lesser of the CPUs this process may use and its cgroup's quota; up to 1024
   const char* isa =
       nullptr;  ///< "baseline", "avx2", "avx512"; null: $ROOFTILE_CPU, else the best this CPU has
   const Executor* executor = nullptr;   ///< null: a small pool of the queue's own
@@ -31,7 +32,7 @@ struct CudaOptions {
 /// A GPU that is none: CUDA kernels on the CPU, for whoever has no GPU, and to look into them.
 struct EmulatedOptions {
   int architecture = 90;   ///< 80, 86, 89 or 90: what kernels find, and how much shared memory
-  int threads = 0;         ///< of the host, that blocks run on; 0: as CpuOptions::threads
+  int threads = 0;         ///< of the host, that blocks run on; as CpuOptions::threads
   std::uint64_t seed = 0;  ///< shuffles the order of a block's threads; 0: in order
   bool checked = false;    ///< finds races, reads of unwritten shared memory and more; far slower
   const char* plugin_folder = nullptr;  ///< as above
@@ -50,6 +51,10 @@ struct Observer {
 /// Cheap to copy: copies name the same queue. Creating one allocates (threads, 256 KiB of scratch a thread)
 /// and loads the machine's plug-in; later calls do neither. A queue that could not be made keeps the sentence
 /// that says why, and every call on it returns that sentence.
+/// After fork() the child may call on the CPU's and the emulated device's queues that it was forked with, and
+/// make others: what another thread of the parent was computing meanwhile is half done there, nothing hangs.
+/// Not so: forked while another thread was making its first queue, or from within an executor's task or an
+/// observer (exec or _exit only); and a GPU's queue, which no child can use (CUDA's rule).
 class Queue {
  public:
   static Queue cpu(const CpuOptions& options = {});

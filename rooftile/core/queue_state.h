@@ -2,7 +2,6 @@
 // What a queue holds. Inside the library and its harness only.
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <vector>
 
@@ -22,8 +21,11 @@ struct Backend {
   const DeviceFunctions* device = nullptr;
 };
 
-/// Loads `<folder>/rooftile-<name>.so`, once; later calls find it again. Null folder: the folder of
-/// librooftile.so.
+/// The plug-ins of a static library, which holds those of the CPU; null ends them. Generated.
+extern const PluginFunction built_in_plugins[];
+
+/// Loads `<folder>/rooftile-<name>.so`, once; later calls find it again. Null folder: what is built in, else
+/// the folder of librooftile.so.
 Status load_backend(const char* folder, const char* name, const Backend*& backend);
 
 struct Queue::State {
@@ -36,10 +38,10 @@ struct Queue::State {
   CpuLaunch launch{};
   CudaLaunch cuda{};
   const void* kernel_launch = &launch;  // what kernels get: one of the two
-  // Of a device's queue: a call's launches follow each other, since they share the scratch.
-  mutable std::mutex calls;
   Executor executor;
-  std::unique_ptr<cpu::Pool> pool;  // with an executor: of one thread, for its lock
+  // With an executor, and of a device's queue: of one thread, for its lock. A call's launches follow each
+  // other, since they share the scratch.
+  std::unique_ptr<cpu::Pool> pool;
   std::byte* scratch = nullptr;
   Observer observer;
   Explanation explanation;

@@ -1,6 +1,10 @@
 #include "rooftile/core/signature.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
 #include <cstring>
+#include <optional>
 
 #include "rooftile/core/check.h"
 
@@ -15,19 +19,42 @@ bool has_word(const char* list, const char* name) {
   return false;
 }
 
-/// What the letters stand for in a call: sizes and dtypes, each bound by the first operand that has it.
+/// What the letters stand for in a call, each bound by the first operand that has it.
 template <class Value>
-struct Letters {
-  Value value[26];
-  const char* by[26] = {};
-
-  static int place(char letter) { return letter - 'A'; }
-  bool bound(char letter) const { return by[place(letter)] != nullptr; }
-  void bind(char letter, Value v, const char* operand) {
-    value[place(letter)] = v;
-    by[place(letter)] = operand;
+class Letters {
+ public:
+  bool bound(char letter) const { return bound_ >> (letter - 'A') & 1; }
+  void bind(char letter, Value value, const Argument& by) {
+    bound_ |= 1u << (letter - 'A');
+    value_[letter - 'A'] = value;
+    name_[letter - 'A'] = by.name;
+    view_[letter - 'A'] = &by.view;
   }
-  const Value& operator[](char letter) const { return value[place(letter)]; }
+  const Value& operator[](char letter) const { return value_[letter - 'A']; }
+  Argument by(char letter) const { return {name_[letter - 'A'], *view_[letter - 'A']}; }
+
+ private:
+  std::uint32_t bound_ = 0;
+  Value value_[26];
+  const char* name_[26];
+  const ConstView* view_[26];
+};
+
+/// "3x4", "4xC", "a scalar": what a shape must be, as far as it is known by now.
+class Expected {
+ public:
+  void add(std::int64_t size) { put("%s%lld", at_ ? "x" : "", static_cast<long long>(size)); }
+  void add(const char* unknown) { put("%s%s", at_ ? "x" : "", unknown); }
+  const char* text() const { return at_ ? text_ : "a scalar"; }
+
+ private:
+  template <class... Values>
+  void put(const char* format, Values... values) {
+    const int room = static_cast<int>(sizeof text_) - at_;
+    if (room > 1) at_ += std::snprintf(text_ + at_, static_cast<std::size_t>(room), format, values...);
+  }
+  char text_[192] = "";
+  int at_ = 0;
 };
 
 class Checker {
@@ -42,108 +69,174 @@ class Checker {
       if (operand.optional && !a.view.present()) continue;
       ROOFTILE_TRY(type(a, operand.type));
       ROOFTILE_TRY(shape(a, operand.shape));
-      if (operand.role == Signature::Role::input) continue;
-      ROOFTILE_TRY(check_output(s_.function, a));
+      if (operand.role != Signature::Role::input) ROOFTILE_TRY(check_output(s_.function, a));
     }
-    for (int o = 0; o < count; ++o) {
-      if (s_.operands[o].role == Signature::Role::input) continue;
-      for (int other = 0; other < count; ++other) {
-        // Each pair of outputs once.
-        if (other == o || (other > o && s_.operands[other].role != Signature::Role::input)) continue;
-        ROOFTILE_TRY(check_no_overlap(s_.function, argument(o), argument(other),
-                                      has_word(s_.operands[o].may_be, s_.operands[other].name)));
-      }
-    }
+    ROOFTILE_TRY(apart(count));
     return options();
   }
 
  private:
-  Argument argument(int o) const { return {s_.operands[o].name, *call_.views[o]}; }
+  Argument argument(int o) const { return {s_.operands[o].name, call_.view(o)}; }
 
-  std::uint32_t mask_of(char letter) const {
-    if (types_.bound(letter)) return 1u << static_cast<int>(types_[letter]);
+  const Signature::Types& types_of(char letter) const {
     const Signature::Types* its = s_.types;
     while (its->letter != letter) ++its;
-    return its->mask | (its->or_as ? mask_of(its->or_as) : 0);
+    return *its;
+  }
+  /// What the letter may stand for.
+  std::uint32_t mask_of(char letter) const {
+    if (types_.bound(letter)) return 1u << static_cast<int>(types_[letter]);
+    return all_of(letter);
+  }
+  /// What it might have stood for.
+  std::uint32_t all_of(char letter) const {
+    const Signature::Types& its = types_of(letter);
+    return its.mask | (its.or_as ? mask_of(its.or_as) : 0);
   }
 
   Status type(Argument a, char letter) {
     DType allowed[kDTypes];
     std::size_t count = 0;
-    // A letter that stands for a dtype by now: first that the view is one at all, then that they are alike.
-    const bool bound = types_.bound(letter);
-    const std::uint32_t mask = bound ? all_of(letter) : mask_of(letter);
+    const std::uint32_t mask = all_of(letter);
     for (int t = 0; t < kDTypes; ++t)
       if (mask >> t & 1) allowed[count++] = static_cast<DType>(t);
     ROOFTILE_TRY(check_view(s_.function, a, std::span(allowed, count)));
-    if (bound) return check_same_dtype(s_.function, {types_.by[letter - 'A'], *first_[letter - 'A']}, a);
-    types_.bind(letter, a.view.dtype, a.name);
-    first_[letter - 'A'] = &a.view;
-    return {};
-  }
-  /// What the letter might have stood for.
-  std::uint32_t all_of(char letter) const {
-    const Signature::Types* its = s_.types;
-    while (its->letter != letter) ++its;
-    return its->mask | (its->or_as ? mask_of(its->or_as) : 0);
+    if (bits(a.view.dtype) < 8) ROOFTILE_TRY(check_packed(s_.function, a));
+    if (!types_.bound(letter)) {
+      types_.bind(letter, a.view.dtype, a);
+      return {};
+    }
+    if (types_[letter] == a.view.dtype) return {};
+    return Status::error("%s: %s is %s, must be %s as %s is", s_.function, a.name, describe(a.view).text,
+                         name(types_[letter]), types_.by(letter).name);
   }
 
   Status shape(Argument a, const Signature::Shape& shape) {
-    const int rank = a.view.rank, outer = rank - shape.count;
-    if (shape.outer) ROOFTILE_TRY(check_rank(s_.function, a, shape.count));
-    if (!shape.outer && rank != shape.count)
-      return Status::error("%s: %s is %s, must have %d dimension%s", s_.function, a.name,
+    if (shape.one) {
+      if (a.view.size() == 1) return {};
+      return Status::error("%s: %s is %s, must have one element", s_.function, a.name, describe(a.view).text);
+    }
+    const int outer = a.view.rank - shape.count;
+    if (shape.outer && !outer_ && outer < 0)
+      return Status::error("%s: %s is %s, needs at least %d dimension%s", s_.function, a.name,
                            describe(a.view).text, shape.count, shape.count == 1 ? "" : "s");
+    bool right = shape.outer ? outer >= 0 : outer == 0;
+    if (right && shape.outer && outer_) {
+      right = outer == outer_rank_;
+      for (int d = 0; right && d < outer; ++d) right = a.view.shape[d] == outer_->view.shape[d];
+    }
+    for (int k = 0; right && k < shape.count; ++k) {
+      const char letter = shape.letters[k];
+      const std::int64_t size = a.view.shape[outer + k];
+      if (is_size(letter))
+        right = size == letter - '0';
+      else if (sizes_.bound(letter))
+        right = size == sizes_[letter];
+      else
+        sizes_.bind(letter, size, a);
+    }
+    if (!right) return wrong_shape(a, shape);
     if (shape.outer && !outer_) {
-      outer_ = &a.view;
-      outer_name_ = a.name;
+      outer_.emplace(a);
       outer_rank_ = outer;
-    } else if (shape.outer) {
-      bool same = outer == outer_rank_;
-      for (int d = 0; same && d < outer; ++d) same = a.view.shape[d] == outer_->shape[d];
-      if (!same) return mismatch(a, {outer_name_, *outer_});
+    }
+    return {};
+  }
+  static bool is_size(char letter) { return letter <= '9'; }
+
+  Status wrong_shape(Argument a, const Signature::Shape& shape) const {
+    Expected expected;
+    std::optional<Argument> source;  // who says so
+    if (shape.outer && !outer_) expected.add("...");
+    if (shape.outer && outer_) {
+      source.emplace(*outer_);
+      for (int d = 0; d < outer_rank_; ++d) expected.add(outer_->view.shape[d]);
     }
     for (int k = 0; k < shape.count; ++k) {
       const char letter = shape.letters[k];
-      const std::int64_t size = a.view.shape[outer + k];
-      if (!sizes_.bound(letter)) {
-        sizes_.bind(letter, size, a.name);
-        sized_[letter - 'A'] = &a.view;
-      } else if (sizes_[letter] != size) {
-        return mismatch(a, {sizes_.by[letter - 'A'], *sized_[letter - 'A']});
+      const char unknown[] = {letter, '\0'};
+      // Its own letters were bound on the way to the one that is wrong.
+      if (is_size(letter) || !sizes_.bound(letter) || sizes_.by(letter).name == a.name) {
+        expected.add(unknown);
+      } else {
+        expected.add(sizes_[letter]);
+        if (!source) source.emplace(sizes_.by(letter));
       }
     }
-    return {};
+    if (!source)
+      return Status::error("%s: %s is %s, must be %s", s_.function, a.name, describe(a.view).text,
+                           expected.text());
+    return Status::error("%s: %s is %s, must be %s where %s is %s", s_.function, a.name,
+                         describe(a.view).text, expected.text(), source->name, describe(source->view).text);
   }
-  Status mismatch(Argument a, Argument earlier) const {
-    return Status::error("%s: %s is %s, %s is %s: shapes must match", s_.function, earlier.name,
-                         describe(earlier.view).text, a.name, describe(a.view).text);
+
+  /// Outputs lie apart from each other and from the inputs, but for those that they may be; a workspace from
+  /// all. Each one's range is found once: for every pair they took a fifth of a call of 1x8.
+  Status apart(int count) const {
+    Range range[Signature::kMaxOperands];
+    for (int o = 0; o < count; ++o)
+      range[o] = argument(o).view.present() ? range_of(argument(o).view) : Range{};
+    const auto meet = [](const Range& a, const Range& b) { return a.begin < b.end && b.begin < a.end; };
+    for (int o = 0; o < count; ++o) {
+      if (s_.operands[o].role == Signature::Role::input) continue;
+      for (int other = 0; other < count; ++other) {
+        // Each pair of outputs once.
+        if (other == o || (other > o && s_.operands[other].role != Signature::Role::input)) continue;
+        if (!meet(range[o], range[other])) continue;
+        ROOFTILE_TRY(check_no_overlap(s_.function, argument(o), argument(other),
+                                      has_word(s_.operands[o].may_be, s_.operands[other].name)));
+      }
+    }
+    if (!call_.workspace.pointer || call_.workspace.bytes == 0) return {};
+    const auto begin = reinterpret_cast<std::uintptr_t>(call_.workspace.pointer);
+    for (int o = 0; o < count; ++o)
+      if (meet(range[o], {begin, begin + std::min(call_.workspace.bytes, SIZE_MAX - begin)}))
+        ROOFTILE_TRY(check_workspace_apart(s_.function, call_.workspace, argument(o)));
+    return {};
   }
 
   Status options() const {
+    using Kind = Signature::Option::Kind;
     for (int k = 0; k < s_.option_count(); ++k) {
       const Signature::Option& option = s_.options[k];
       const double value = call_.options[k];
-      if (option.kind == Signature::Option::Kind::flag) {
-        if (value == 0 || value == 1) continue;  // quiet, also of NaN
-        return Status::error("%s: %s is %g, must be 0 or 1", s_.function, option.name, value);
-      }
+      if (option.kind == Kind::any) continue;
       // A comparison by operators would trap on NaN where the caller wants that.
-      if (__builtin_isgreaterequal(value, option.least) && __builtin_islessequal(value, option.most))
-        continue;
-      return Status::error("%s: %s is %g, must be finite", s_.function, option.name, value);
+      const bool within =
+          __builtin_isgreaterequal(value, option.least) && __builtin_islessequal(value, option.most);
+      if (within && (option.kind == Kind::real || value == static_cast<int>(value))) continue;
+      if (option.kind == Kind::choice) return wrong_choice(option, value);
+      return Status::error("%s: %s is %g, must be %s", s_.function, option.name, value,
+                           option.kind == Kind::flag ? "0 or 1"
+                           : option.least == 0       ? "finite and not negative"
+                                                     : "finite");
     }
     return {};
+  }
+  /// "must be bt601 (0) or luminosity (1)".
+  Status wrong_choice(const Signature::Option& option, double value) const {
+    char list[192] = "";
+    std::size_t at = 0;
+    int place = 0;
+    for (const char* word = option.words; *word; ++place) {
+      const std::size_t length = std::strcspn(word, " ");
+      const bool last = word[length] == '\0';
+      at += static_cast<std::size_t>(std::snprintf(list + at, sizeof list - at, "%s%.*s (%d)",
+                                                   place == 0 ? ""
+                                                   : last     ? " or "
+                                                              : ", ",
+                                                   static_cast<int>(length), word, place));
+      word += length + !last;
+      if (at >= sizeof list) break;
+    }
+    return Status::error("%s: %s is %g, must be %s", s_.function, option.name, value, list);
   }
 
   const Signature& s_;
   const Call& call_;
   Letters<DType> types_;
   Letters<std::int64_t> sizes_;
-  const ConstView* first_[26];
-  const ConstView* sized_[26];
-  const ConstView* outer_ = nullptr;
-  const char* outer_name_ = nullptr;
+  std::optional<Argument> outer_;
   int outer_rank_ = 0;
 };
 
@@ -152,8 +245,16 @@ class Checker {
 Status check(const Signature& signature, const Call& call) { return Checker(signature, call).run(); }
 
 Status call(const Queue& queue, const Op& op, const Call& call) {
-  ROOFTILE_TRY(check(*op.signature, call));
+  ROOFTILE_TRY(check(op.signature, call));
+  if (op.workspace) ROOFTILE_TRY(check_workspace(op.function, call.workspace, op.workspace(queue, call)));
   return op.launch(queue, op, call);
+}
+
+Status workspace_of(const Queue& queue, const Op& op, const Call& call, std::size_t& bytes) {
+  ROOFTILE_TRY(queue.status());
+  ROOFTILE_TRY(check(op.signature, call));
+  bytes = op.workspace ? op.workspace(queue, call) : 0;
+  return {};
 }
 
 }  // namespace rooftile

@@ -27,9 +27,10 @@ struct Signature {
   };
 
   /// "... C": any outer sizes, alike in all operands that have them, then a size for each letter. Letters
-  /// that two operands share stand for one size.
+  /// that two operands share stand for one size; "3" stands for itself. "1" alone: one element, in any
+  /// number of dimensions.
   struct Shape {
-    bool outer = false;
+    bool outer = false, one = false;
     int count = 0;
     char letters[kMaxRank] = {};
 
@@ -40,9 +41,10 @@ struct Signature {
         outer = true;
         text += 3;
       }
+      one = text[0] == '1' && text[1] == '\0' && !outer;
       for (; *text; ++text) {
         if (*text == ' ') continue;
-        if (*text < 'A' || *text > 'Z' || count == kMaxRank)
+        if (!((*text >= 'A' && *text <= 'Z') || (*text >= '1' && *text <= '9')) || count == kMaxRank)
           a_shape_is_three_dots_then_up_to_8_capital_letters();
         letters[count++] = *text;
       }
@@ -62,13 +64,15 @@ struct Signature {
     bool optional = false;
   };
 
-  /// A number beside the operands. Flags are 0 or 1.
+  /// A number beside the operands. A flag is 0 or 1, a choice the place of one of its words, a real lies
+  /// between `least` and `most`; `any` is also infinite or NaN.
   struct Option {
-    enum class Kind : std::uint8_t { real, flag };
+    enum class Kind : std::uint8_t { flag, choice, real, any };
     const char* name = nullptr;
     Kind kind = Kind::flag;
     double otherwise = 0;  ///< the default
     double least = 0, most = 1;
+    const char* words = "";  ///< a choice's: "bt601 luminosity"
   };
 
   const char* function;
@@ -93,6 +97,8 @@ struct Signature {
   }
 };
 
+inline constexpr double kLargestReal = 1.7976931348623157e308;
+
 constexpr Signature::Operand input(const char* name, char type, Signature::Shape shape) {
   return {name, Signature::Role::input, type, shape};
 }
@@ -100,14 +106,27 @@ constexpr Signature::Operand output(const char* name, char type, Signature::Shap
                                     const char* may_be = "") {
   return {name, Signature::Role::output, type, shape, may_be};
 }
+constexpr Signature::Operand in_out(const char* name, char type, Signature::Shape shape,
+                                    const char* may_be = "") {
+  return {name, Signature::Role::in_out, type, shape, may_be};
+}
 constexpr Signature::Operand optional(Signature::Operand operand) {
   operand.optional = true;
   return operand;
 }
 constexpr Signature::Option flag(const char* name) { return {name}; }
-/// A finite number.
-constexpr Signature::Option real(const char* name, double otherwise) {
-  return {name, Signature::Option::Kind::real, otherwise, -1.7976931348623157e308, 1.7976931348623157e308};
+constexpr Signature::Option choice(const char* name, const char* words) {
+  double most = 0;
+  for (const char* at = words; *at; ++at) most += *at == ' ';
+  return {name, Signature::Option::Kind::choice, 0, 0, most, words};
+}
+/// A finite number, from `least` on.
+constexpr Signature::Option real(const char* name, double otherwise, double least = -kLargestReal) {
+  return {name, Signature::Option::Kind::real, otherwise, least, kLargestReal};
+}
+/// Any number, infinities and NaN too.
+constexpr Signature::Option any_real(const char* name, double otherwise) {
+  return {name, Signature::Option::Kind::any, otherwise, -kLargestReal, kLargestReal};
 }
 
 /// One call: views and numbers in the signature's order; an absent operand is an absent view.
@@ -116,17 +135,25 @@ struct Call {
   const double* options;
   const char* variant = nullptr;
   Workspace workspace = {};
+
+  const ConstView& view(int operand) const { return *views[operand]; }
+  void* output(int operand) const { return const_cast<void*>(views[operand]->data); }
+  float real(int option) const { return static_cast<float>(options[option]); }
+  bool flag(int option) const { return options[option] != 0; }
 };
 
-/// All that can be said of a call before it runs.
+/// All that can be said of a call before it runs, but for the workspace's size.
 Status check(const Signature& signature, const Call& call);
 
-/// Validates a call of `op`, which has a signature, and runs it.
+/// Validates a call of `op` and runs it.
 Status call(const Queue& queue, const Op& op, const Call& call);
 /// The same from lists, for the typed functions.
 inline Status call(const Queue& queue, const Op& op, std::initializer_list<const ConstView*> views,
                    std::initializer_list<double> options, const char* variant, Workspace workspace = {}) {
   return call(queue, op, Call{views.begin(), options.begin(), variant, workspace});
 }
+
+/// Validates a call and says how many bytes of workspace it needs: 0, unless the op has a say in it.
+Status workspace_of(const Queue& queue, const Op& op, const Call& call, std::size_t& bytes);
 
 }  // namespace rooftile

@@ -4,40 +4,17 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "rooftile/core/dtype.h"
+#include "rooftile/core/element.h"
+#include "rooftile/core/tensor_view.h"
 
 namespace rooftile {
 
-inline constexpr int kMaxRank = 8;
-
 /// Any integer, as a size or a stride in elements.
 struct Extent {
-  std::int64_t value;
+  std::int64_t value = 0;
+  constexpr Extent() = default;
   template <std::integral I>
   constexpr Extent(I v) : value(static_cast<std::int64_t>(v)) {}
-};
-
-/// A tensor that is only read: memory of the caller's, element type, up to 8 sizes, and strides in elements
-/// (0 to broadcast, negative to reverse). A default-constructed view is absent: an optional argument left
-/// out. Views are passed by value, own nothing, and are checked by the function that takes them.
-struct ConstView {
-  const void* data = nullptr;
-  DType dtype = DType::f32;
-  int rank = -1;
-  std::int64_t shape[kMaxRank];
-  std::int64_t stride[kMaxRank];
-
-  bool present() const { return rank >= 0; }
-  std::int64_t size() const {
-    std::int64_t n = 1;
-    for (int d = 0; d < rank; ++d) n *= shape[d];
-    return n;
-  }
-};
-
-/// A tensor that is written.
-struct View : ConstView {
-  void* mutable_data() const { return const_cast<void*>(data); }
 };
 
 namespace detail {
@@ -57,6 +34,17 @@ constexpr V make_view(const void* data, DType dtype, int rank, const Extent* sha
   }
   return view;
 }
+/// Of no tensor: `rank` says why not.
+template <class V>
+constexpr V no_view(const void* data, DType dtype, int rank, std::int64_t first, std::int64_t second) {
+  V view;
+  view.data = data;
+  view.dtype = dtype;
+  view.rank = rank;
+  view.shape[0] = first;
+  view.shape[1] = second;
+  return view;
+}
 template <class T>
 using ViewOf = std::conditional_t<std::is_const_v<T>, ConstView, View>;
 
@@ -65,7 +53,8 @@ constexpr void check_view() {
   static_assert(
       Element<std::remove_const_t<T>>,
       "rooftile::view: this element type has no DType; use double, float, rooftile::f16, rooftile::bf16, "
-      "an 8-bit float, std::int64_t, std::int32_t, std::int8_t, std::uint8_t, bool or rooftile::u4x2");
+      "an 8-bit float, std::int64_t, std::int32_t, std::int8_t, std::uint8_t, bool or rooftile::u4x2, or "
+      "specialise rooftile::DTypeOf");
   static_assert(N <= kMaxRank, "rooftile::view: a view has at most 8 dimensions");
 }
 }  // namespace detail

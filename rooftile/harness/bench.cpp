@@ -74,6 +74,7 @@ json bench(const BenchOptions& options) {
   PlanOptions limits{last_level_cache_bytes(), machine.cores, isas_of(options, preparing)};
   const std::vector<BenchRow> rows =
       plan_rows(options, limits, all_specs());  // throws before anything is measured
+  if (rows.empty()) throw std::invalid_argument(kNoCase);
   const Queue best = preparing.queue(limits.isas.front(), 1);
   machine.isa = best.isa();
   machine.isa_reason = best.isa_reason();
@@ -90,11 +91,31 @@ json bench(const BenchOptions& options) {
   json overheads = json::array();
   if (!cancelled()) overheads = measure_overheads(best, session.queue(limits.isas.front(), machine.cores));
 
-  const Pace pace = pace_of(options.scope);
   // What a row took so far at most, racing and preparing: what the next of its kind may take.
   double worst_cached = 1.5, worst_memory = 5;
   std::int64_t done = 0, late = 0;
   std::string first_late;
+  const auto so_far = [&] {
+    json all = notes;
+    if (late > 0)
+      all.push_back(fmt::format("time was short: {} of {} rows were not measured, the first of them {}", late,
+                                total, first_late));
+    if (done + late < total)
+      all.push_back(fmt::format("stopped early: {} of {} rows were measured", results.size(), total));
+    for (const std::string& note : roofs.notes()) all.push_back(note);
+    if (peers)
+      for (const std::string& note : peers->notes()) all.push_back(note);
+    return json{{"schema", 1},
+                {"rooftile", ROOFTILE_VERSION},
+                {"date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
+                {"command", options.command},
+                {"machine", to_json(machine)},
+                {"overheads", overheads},
+                {"results", results},
+                {"errors", errors},
+                {"notes", std::move(all)}};
+  };
+  const Pace pace = pace_of(options.scope);
   for (const BenchRow& row : rows) {
     if (cancelled()) break;
     const bool large =
@@ -105,36 +126,22 @@ json bench(const BenchOptions& options) {
       if (late++ == 0) first_late = describe(row);
       continue;
     }
-    say(done++, total, describe(row));
+    say(done, total, describe(row));
     const double wish = large ? pace.memory : pace.cached;
-    const double share = (end - began) / static_cast<double>(total - done + 1);
+    const double share = (end - began) / static_cast<double>(total - done);
     Outcome outcome = session.measure(row, std::clamp(share * 0.5, 0.05, wish), pace.most, options.cancel);
+    if (outcome.cancelled) break;
+    ++done;
     worst = std::max(worst, seconds_so_far() - began);
     if (outcome.result) results.push_back(std::move(*outcome.result));
     if (!outcome.error.empty()) errors.push_back(outcome.error);
     if (!outcome.refused.empty() && options.scope != Scope::full) notes.push_back(outcome.refused);
+    if (options.save) options.save(so_far());
   }
   session.release_memory();
   roofs.release_memory();
   say(done, total, "");
-  if (late > 0)
-    notes.push_back(fmt::format("time was short: {} of {} rows were not measured, the first of them {}", late,
-                                total, first_late));
-  if (cancelled())
-    notes.push_back(fmt::format("stopped early: {} of {} rows were measured", results.size(), total));
-  for (const std::string& note : roofs.notes()) notes.push_back(note);
-  if (peers)
-    for (const std::string& note : peers->notes()) notes.push_back(note);
-
-  return {{"schema", 1},
-          {"rooftile", ROOFTILE_VERSION},
-          {"date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
-          {"command", options.command},
-          {"machine", to_json(machine)},
-          {"overheads", std::move(overheads)},
-          {"results", std::move(results)},
-          {"errors", std::move(errors)},
-          {"notes", std::move(notes)}};
+  return so_far();
 }
 
 }  // namespace rooftile::harness

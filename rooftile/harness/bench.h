@@ -29,22 +29,21 @@ struct BenchOptions {
   std::string command = "rooftile bench";  ///< for the record
   int part = 1, parts = 1;                 ///< on a GPU: every parts-th case, beginning with the part-th
   nlohmann::json resumed;                  ///< on a GPU: a record to go on with; null: none
-  std::function<void(const nlohmann::json&)> save;  ///< on a GPU: gets the record after each row
+  std::function<void(const nlohmann::json&)> save;  ///< gets the record so far after each row
   std::function<void(const Progress&)> progress;
   const std::atomic<bool>* cancel = nullptr;
 };
 
 /// The whole record: {"schema": 1, "rooftile", "date", "command", "machine": …, "overheads": […], "results":
 /// […], "errors": […], "notes": […]}. Rows by scope:
-///   report    the best variant of every op at one size in L2 and one in memory, the whole ladder and the
-///   sweep over
-///             sizes for two ops, within 120 s
+///   report    the best variant of every op at one size in L2 and one in memory, the whole ladder of two
+///             ops (softmax's first of all rows) and two sweeps over sizes, within 120 s
 ///   standard  every spec's cache cases (warm and cold) and memory cases, best variants
 ///   full      all variants, instruction sets, dtypes, shapes, ladders and sweeps, 1 and all threads; 2 GiB
 ///   in memory
 /// "errors" holds a sentence for each row that could not be believed (an impossible time, outputs that
 /// changed while it was timed) or failed; such a row is not among the results. "notes": what was left out,
-/// and why. Throws std::runtime_error with a sentence where an option names nothing.
+/// and why. Throws std::invalid_argument with a sentence where options name nothing, or no case.
 nlohmann::json bench(const BenchOptions& options);
 
 /// The results of a record as CSV: a line of names, then one line for each result, its shape as 64x1024, and

@@ -10,11 +10,12 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kColumns[] = {
-    "op",      "direction",       "variant",    "backend",   "isa",      "dtype",  "shape",    "layout",
-    "threads", "cache",           "n",          "median_us", "p5_us",    "p95_us", "floor_us", "bytes",
-    "flops",   "workspace_bytes", "peak_bytes", "copy_us",   "limit_us", "limit",  "of_limit", "clock_mhz",
-    "power_w", "throttled",       "group",      "rung"};
+constexpr const char* kColumns[] = {"op",         "direction",   "variant",         "backend",    "isa",
+                                    "dtype",      "shape",       "layout",          "threads",    "cache",
+                                    "n",          "median_us",   "p5_us",           "p95_us",     "floor_us",
+                                    "bytes",      "flops",       "workspace_bytes", "peak_bytes", "copy_us",
+                                    "copy_p5_us", "copy_p95_us", "limit_us",        "limit",      "of_limit",
+                                    "clock_mhz",  "power_w",     "throttled",       "group",      "rung"};
 
 std::string cell(const json& value) {
   if (value.is_null()) return "";

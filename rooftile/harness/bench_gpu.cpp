@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "rooftile/core/queue_state.h"
+#include "rooftile/harness/bench_plan.h"
 #include "rooftile/harness/gpu_cases.h"
 #include "rooftile/harness/gpu_row.h"
 #include "rooftile/harness/runner.h"
@@ -44,8 +45,8 @@ std::vector<Case> cases_of(const Spec& spec, const BenchOptions& options, bool t
   Case like = !bench.gpu.empty() ? bench.gpu[0] : !bench.memory.empty() ? bench.memory[0] : Case{};
   for (const Shape& shape : options.shapes) {
     if (shape.size() < like.shape.size())
-      throw std::runtime_error(fmt::format("{} takes {}; {} has {} sizes", spec.function, spec.axes,
-                                           dimensions(shape), shape.size()));
+      throw std::invalid_argument(fmt::format("{} takes {}; {} has {} sizes", spec.function, spec.axes,
+                                              dimensions(shape), shape.size()));
     for (const DType dtype : options.dtypes.empty() ? spec.dtypes : options.dtypes) {
       if (!wanted(spec.dtypes, dtype)) continue;
       like.shape = shape;
@@ -167,7 +168,7 @@ class GpuRun {
 
   json all() {
     std::vector<GpuRow> rows = plan(options_, queue_);
-    if (rows.empty()) return record_;
+    if (rows.empty() && options_.parts == 1) throw std::invalid_argument(kNoCase);
     std::erase_if(rows, [&](const GpuRow& row) { return done_.contains(key_of(row)); });
     if (rows.empty()) {
       note("nothing was left to measure");
@@ -211,6 +212,7 @@ class GpuRun {
     auto peers =
         GpuPeers::start(options_.peers_folder, options_.peer_names, queue_.device() == Device::emulated, why);
     if (!peers && why.empty()) why = "python3 has no PyTorch that sees a GPU; ROOFTILE_PYTHON names another";
+    if (!peers && !options_.peer_names.empty()) throw std::runtime_error(why);
     if (!peers) note("peers: " + why);
     if (!peers) return nullptr;
     std::vector<GpuPeerCase> cases;

@@ -48,7 +48,7 @@ class Plan {
     threads_ = options.threads;
     if (threads_.empty()) threads_ = {1, machine.all_threads};
     for (const int t : threads_)
-      if (t < 1 || t > 4096) throw std::runtime_error(fmt::format("threads is {}, must be 1 to 4096", t));
+      if (t < 1 || t > 4096) throw std::invalid_argument(fmt::format("threads is {}, must be 1 to 4096", t));
     std::sort(threads_.begin(), threads_.end());
     threads_.erase(std::unique(threads_.begin(), threads_.end()), threads_.end());
   }
@@ -79,15 +79,18 @@ class Plan {
       }
   }
 
-  /// The rungs, each on one thread, and on top what the library does, on all.
+  /// The rungs and what the library does, all on one thread, so that each step is one idea; and what the
+  /// library does on all threads.
   void ladder(const Spec& spec, const Op& op, const Case& c, CacheState cache, bool in_memory) {
     int rung = 0;
-    for (const Variant* v : rungs_upwards(op))
+    const auto add = [&](const char* variant, int threads) {
       rows_.push_back(
-          {&spec, c, v->name, machine_.isas.front(), 1, cache, in_memory, "ladder", ++rung, false});
+          {&spec, c, variant, machine_.isas.front(), threads, cache, in_memory, "ladder", ++rung, false});
+    };
+    for (const Variant* v : rungs_upwards(op)) add(v->name, 1);
     if (rung == 0) return;
-    rows_.push_back(
-        {&spec, c, "", machine_.isas.front(), threads_.back(), cache, in_memory, "ladder", ++rung, false});
+    add("", 1);
+    if (threads_.back() > 1) add("", threads_.back());
   }
 
   void sweep(const Spec& spec, int threads) {
@@ -122,7 +125,7 @@ class Plan {
 void check_names(const BenchOptions& options, const std::vector<Spec>& specs) {
   for (const std::string& name : options.functions)
     if (std::none_of(specs.begin(), specs.end(), [&](const Spec& s) { return name == s.function; }))
-      throw std::runtime_error(fmt::format("no op \"{}\"; `rooftile list` names those there are", name));
+      throw std::invalid_argument(fmt::format("no op \"{}\"; `rooftile list` names those there are", name));
   for (const std::string& name : options.variants) {
     bool known = false;
     for (const Spec& spec : specs) {
@@ -132,7 +135,8 @@ void check_names(const BenchOptions& options, const std::vector<Spec>& specs) {
       for (const Variant& v : op->variants) known = known || name == v.name;
     }
     if (!known)
-      throw std::runtime_error(fmt::format("no variant \"{}\"; `rooftile list` names those there are", name));
+      throw std::invalid_argument(
+          fmt::format("no variant \"{}\"; `rooftile list` names those there are", name));
   }
 }
 
@@ -174,8 +178,8 @@ std::vector<BenchRow> plan_rows(const BenchOptions& options, const PlanOptions& 
                                                 : Case{};
       for (const Shape& shape : options.shapes) {
         if (shape.size() < like.shape.size())
-          throw std::runtime_error(fmt::format("{} takes {}; {} has {} sizes", spec->function, spec->axes,
-                                               dimensions(shape), shape.size()));
+          throw std::invalid_argument(fmt::format("{} takes {}; {} has {} sizes", spec->function, spec->axes,
+                                                  dimensions(shape), shape.size()));
         for (const DType dtype : options.dtypes.empty() ? spec->dtypes : options.dtypes) {
           if (!has(spec->dtypes, dtype)) continue;
           Case c = like;
@@ -194,6 +198,29 @@ std::vector<BenchRow> plan_rows(const BenchOptions& options, const PlanOptions& 
   }
 
   if (options.scope == Scope::report) {
+    // The course's first op, and a copy beside it in the sweep.
+    const auto place = [](const auto* one) {
+      const std::string_view function = one->first->function;
+      return function == "softmax" ? 0 : function == "copy" ? 1 : 2;
+    };
+    const auto first_of = [&](const auto& fits) {
+      std::vector<const std::pair<const Spec*, BenchCases>*> some;
+      for (const auto& one : chosen)
+        if (fits(one)) some.push_back(&one);
+      std::stable_sort(some.begin(), some.end(), [&](auto* a, auto* b) { return place(a) < place(b); });
+      some.resize(std::min<std::size_t>(some.size(), kReportOps));
+      return some;
+    };
+    const bool only_named = !options.variants.empty();
+    const auto climbed = first_of([&](const auto& one) {
+      const Op* op = find_op(one.first->function);
+      return !only_named && op && !rungs_upwards(*op).empty() && !one.second.cache.empty();
+    });
+    const auto swept = first_of([&](const auto& one) { return !only_named && !one.second.sweep.empty(); });
+
+    for (const auto* one : climbed)
+      plan.ladder(*one->first, *find_op(one->first->function), one->second.cache[0], CacheState::kWarm,
+                  false);
     for (const bool memory : {false, true})
       for (const auto& [spec, cases] : chosen) {
         const std::vector<Case> list = wished(*spec, memory ? cases.memory : cases.cache, options);
@@ -203,24 +230,6 @@ std::vector<BenchRow> plan_rows(const BenchOptions& options, const PlanOptions& 
         else
           plan.best(*spec, list[0], CacheState::kWarm, false);
       }
-    if (!options.variants.empty()) return std::move(plan).rows();
-    std::vector<const std::pair<const Spec*, BenchCases>*> climbed, swept;
-    for (const auto& one : chosen) {
-      const Op* op = find_op(one.first->function);
-      if (op && !rungs_upwards(*op).empty() && !one.second.cache.empty()) climbed.push_back(&one);
-      if (!one.second.sweep.empty()) swept.push_back(&one);
-    }
-    climbed.resize(std::min<std::size_t>(climbed.size(), kReportOps));
-    const auto shown = [](const auto* one) {
-      const std::string_view function = one->first->function;
-      return function == "copy" ? 0 : function == "softmax" ? 1 : 2;
-    };
-    std::stable_sort(swept.begin(), swept.end(), [&](auto* a, auto* b) { return shown(a) < shown(b); });
-    swept.resize(std::min<std::size_t>(swept.size(), kReportOps));
-
-    for (const auto* one : climbed)
-      plan.ladder(*one->first, *find_op(one->first->function), one->second.cache[0], CacheState::kWarm,
-                  false);
     for (const auto* one : swept) plan.sweep(*one->first, plan.threads().front());
     for (const auto* one : climbed)
       if (!one->second.memory.empty())

@@ -28,7 +28,11 @@ struct PlanOptions {
   std::vector<std::string> isas;  ///< the best first
 };
 
-/// Throws std::runtime_error with a sentence where an option names nothing.
+/// The sentence where nothing is to be measured.
+inline constexpr const char* kNoCase =
+    "no case fits these options; `rooftile list` shows functions, dtypes and variants";
+
+/// Throws std::invalid_argument with a sentence where an option names nothing.
 std::vector<BenchRow> plan_rows(const BenchOptions& options, const PlanOptions& machine,
                                 const std::vector<Spec>& specs);
 

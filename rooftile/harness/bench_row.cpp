@@ -21,6 +21,9 @@ constexpr std::size_t kGap = (std::size_t{1} << 20) + 2048,
 constexpr std::size_t kBytesWorthAThread =
     128 * 1024;  // as Roofs::copy(): moved, below it another costs more
 
+// A ladder's last step, by which nothing changes but this.
+constexpr const char* kAllThreads = "all threads";
+
 /// Aligned memory for an op's workspace.
 class Room {
  public:
@@ -328,7 +331,7 @@ Outcome BenchSession::measure(const BenchRow& row, double seconds, int most_samp
     }
     if (data.changes_inputs()) data.refill();
     race(race_of, rules);
-    if (cancel && cancel->load()) return {};
+    if (cancel && cancel->load()) return {{}, {}, {}, true};
     const Contender& copy = race_of.front();
     const Contender& ours = race_of.back();
     if (data.changes_inputs()) {  // the race ran over and over on the same data; what counts is one run again
@@ -395,6 +398,8 @@ Outcome BenchSession::measure(const BenchRow& row, double seconds, int most_samp
                    {"workspace_bytes", workspace_bytes},
                    {"peak_bytes", data.bytes() + workspace_bytes},
                    {"copy_us", rounded(copy_us)},
+                   {"copy_p5_us", rounded(copy.us.p5())},
+                   {"copy_p95_us", rounded(copy.us.p95())},
                    {"copy_kernel", copy.name},
                    {"limit_us", rounded(limit.us)},
                    {"limit", limit.name},
@@ -408,7 +413,7 @@ Outcome BenchSession::measure(const BenchRow& row, double seconds, int most_samp
     if (row.rung > 0) result["rung"] = row.rung;
     if (op)
       for (const Variant& v : op->variants)
-        if (row.rung > 0 && chosen == v.name) result["title"] = v.idea;
+        if (row.rung > 0 && chosen == v.name) result["title"] = row.threads > 1 ? kAllThreads : v.idea;
     return {std::move(result), {}, {}};
   } catch (const std::exception& error) {
     loaded_.clear();

@@ -14,11 +14,12 @@
 
 namespace rooftile::harness {
 
-/// What became of a row: a result, or a sentence.
+/// What became of a row: a result, a sentence, or nothing since it was cancelled.
 struct Outcome {
   std::optional<nlohmann::json> result;
   std::string error;    ///< the row failed or cannot be believed
   std::string refused;  ///< the variant does not take this case
+  bool cancelled = false;
 };
 
 /// Keeps what rows share: queues, the roofs, the copy's memory, the last case's operands, the peers.

@@ -30,8 +30,7 @@ std::vector<Queues> make_queues(const CheckOptions& options) {
   std::vector<Queues> queues;
   for (const std::string& isa : options.isas.empty() ? built : options.isas) queues.emplace_back(isa);
   if (queues.empty())
-    throw std::runtime_error(
-        "check: no plug-in beside librooftile.so that this CPU runs; build one (ROOFTILE_ISAS)");
+    throw std::runtime_error("check: there is no plug-in that this CPU runs; run `make build`");
   return queues;
 }
 
@@ -315,7 +314,7 @@ std::vector<CheckResult> check(const CheckOptions& options) {
     if (find_spec(function)) continue;
     std::string known;
     for (const Spec& spec : all_specs()) known += (known.empty() ? "" : ", ") + std::string(spec.function);
-    throw std::runtime_error(fmt::format("check: no function \"{}\"; there are {}", function, known));
+    throw std::invalid_argument(fmt::format("check: no function \"{}\"; there are {}", function, known));
   }
   for (const std::string& variant : options.variants) {
     bool known = variant == Ledger::kChoice;
@@ -323,11 +322,12 @@ std::vector<CheckResult> check(const CheckOptions& options) {
       if (const Op* op = find_op(spec->function))
         for (const Variant& v : op->variants) known = known || variant == v.name;
     if (!known)
-      throw std::runtime_error(fmt::format("check: no variant \"{}\" of the functions asked for", variant));
+      throw std::invalid_argument(
+          fmt::format("check: no variant \"{}\" of the functions asked for", variant));
   }
   for (DType dtype : options.dtypes)
     if (std::none_of(specs.begin(), specs.end(), [&](const Spec* s) { return contains(s->dtypes, dtype); }))
-      throw std::runtime_error(
+      throw std::invalid_argument(
           fmt::format("check: none of the functions asked for takes {}", rooftile::name(dtype)));
   return check_all(specs, options);
 }

@@ -43,7 +43,7 @@ struct CheckResult {
   bool ok() const { return failures.empty() && passed == cases; }
 };
 
-/// Throws std::runtime_error with a sentence where an option names nothing.
+/// Throws std::invalid_argument with a sentence where an option names nothing.
 std::vector<CheckResult> check(const CheckOptions& options);
 
 /// The same for one spec, which need not be one of all_specs().

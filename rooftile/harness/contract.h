@@ -6,7 +6,7 @@ namespace rooftile::harness {
 
 /// Each misuse gets a sentence that names the function, and changes nothing: an operand absent, of another
 /// dtype or shape, null, misaligned; an output of stride 0, or half over an input; an unknown variant; a
-/// workspace one byte short. Views that interleave without sharing an element are taken.
+/// workspace one byte short, or over an operand. Views that interleave without sharing an element are taken.
 void check_refusals(const Spec& spec, DType dtype, const Subjects& subjects, Ledger& ledger);
 
 /// The backward oracle against central differences of the forward oracle, both in double. By names: "dx" is

@@ -53,14 +53,9 @@ std::unique_ptr<GpuPeers> GpuPeers::start(const std::string& folder, std::vector
   if (!peers->python_) return nullptr;
   std::vector<std::string> there;
   for (const json& peer : peers->python_->hello()["peers"]) there.push_back(peer.value("name", ""));
-  for (const std::string& name : only) {
-    const auto found =
-        std::find_if(there.begin(), there.end(), [&](const std::string& p) { return is_wanted(p, {name}); });
-    if (found == there.end())
-      throw std::runtime_error(
-          fmt::format("no peer \"{}\" is here; there are {}", name, fmt::join(there, ", ")));
-    peers->only_.push_back(*found);
-  }
+  check_peers(only, there);
+  for (const std::string& peer : there)
+    if (!only.empty() && is_wanted(peer, only)) peers->only_.push_back(peer);
   return peers;
 }
 

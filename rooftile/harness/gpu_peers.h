@@ -22,7 +22,7 @@ struct GpuPeerCase {
 class GpuPeers {
  public:
   /// Starts the program; null where Python has no PyTorch with CUDA, with a sentence in `why` where that was
-  /// asked for. `only`: names of peers, empty: all; throws std::runtime_error with a sentence where one is
+  /// asked for. `only`: names of peers, empty: all; throws std::invalid_argument with a sentence where one is
   /// unknown. `on_cpu`: for tests.
   static std::unique_ptr<GpuPeers> start(const std::string& folder, std::vector<std::string> only,
                                          bool on_cpu, std::string& why);

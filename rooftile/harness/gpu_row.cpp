@@ -196,6 +196,8 @@ json GpuSession::measure(const GpuRow& row, GpuPeers* peers) {
                  {"workspace_bytes", operands_->workspace().bytes},
                  {"peak_bytes", operands_->host().bytes() + operands_->workspace().bytes},
                  {"copy_us", rounded(copies.median())},
+                 {"copy_p5_us", rounded(copies.p5())},
+                 {"copy_p95_us", rounded(copies.p95())},
                  {"limit_us", rounded(copies.median())},
                  {"limit", "copy"},
                  {"of_limit", rounded(copies.median() / calls.median())},

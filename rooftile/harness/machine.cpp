@@ -12,6 +12,8 @@
 #include <sstream>
 #include <thread>
 
+#include "rooftile/harness/doubts.h"
+
 namespace rooftile::harness {
 namespace {
 
@@ -253,6 +255,7 @@ nlohmann::json to_json(const Machine& machine) {
           {"compiler", machine.compiler},
           {"caches", caches},
           {"levels", levels},
+          {"contradictions", contradictions(machine.levels)},
           {"peaks", peaks}};
 }
 

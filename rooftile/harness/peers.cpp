@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <stdexcept>
 
 #include "bench/peers/peer.h"
 #include "rooftile/harness/python_peers.h"
@@ -109,6 +110,7 @@ Peers::Peers(const std::string& folder, std::vector<std::string> only) : only_(s
   std::error_code error;
   if (named && !fs::is_directory(place, error)) {
     note(fmt::format("peers: {} is no folder", place.string()));
+    check_peers(only_, {});
     return;
   }
   // OpenMP's threads spin for 10 ms after each region by default, on cores that the next contender needs; now
@@ -134,6 +136,11 @@ Peers::Peers(const std::string& folder, std::vector<std::string> only) : only_(s
     if (!why.empty()) note("peers: " + why);
     break;
   }
+  std::vector<std::string> here;
+  for (const auto& library : libraries_) here.emplace_back(library->table->name);
+  if (python_)
+    for (const nlohmann::json& peer : python_->hello()["peers"]) here.push_back(peer.value("name", ""));
+  check_peers(only_, here);
 }
 
 Peers::~Peers() = default;
@@ -181,6 +188,14 @@ bool is_wanted(const std::string& peer, const std::vector<std::string>& only) {
   return only.empty() || std::any_of(only.begin(), only.end(), [&](const std::string& name) {
            return strcasecmp(name.c_str(), peer.c_str()) == 0;
          });
+}
+
+void check_peers(const std::vector<std::string>& only, const std::vector<std::string>& here) {
+  for (const std::string& name : only)
+    if (here.empty() || !is_wanted(name, here))
+      throw std::invalid_argument(
+          fmt::format("no peer \"{}\" is here; there {}", name,
+                      here.empty() ? "is none" : fmt::format("are {}", fmt::join(here, ", "))));
 }
 
 std::string disagreement(const std::vector<double>& ours, const std::vector<double>& theirs, DType dtype) {

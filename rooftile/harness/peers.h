@@ -33,7 +33,7 @@ class Peers {
  public:
   /// Looks in `folder` (empty: $ROOFTILE_PEERS, else the folder of librooftile.so) for rooftile-peer-*.so and
   /// rooftile-peers.py (or peers.py), which $ROOFTILE_PYTHON runs, or python3. `only`: names of peers to time
-  /// alone; empty: all.
+  /// alone; empty: all. Throws std::invalid_argument where one of them is not here.
   explicit Peers(const std::string& folder, std::vector<std::string> only = {});
   ~Peers();
 
@@ -56,6 +56,9 @@ std::filesystem::path peers_place(const std::string& folder, bool& named);
 
 /// Whether the list names the peer, in any case of letters; an empty one names all.
 bool is_wanted(const std::string& peer, const std::vector<std::string>& only);
+
+/// Throws std::invalid_argument with a sentence where `only` names a peer that is none of those `here`.
+void check_peers(const std::vector<std::string>& only, const std::vector<std::string>& here);
 
 /// An empty text when a peer's values are the kernel's up to what another order of rounding may do; else how
 /// they differ. `theirs` may be empty: not computed.

@@ -95,6 +95,24 @@ class Misuse {
     }
   }
 
+  /// Each operand that begins in the workspace, or ends there.
+  void over_the_workspace() {
+    Workspace workspace;
+    if (!memory_.workspace(queue_, workspace) || workspace.bytes == 0) return;
+    const auto& operands = p_.operands();
+    for (std::size_t o = 0; o < operands.size(); ++o) {
+      const std::size_t width = width_of(operands[o].dtype);
+      const std::size_t bytes = static_cast<std::size_t>(count_of(operands[o].shape)) * width;
+      if (bytes == 0) continue;
+      auto* begin = static_cast<std::byte*>(workspace.pointer);
+      for (const std::byte* place : {begin, begin + workspace.bytes - width, begin - bytes + width}) {
+        std::vector<View> v = views();
+        v[o].data = place;
+        refused(fmt::format("{} over the workspace", operands[o].name), v);
+      }
+    }
+  }
+
   /// Output x[…, 1::2] beside input x[…, ::2].
   void interleaved(std::size_t o, std::size_t i) {
     const Operand &output = p_.operands()[o], &input = p_.operands()[i];
@@ -150,6 +168,7 @@ void check_refusals(const Spec& spec, DType dtype, const Subjects& subjects, Led
     Misuse misuse(p, queues, ledger);
     misuse.each_operand();
     misuse.overlaps();
+    misuse.over_the_workspace();
     misuse.refused("the unknown variant \"nothing\"", misuse.views(), "nothing");
     misuse.refused("a workspace one byte short", misuse.views(), nullptr, 1);
   }

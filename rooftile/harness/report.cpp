@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "rooftile/harness/report/charts.h"
+#include "rooftile/harness/report/claim.h"
+#include "rooftile/harness/report/commands.h"
 #include "rooftile/harness/report/record.h"
 #include "rooftile/harness/report/sections.h"
 #include "rooftile/harness/report/tables.h"
@@ -86,26 +88,30 @@ std::string notes(const Json& record) {
 
 Status validate_record(const nlohmann::json& record) { return report::validate(record); }
 
-std::string render_report(const nlohmann::json& record) {
+std::string render_report(const nlohmann::json& record, const ReportOptions& options) {
   // Written and read again, so that from here on text is valid UTF-8 and no number is NaN or infinite.
   const std::string dump = record.dump(-1, ' ', false, Json::error_handler_t::replace);
   const Json clean = Json::parse(dump, nullptr, false);
-  const report::Record parsed = report::parse_record(clean);
+  report::Record parsed = report::parse_record(clean);
+  parsed.docs_url = options.docs_url;
   const std::string cpu = report::text(parsed.machine, "cpu");
   return expand(kReportHtml, {{"title", "rooftile report" + (cpu.empty() ? "" : ": " + report::escape(cpu))},
                               {"nonce", nonce(dump)},
                               {"css", std::string(kReportCss)},
                               {"about", about(parsed)},
+                              {"failed", report::failed_checks(parsed)},
+                              {"first_chart", report::first_chart(parsed)},
                               {"headline", report::headline(parsed)},
                               {"notes", notes(clean)},
                               {"machine", report::machine(parsed)},
                               {"roofline", report::roofline(parsed)},
                               {"speed", report::speed(parsed)},
                               {"ladders", report::ladder(parsed) + report::traces(parsed)},
-                              {"peers", report::peers(parsed)},
+                              {"baselines", report::baselines(parsed)},
                               {"errors", report::errors(parsed)},
                               {"gallery", report::gallery(report::list(clean, "gallery"))},
                               {"results", report::all_results(parsed)},
+                              {"commands", report::commands()},
                               {"data", report::escape_script_json(report::chart_data(parsed).dump())},
                               {"chart_js", std::string(kChartJs)},
                               {"chart_js_name", chart_js_name()},

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "rooftile/core/status.h"
@@ -12,9 +13,13 @@ namespace rooftile::harness {
 /// known field but `schema` may be missing or null, so records of older and newer minor versions pass.
 Status validate_record(const nlohmann::json& record);
 
+struct ReportOptions {
+  std::optional<std::string> docs_url;  ///< what stands before "rooftile/ops/…/README.md"; none: no links
+};
+
 /// One self-contained HTML page for a record of schema 1: no external request, tables made here and charts
 /// drawn by Chart.js, inlined with its notice. Missing or empty parts become a sentence that names what would
 /// fill them, and fields of a wrong type count as missing. All text of the record is escaped.
-std::string render_report(const nlohmann::json& record);
+std::string render_report(const nlohmann::json& record, const ReportOptions& options = {});
 
 }  // namespace rooftile::harness

@@ -39,7 +39,7 @@ std::vector<Operand> operands_of(const Signature& signature, const Case& c) {
 
 Status call_by(const Op& op, const Queue& queue, const Case& c, const Arguments& arguments,
                const char* variant, Workspace workspace) {
-  const Signature& s = *op.signature;
+  const Signature& s = op.signature;
   ConstView views[Signature::kMaxOperands];
   const ConstView* pointers[Signature::kMaxOperands];
   double options[Signature::kMaxOptions];
@@ -106,8 +106,8 @@ BenchCases bench_of(const std::vector<DType>& dtypes) {
 Spec elements_spec(const char* function, const OracleFunctions& oracle, std::vector<double> values,
                    const char* gradient_of, bool exact) {
   const Op* op = find_op(function);
-  if (!op || !op->signature) throw std::runtime_error(std::string(function) + ": has no signature");
-  const Signature& s = *op->signature;
+  if (!op) throw std::runtime_error(std::string(function) + ": no such function");
+  const Signature& s = op->signature;
   Spec spec{};
   spec.function = function;
   spec.axes = "any shape";

@@ -89,6 +89,7 @@ nlohmann::json to_json(const Trace& trace, const Queue& queue, const Spec& spec,
           {"moved_bytes", trace.moved_bytes()},
           {"read_bytes", trace.totals.read_bytes},
           {"written_bytes", trace.totals.written_bytes},
+          {"different_bytes", trace.totals.different_bytes},
           {"lines", lines}};
 }
 

@@ -47,11 +47,13 @@ class Trace : public testing::Test {
     EXPECT_EQ(line.wavefronts, 0u);
     EXPECT_EQ(line.conflicts, 0u);
   }
-  void expect_totals(std::uint64_t sectors, std::uint64_t read_bytes, std::uint64_t written_bytes) {
+  void expect_totals(std::uint64_t sectors, std::uint64_t read_bytes, std::uint64_t written_bytes,
+                     std::uint64_t different_bytes) {
     EXPECT_EQ(totals_.launches, 1u);
     EXPECT_EQ(totals_.sectors, sectors);
     EXPECT_EQ(totals_.read_bytes, read_bytes);
     EXPECT_EQ(totals_.written_bytes, written_bytes);
+    EXPECT_EQ(totals_.different_bytes, different_bytes);
   }
   void expect_shared(const std::string& mark, TraceKind kind, std::uint64_t requests,
                      std::uint64_t wavefronts, std::uint64_t conflicts) {
@@ -86,7 +88,7 @@ TEST_F(Trace, Copy) {
   expect_global("copy", kGlobalLoad, 128, 512, 1);
   expect_global("copy", kGlobalStore, 128, 512, 1);
   EXPECT_EQ(at("copy", kGlobalLoad).bytes, 16384u);
-  expect_totals(1024, 16384, 16384);
+  expect_totals(1024, 16384, 16384, 32768);
   run("copy", 40);  // the second warp has 8 lanes: one sector
   expect_global("copy", kGlobalLoad, 2, 5, 1);
   EXPECT_EQ(at("copy", kGlobalLoad).lanes, 40u);
@@ -108,7 +110,7 @@ TEST_F(Trace, CopyWithStride) {
   expect_global("strided", kGlobalLoad, 1, 8, 0.5);
   run("copy_strided", 8);
   expect_global("strided", kGlobalLoad, 1, 32, 0.125);
-  expect_totals(36, 128, 128);
+  expect_totals(36, 128, 128, 256);
   run("copy_strided", 0);  // all lanes read one word
   expect_global("strided", kGlobalLoad, 1, 1, 0.125);
 }
@@ -129,7 +131,7 @@ TEST_F(Trace, Matmul) {
   expect_global("a", kGlobalLoad, 8192, 8192 * 32, 0.125);
   expect_global("b", kGlobalLoad, 8192, 8192, 0.125);
   expect_global("c", kGlobalStore, 128, 4096, 0.125);
-  expect_totals(8192 * 33 + 4096, 16384, 16384);  // a and b are one array
+  expect_totals(8192 * 33 + 4096, 16384, 16384, 32768);  // a and b are one array
   run("matmul_coalesced", 64);
   expect_global("a", kGlobalLoad, 8192, 8192, 0.125);
   expect_global("b", kGlobalLoad, 8192, 8192 * 4, 1);
@@ -170,7 +172,7 @@ TEST_F(Trace, Atomics) {
   run("count", 0);  // 4 warps on 8 words
   expect_global("atomic", kAtomic, 4, 4, 1);
   EXPECT_EQ(at("atomic", kAtomic).lanes, 128u);
-  expect_totals(4, 32, 32);
+  expect_totals(4, 32, 32, 32);
 }
 
 }  // namespace

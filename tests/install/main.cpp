@@ -1,11 +1,15 @@
-// Calls the installed library: the softmax of a small array sums to 1 in each row.
+// Calls the installed library: the softmax of a small array sums to 1 in each row. With a folder's name it
+// goes there first: the plug-ins must be found from anywhere.
 #include <rooftile/rooftile.h>
+
+#include <unistd.h>
 
 #include <cmath>
 #include <cstdio>
 #include <vector>
 
-int main() {
+int main(int argc, char** argv) {
+  if (argc > 1 && chdir(argv[1]) != 0) return 2;
   const int rows = 3;
   const int columns = 37;
   std::vector<float> x(rows * columns);

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "rooftile/core/convert.h"
+#include "rooftile/core/element.h"
 #include "rooftile/tile/tile.h"
 #include "tests/tile/tile_checks.h"
 

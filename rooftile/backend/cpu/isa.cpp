@@ -126,7 +126,7 @@ IsaChoice choose_isa(const char* override_value, const CpuFeatures& features, co
     std::snprintf(out, kSize, "%s=%s: %s", source, name(asked), absent);
   } else {
     choice.isa = asked;
-    std::snprintf(out, kSize, "%s: %s asked for it", name(asked), source);
+    std::snprintf(out, kSize, "%s: chosen by %s", name(asked), source);
   }
   return choice;
 }

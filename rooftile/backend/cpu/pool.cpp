@@ -19,7 +19,7 @@ namespace {
 // kQuietNs they yield in between: the one waited for may have been put on this very core. Where threads
 // outnumber cores, spinning keeps the thread one waits for from running.
 constexpr std::int64_t kQuietNs = 5'000, kSpinNs = 50'000, kCallerSpinNs = 10 * kSpinNs;
-constexpr int kYields = 20, kMostThreads = 1024;
+constexpr int kYields = 20;
 // Forks since the first process. A pool of another generation has no workers, a lock of another no holder.
 std::atomic<std::uint32_t> process_generation{0};
 thread_local bool inside_task = false;
@@ -79,7 +79,7 @@ void call(Pool::Task task, void* context, int index) {
 }  // namespace
 
 Pool::Pool(int threads, CreateThread create) noexcept
-    : wanted_(std::clamp(threads, 1, kMostThreads)),
+    : wanted_(std::clamp(threads, 1, kMaxThreads)),
       create_(create),
       slots_(new (std::nothrow) Slot[wanted_]) {
   [[maybe_unused]] static const int registered =

@@ -7,6 +7,8 @@
 #include <memory>
 
 namespace rooftile::cpu {
+inline constexpr int kMaxThreads = 1024;
+
 /// A fixed team of threads for fork and join. Between regions the workers spin for some 30 µs, so that the
 /// next one costs a handshake, then sleep; they take no signals. Any number of host threads may call run():
 /// one region runs at a time. After fork() the child's first region starts workers of its own (a fork from

@@ -1,5 +1,7 @@
 // A launch: checks the geometry, takes a crew from the pool for each host thread, and hands out clusters in
 // order.
+#include <pthread.h>
+
 #include <algorithm>
 #include <new>
 #include <system_error>
@@ -32,6 +34,8 @@ class Pool {
     c->next = first_;
     first_ = c;
   }
+  void lock() { mutex_.lock(); }
+  void unlock() { mutex_.unlock(); }
 
  private:
   std::mutex mutex_;
@@ -41,6 +45,23 @@ Pool pool;
 std::mutex one_at_a_time;  // the checked build's observer follows one launch
 std::atomic<std::uint64_t> seed_for_all{0};
 std::atomic<int> architecture_for_all{0};
+
+// A child that was forked while another thread was in a launch finds both free, and what they guard whole.
+void guard_forks() {
+  [[maybe_unused]] static const int registered = pthread_atfork(
+      [] {
+        one_at_a_time.lock();
+        pool.lock();
+      },
+      [] {
+        pool.unlock();
+        one_at_a_time.unlock();
+      },
+      [] {
+        pool.unlock();
+        one_at_a_time.unlock();
+      });
+}
 
 void work(Launch& launch, int number) {
   const cpu::FpMode mode;
@@ -135,10 +156,11 @@ Status run(const Geometry& geometry, const Options& options, void (*kernel)(cons
   launch.shared_limit = shared_limit(launch.options.architecture);
   if (Status s = check(geometry, launch.options.architecture, launch.name); !s) return s;
   if (current) return Status::error("emulated: kernel %s: launched from within a kernel", launch.name);
+  guard_forks();
   const dim3 &g = geometry.grid, &b = geometry.block;
   launch.threads_per_block = b.x * b.y * b.z;
   launch.clusters = static_cast<unsigned>(std::uint64_t{g.x} * g.y * g.z / geometry.cluster);
-  for (auto& cluster : launch.running) cluster = ~0u;
+  launch.running[0] = ~0u;
 
   if (observer) {
     const std::lock_guard lock(one_at_a_time);
@@ -155,6 +177,7 @@ Status run(const Geometry& geometry, const Options& options, void (*kernel)(cons
       std::min<std::uint64_t>({std::uint64_t(std::max(options.threads, 1)), launch.running.size(),
                                launch.clusters, all / kThreadsWorthAHost});
   launch.crews = static_cast<int>(std::max<std::uint64_t>(most, 1));
+  for (int i = 1; i < launch.crews; ++i) launch.running[static_cast<std::size_t>(i)] = ~0u;
   std::vector<std::thread> helpers;
   try {
     for (int i = 1; i < launch.crews; ++i) helpers.emplace_back([&launch, i] { work(launch, i); });

@@ -111,8 +111,8 @@ struct Launch {
   std::atomic<unsigned> next_cluster{0};
   std::atomic<bool> failed{false};
   std::mutex mutex;
-  Status status;                                  // the first failure
-  std::array<std::atomic<unsigned>, 64> running;  // each crew's cluster, or ~0
+  Status status;                                    // the first failure
+  std::array<std::atomic<unsigned>, 1024> running;  // of the crews that there are: its cluster, or ~0
   int crews = 1;
 };
 

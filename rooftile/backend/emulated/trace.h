@@ -33,10 +33,11 @@ struct TraceLine {
 
 /// Of a whole trace.
 struct TraceTotals {
-  std::uint64_t launches;       // of kernels
-  std::uint64_t sectors;        // of global memory, over all requests
-  std::uint64_t read_bytes;     // different bytes of global memory that were read: what must come at least
-  std::uint64_t written_bytes;  // and written
+  std::uint64_t launches;         // of kernels
+  std::uint64_t sectors;          // of global memory, over all requests
+  std::uint64_t read_bytes;       // different bytes of global memory that were read: what must come at least
+  std::uint64_t written_bytes;    // and written
+  std::uint64_t different_bytes;  // read, written or both
 };
 
 void start_trace();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "rooftile/harness/report/sections.h"
+#include "rooftile/harness/report/views.h"
 
 /// What page.js draws, as JSON with known types, so that the script holds no parsing of its own. Part of
 /// report.cpp.
@@ -8,24 +9,36 @@ namespace rooftile::harness::report {
 
 inline double threads_or_one(Number threads) { return threads.value_or(1); }
 
+/// The colour and the mark of a kernel in every chart; backward has its forward's colour and another mark.
+inline Json look_of(const std::vector<std::string>& ops, const Result& r) {
+  const std::size_t place = place_of(ops, r.op);
+  return {{"colour", place % kKernelColours},
+          {"mark", 2 * (place / kKernelColours) + (r.direction == "backward" ? 1 : 0)}};
+}
+
 inline Json roofline_data(const Record& record) {
-  Json points = Json::array();
-  for (const Result& r : record.results) {
-    if (!r.has_flops() || r.intensity().value_or(0) <= 0 || r.gflops().value_or(0) <= 0) continue;
-    Json lines = {fmt::format("{}: {}", r.where(), time_us(r.median_us)),
-                  fmt::format("{} GFLOP/s at {} flops/byte", digits(r.gflops()), digits(r.intensity()))};
-    if (r.of_limit) lines.push_back(percent(r.of_limit) + " of the " + limit_name(r.limit));
-    const std::string rung = r.rung ? fmt::format("rung {} ", count(r.rung)) : "";
-    points.push_back({{"x", *r.intensity()},
-                      {"y", *r.gflops()},
-                      {"series", r.name()},
-                      {"threads", threads_or_one(r.threads)},
-                      {"rung", r.rung.has_value()},
-                      {"title", fmt::format("{} · {}{}{}", r.problem(), rung, r.variant,
-                                            r.isa.empty() ? "" : " (" + r.isa + ")")},
-                      {"lines", std::move(lines)}});
+  const std::vector<std::string> ops = ops_of(record);
+  Json shown = Json::array();
+  for (const View& view : views(record)) {
+    Json points = Json::array();
+    for (const Result* result : view.results) {
+      const Result& r = *result;
+      if (!r.has_flops() || r.intensity().value_or(0) <= 0 || r.gflops().value_or(0) <= 0) continue;
+      Json lines = {fmt::format("{}: {}", r.where(), time_us(r.median_us)),
+                    fmt::format("{} GFLOP/s at {} flops/byte", digits(r.gflops()), digits(r.intensity()))};
+      if (r.of_limit) lines.push_back(percent(r.of_limit) + " of the " + limit_name(r.limit));
+      points.push_back({{"x", *r.intensity()},
+                        {"y", *r.gflops()},
+                        {"series", r.name()},
+                        {"look", look_of(ops, r)},
+                        {"title", fmt::format("{} · {}{}", r.problem(), r.variant,
+                                              r.isa.empty() ? "" : " (" + r.isa + ")")},
+                        {"lines", std::move(lines)}});
+    }
+    if (!points.empty())
+      shown.push_back({{"name", view.label()}, {"threads", view.threads}, {"points", std::move(points)}});
   }
-  if (points.empty()) return nullptr;
+  if (shown.empty()) return nullptr;
   Json levels = Json::array(), peaks = Json::array();
   for (const Level& l : record.levels)
     if (const Number best = l.best_gbs())
@@ -50,17 +63,21 @@ inline Json roofline_data(const Record& record) {
           {{"label", fmt::format("{}: {} GFLOP/s", p.name.empty() ? "peak" : p.name, digits(p.gflops))},
            {"threads", threads_or_one(p.threads)},
            {"gflops", *p.gflops}});
-  return {{"levels", std::move(levels)}, {"peaks", std::move(peaks)}, {"points", std::move(points)}};
+  return {{"levels", std::move(levels)}, {"peaks", std::move(peaks)}, {"views", std::move(shown)}};
 }
 
 inline Json speed_data(const Record& record) {
+  const std::vector<std::string> ops = ops_of(record);
   std::map<std::pair<std::string, double>, Json> series;
   for (const Result& r : record.results) {
     if (!in_speed_chart(r)) continue;
     const std::string name = r.name() + " " + r.dtype + (r.cache == "cold" ? " (cold)" : "");
     Json& one = series[{name, threads_or_one(r.threads)}];
     if (one.is_null())
-      one = {{"name", name}, {"threads", threads_or_one(r.threads)}, {"points", Json::array()}};
+      one = {{"name", name},
+             {"look", look_of(ops, r)},
+             {"threads", threads_or_one(r.threads)},
+             {"points", Json::array()}};
     one["points"].push_back({{"x", *r.bytes},
                              {"y", *r.rate_gbs()},
                              {"title", fmt::format("{} · {}", r.problem(), r.variant)},

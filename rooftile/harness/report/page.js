@@ -3,12 +3,14 @@
 (() => {
   const root = document.documentElement;
   const data = JSON.parse(document.getElementById("data").textContent);
-  const kMarks = ["circle", "rect", "triangle", "rectRot", "star", "crossRot", "rectRounded"];
+  const kMarks = ["circle", "triangle", "rect", "rectRot", "star", "crossRot", "rectRounded"];
   const kDashes = [[], [7, 4], [2, 3], [10, 3, 2, 3], [5, 2], [1, 4]];
-  const kColours = 6;
+  const kTypeColours = 6, kKernelColours = 18;
 
   const colour = (name) => getComputedStyle(root).getPropertyValue("--" + name).trim();
-  const series_colour = (i) => colour("c" + (i % kColours));
+  const type_colour = (i) => colour("c" + (i % kTypeColours));
+  const kernel_colour = (look) => colour("k" + look.colour);
+  const mark = (look) => kMarks[look.mark % kMarks.length];
   const narrow = () => window.innerWidth < 640;
   const log = Math.log2;
 
@@ -140,9 +142,22 @@
     return null;
   };
 
+  // The one point nearest to the pointer, if it is near: several in one box would be a wall of text.
+  const kNear = 40;
+  function nearest_point(chart, event) {
+    let found = null, least = kNear * kNear;
+    for (const meta of chart.getSortedVisibleDatasetMetas())
+      meta.data.forEach((element, index) => {
+        const raw = chart.data.datasets[meta.index].data[index];
+        if (!raw || raw.title === undefined) return;
+        const distance = (element.x - event.x) ** 2 + (element.y - event.y) ** 2;
+        if (distance < least) { least = distance; found = { element, datasetIndex: meta.index, index }; }
+      });
+    return found ? [found] : [];
+  }
+
   const tooltip = {
     displayColors: false, padding: 10, caretPadding: 8,
-    filter: (item) => item.raw && item.raw.title !== undefined,
     callbacks: { title: (items) => (items.length ? items[0].raw.title : ""), label: (item) => item.raw.lines },
   };
 
@@ -162,8 +177,8 @@
   // The same threads' roofs and marks: two threads' marks under one thread's roof would say nothing.
   const of_threads = (list, threads) => list.filter((one) => one.threads === threads);
 
-  function roofline(threads) {
-    const points = of_threads(data.roofline.points, threads);
+  function roofline(index) {
+    const { points, threads } = data.roofline.views[index];
     const levels = of_threads(data.roofline.levels, threads).sort((a, b) => b.gbs - a.gbs);
     const peaks = of_threads(data.roofline.peaks, threads).sort((a, b) => b.gflops - a.gflops);
     const top = peaks.length ? peaks[0].gflops : 0;
@@ -174,16 +189,11 @@
     x_high = 2 ** Math.ceil(log(x_high) + 0.6);
     y_low /= 2.5;
     y_high = Math.max(y_high, top) * 2;
-    const names = [...new Set(data.roofline.points.map((p) => p.series))];
-    const datasets = names.map((name, i) => {
-      const mine = points.filter((p) => p.series === name);
-      const fill = series_colour(i);
-      return {
-        label: name, data: mine, pointStyle: kMarks[i % kMarks.length], borderColor: fill, backgroundColor: fill,
-        pointBackgroundColor: mine.map((p) => (p.rung ? "transparent" : fill + "cc")),
-        pointBorderColor: fill, pointBorderWidth: 1.5, pointRadius: narrow() ? 5 : 6, pointHoverRadius: 8, order: 0,
-      };
-    }).filter((set) => set.data.length);
+    const datasets = points.map((p) => ({
+      label: p.series, data: [p], pointStyle: mark(p.look), borderColor: kernel_colour(p.look),
+      backgroundColor: kernel_colour(p.look) + "cc", pointBorderWidth: 1.5, pointRadius: narrow() ? 5 : 6,
+      pointHoverRadius: 8, order: 0,
+    }));
     const list = [];
     levels.forEach((level, i) => {
       const end = top ? top / level.gbs : x_high;
@@ -206,6 +216,7 @@
           x: log_axis("flops per byte moved", x_low, x_high, powers(x_low, x_high, narrow() ? 2 : 1), fraction),
           y: log_axis("GFLOP/s", y_low, y_high, decades(y_low, y_high), plain),
         },
+        interaction: { mode: "nearest_point" },
         plugins: { tooltip, legend: legend((item, chart) => !chart.datasets[item.datasetIndex].roof), labels: { list } },
       },
     };
@@ -225,8 +236,8 @@
     const datasets = series.map((one) => {
       const i = names.indexOf(one.name);
       return {
-        label: one.name, data: one.points, type: "line", pointStyle: kMarks[i % kMarks.length], borderColor: series_colour(i),
-        backgroundColor: series_colour(i), borderWidth: 2, borderDash: kDashes[i % kDashes.length], pointRadius: 4,
+        label: one.name, data: one.points, type: "line", pointStyle: mark(one.look), borderColor: kernel_colour(one.look),
+        backgroundColor: kernel_colour(one.look), borderWidth: 2, borderDash: kDashes[i % kDashes.length], pointRadius: 4,
         pointHoverRadius: 7, order: 0,
       };
     });
@@ -240,6 +251,7 @@
           x: log_axis("bytes moved by one call", x_low, x_high, powers(x_low, x_high, narrow() ? 6 : 2), bytes),
           y: log_axis("GB/s", y_low, y_high, decades(y_low, y_high), plain),
         },
+        interaction: { mode: "nearest_point" },
         plugins: {
           tooltip, legend: legend((item, chart) => !chart.datasets[item.datasetIndex].roof),
           upright: { list: data.speed.caches.map((c) => c.bytes) },
@@ -259,7 +271,7 @@
     const tile = document.createElement("canvas");
     tile.width = tile.height = 8;
     const c = tile.getContext("2d");
-    c.fillStyle = c.strokeStyle = series_colour(i);
+    c.fillStyle = c.strokeStyle = type_colour(i);
     c.lineWidth = 2;
     const kind = i % 5;
     if (kind === 0) c.fillRect(0, 0, 8, 8);
@@ -286,7 +298,7 @@
         labels: data.ulp.labels.slice(0, bins),
         datasets: chosen.series.map((s) => ({
           label: s.name, data: s.shares.slice(0, bins).map((v) => (v > 0 ? v : null)), texts: s.texts,
-          backgroundColor: pattern(ctx, s.place), borderColor: series_colour(s.place), borderWidth: 1,
+          backgroundColor: pattern(ctx, s.place), borderColor: type_colour(s.place), borderWidth: 1,
           ...(thin ? { barThickness: 2.5 } : {}),
         })),
       },
@@ -318,7 +330,9 @@
     const ctx = copy.getContext("2d", { willReadFrequently: true });
     ctx.drawImage(canvas, -area.left * scale, -area.top * scale);
     const pixels = ctx.getImageData(0, 0, copy.width, copy.height).data;
-    const wanted = Array.from({ length: kColours }, (_, i) => parseInt(series_colour(i).slice(1), 16))
+    const names = [...Array.from({ length: kTypeColours }, (_, i) => "c" + i),
+      ...Array.from({ length: kKernelColours }, (_, i) => "k" + i)];
+    const wanted = names.map((name) => parseInt(colour(name).slice(1), 16))
       .map((rgb) => [rgb >> 16, (rgb >> 8) & 255, rgb & 255]);
     let found = 0;
     for (let p = 0; p < pixels.length; p += 4)
@@ -378,27 +392,41 @@
     };
   }
 
-  function kernel_choice() {
-    const groups = data.ulp.groups;
-    if (groups.length < 3) return { first: 0 };  // "all kernels" and the only one
+  // One of several by name, the first chosen.
+  function choice(what, names) {
+    if (names.length < 2) return { first: 0 };
     return {
       first: 0,
       build(choose) {
         const label = document.createElement("label"), select = document.createElement("select");
         label.className = "choice";
-        groups.forEach((group, i) => select.add(new Option(group.name, i)));
+        names.forEach((name, i) => select.add(new Option(name, i)));
         select.addEventListener("change", () => choose(Number(select.value)));
-        label.append("Kernel ", select);
+        label.append(what + " ", select);
         return label;
       },
     };
   }
 
+  function kernel_choice() {
+    const names = data.ulp.groups.map((group) => group.name);
+    return choice("Kernel", names.length < 3 ? names.slice(0, 1) : names);  // "all kernels" and the only one
+  }
+
+  // Whether a table has more columns than are in sight.
+  function hint_at_columns() {
+    for (const hint of document.querySelectorAll(".more")) {
+      const box = hint.nextElementSibling;
+      hint.style.display = box.scrollWidth > box.clientWidth + 1 ? "block" : "none";
+    }
+  }
+
   function start() {
     Chart.register(labels_plugin, upright_plugin);
+    Chart.Interaction.modes.nearest_point = nearest_point;
     Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
     Chart.defaults.font.size = 13;
-    if (data.roofline) add("roofline", roofline, thread_choice("roofline-threads", [data.roofline.points]));
+    if (data.roofline) add("roofline", roofline, choice("Data", data.roofline.views.map((view) => view.name)));
     if (data.speed) add("speed", speed, thread_choice("speed-threads", [data.speed.series]));
     if (data.ulp) add("ulp", ulp, kernel_choice());
     const redraw = () => charts.forEach(draw);
@@ -410,6 +438,9 @@
 
   // For tests and for whoever looks into the page: how many charts were to be drawn, and were.
   root.dataset.charts = 0;
+  hint_at_columns();
+  window.addEventListener("resize", hint_at_columns);
+  document.addEventListener("toggle", hint_at_columns, true);  // a table in <details> has no width while they are closed
   root.dataset.canvases = document.querySelectorAll("canvas").length;
   try {
     start();

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "rooftile/harness/doubts.h"
 #include "rooftile/harness/report/text.h"
 
 /// The record as the report reads it: a field that is missing, null or of another type is empty. Part of
@@ -62,6 +63,7 @@ struct Result {
   Number limit_us, of_limit, clock_mhz, power_w, rung;
   std::optional<bool> throttled;
   std::vector<Peer> peers;
+  Doubts doubts;
 
   /// "softmax backward"; the direction is said only where it is not the forward one.
   std::string name() const { return direction.empty() || direction == "forward" ? op : op + " " + direction; }
@@ -136,7 +138,7 @@ struct Bin {
 
 struct Check {
   std::string op, direction, variant, isa, dtype;
-  double cases = 0, passed = 0;
+  double cases = 0, passed = 0, mutants = 0, rejected = 0;
   Number worst, rms;
   std::vector<Bin> bins;
   std::vector<std::string> failures;
@@ -151,6 +153,8 @@ inline Check parse_check(const Json& json) {
   if (c.op.empty()) c.op = "unnamed op";
   c.cases = number(json, "cases").value_or(0);
   c.passed = number(json, "passed").value_or(0);
+  c.mutants = number(json, "impostors").value_or(0);
+  c.rejected = number(json, "impostors_rejected").value_or(0);
   c.worst = number(json, "worst_of_tolerance");
   c.rms = number(json, "rms_of_tolerance");
   for (const Json& bin : list(json, "ulp_histogram")) {
@@ -190,8 +194,7 @@ inline Trace parse_trace(const Json& json) {
   t.launches = number(json, "launches");
   t.stated_bytes = positive(json, "bytes");
   t.moved_bytes = number(json, "moved_bytes");
-  const Number read = number(json, "read_bytes"), written = number(json, "written_bytes");
-  if (read && written) t.different_bytes = *read + *written;
+  t.different_bytes = number(json, "different_bytes");
   for (const Json& line : list(json, "lines")) {
     const std::string file = text(line, "file");
     t.lines.push_back({file.substr(file.rfind('/') + 1) + ":" + count(number(line, "line")),
@@ -246,6 +249,8 @@ struct Record {
   std::vector<Result> results;
   std::vector<Check> checks;
   std::vector<Trace> traces;
+  std::vector<std::string> contradictions;
+  std::optional<std::string> docs_url;  ///< of the lessons, with its last slash; none: no links
 };
 
 inline Record parse_record(const Json& json) {
@@ -254,6 +259,8 @@ inline Record parse_record(const Json& json) {
   record.date = text(json, "date");
   record.command = text(json, "command");
   record.version = text(json, "rooftile");
+  if (const std::string commit = text(json, "commit"); !commit.empty() && !record.version.empty())
+    record.version += " (" + commit + ")";
   for (const Json& cache : list(record.machine, "caches")) {
     Cache c;
     const std::string kind = text(cache, "kind");
@@ -277,7 +284,17 @@ inline Record parse_record(const Json& json) {
   for (const Json& line : list(json, "overheads"))
     if (const Number bare = positive(line, "bare_ns"))
       record.host_costs.push_back({text(line, "name"), positive(line, "whole_ns"), bare});
-  for (const Json& result : list(json, "results")) record.results.push_back(parse_result(result));
+  const Json& results = list(json, "results");
+  const std::vector<Doubts> doubts = doubts_of(results);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    record.results.push_back(parse_result(results[i]));
+    record.results.back().doubts = doubts[i];
+  }
+  std::vector<LevelRate> rates;
+  for (const Level& l : record.levels)
+    rates.push_back({l.name, 0, static_cast<int>(std::min(l.threads.value_or(1), 1e6)),
+                     l.read_gbs.value_or(0), l.write_gbs.value_or(0), l.copy_gbs.value_or(0), "", "", ""});
+  record.contradictions = contradictions(rates);
   for (const Json& check : list(json, "checks")) record.checks.push_back(parse_check(check));
   for (const Json& trace : list(json, "traces")) record.traces.push_back(parse_trace(trace));
   return record;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "rooftile/harness/report/record.h"
+#include "rooftile/harness/report/views.h"
 
 /// The page's sections, as HTML with every figure in a table: the page is whole without JavaScript. Part of
 /// report.cpp.
@@ -39,13 +39,29 @@ inline std::string limit_name(const std::string& limit) {
 
 inline std::string strong(const std::string& html) { return "<strong>" + html + "</strong>"; }
 
+/// A kernel that gives wrong answers has no speed, so this stands above all figures. Empty where all passed.
+inline std::string failed_checks(const Record& record) {
+  double cases = 0, failed = 0, checks = 0;
+  for (const Check& c : record.checks) {
+    cases += c.cases, checks += c.ok() ? 0 : 1;
+    failed += std::max(c.cases - c.passed, static_cast<double>(c.failures.size()));
+  }
+  if (checks == 0) return "";
+  return fmt::format(
+      "<div class=\"failures\"><p>{} A kernel that gives wrong answers has no speed: see <a "
+      "href=\"#errors\">errors</a> first.</p></div>\n",
+      strong(fmt::format("FAILED: {} of {}, in {} of {}.", count(failed), plural(cases, "case", "cases"),
+                         count(checks),
+                         plural(static_cast<double>(record.checks.size()), "check", "checks"))));
+}
+
 inline std::string finding_checks(const Record& record) {
-  double cases = 0, failed = 0, failed_checks = 0;
+  double cases = 0, failed_checks = 0, mutants = 0, rejected = 0;
   std::set<std::string> kernels, isas;
   const Check* worst = nullptr;
   for (const Check& c : record.checks) {
     cases += c.cases, failed_checks += c.ok() ? 0 : 1;
-    failed += std::max(c.cases - c.passed, static_cast<double>(c.failures.size()));
+    mutants += c.mutants, rejected += c.rejected;
     kernels.insert(c.name());
     if (!c.isa.empty()) isas.insert(c.isa);
     if (c.worst && (!worst || *c.worst > *worst->worst)) worst = &c;
@@ -53,12 +69,8 @@ inline std::string finding_checks(const Record& record) {
   if (record.checks.empty())
     return strong("Nothing was checked") +
            " in this run, so the times below say nothing about right or wrong.";
-  if (failed_checks > 0)
-    return fmt::format(
-        "{} A kernel that gives wrong answers has no speed: see <a href=\"#errors\">errors</a> first.",
-        strong(fmt::format("FAILED: {} of {}, in {} of {}.", count(failed), plural(cases, "case", "cases"),
-                           count(failed_checks),
-                           plural(static_cast<double>(record.checks.size()), "check", "checks"))));
+  if (failed_checks > 0) return "";  // stands above the chart
+  if (cases == 0) return strong("No kernel takes any of the cases checked") + ".";
   std::string out =
       strong(cases == 1 ? "The one case passed" : fmt::format("All {} cases passed", count(cases))) +
       fmt::format(": {}", plural(static_cast<double>(kernels.size()), "kernel", "kernels"));
@@ -67,28 +79,9 @@ inline std::string finding_checks(const Record& record) {
   if (worst)
     out += fmt::format(" The largest error used {} of what the arithmetic allows ({} {}).",
                        percent(worst->worst), escape(worst->name()), escape(worst->dtype));
-  return out;
-}
-
-inline std::string finding_limits(const Record& record) {
-  std::vector<const Result*> shares;
-  const bool has_best = std::any_of(record.results.begin(), record.results.end(),
-                                    [](const Result& r) { return r.group == "best" && r.of_limit; });
-  for (const Result& r : record.results)
-    if (r.of_limit && !r.rung && (!has_best || r.group == "best")) shares.push_back(&r);
-  if (shares.empty()) return "";
-  std::sort(shares.begin(), shares.end(),
-            [](const Result* a, const Result* b) { return *a->of_limit > *b->of_limit; });
-  const Result& first = *shares.front();
-  std::string out = fmt::format("{} is the best share of the hardware’s limit: {} with {} ({}).",
-                                strong(percent(first.of_limit)), escape(first.problem()),
-                                escape(first.where()), escape(limit_name(first.limit)));
-  if (shares.size() > 2) {
-    const Result& last = *shares.back();
-    out += fmt::format(" Half of the {} measurements reach {} or more; the least is {} ({}).", shares.size(),
-                       percent(shares[(shares.size() - 1) / 2]->of_limit), percent(last.of_limit),
-                       escape(last.problem() + ", " + last.where()));
-  }
+  if (mutants > 0)
+    out += fmt::format(" The checks rejected {} of {} wrong results that were shown to them.",
+                       count(rejected), count(mutants));
   return out;
 }
 
@@ -113,7 +106,7 @@ inline std::string finding_peers(const Record& record) {
                        escape(r.result->problem()), escape(r.result->where()));
   };
   std::string out =
-      strong(fmt::format("Faster than the best peer in {} of {}", ahead,
+      strong(fmt::format("Faster than the best baseline in {} of {}", ahead,
                          plural(static_cast<double>(ratios.size()), "measurement", "measurements"))) +
       ": ";
   if (ratios.size() == 1) return out + say(ratios[0]) + ".";
@@ -121,14 +114,16 @@ inline std::string finding_peers(const Record& record) {
 }
 
 /// Rungs of the same problem stand in one ladder, whatever their number of threads: that may be a rung's
-/// idea.
-inline std::map<std::string, std::vector<const Result*>> ladders(const Record& record) {
-  std::map<std::string, std::vector<const Result*>> out;
-  for (const Result& r : record.results)
-    if (r.rung && r.median_us)
-      out[r.problem() + (r.cache.empty() ? "" : ", " + r.cache) +
-          (r.layout.empty() || r.layout == "contiguous" ? "" : ", " + r.layout)]
-          .push_back(&r);
+/// idea. In the record's order.
+inline std::vector<std::pair<std::string, std::vector<const Result*>>> ladders(const Record& record) {
+  std::vector<std::pair<std::string, std::vector<const Result*>>> out;
+  for (const Result& r : record.results) {
+    if (!r.rung || !r.median_us) continue;
+    const std::string name = r.problem() + ", " + where_data_lay(record, r);
+    auto same = std::find_if(out.begin(), out.end(), [&](const auto& one) { return one.first == name; });
+    if (same == out.end()) same = out.insert(out.end(), {name, {}});
+    same->second.push_back(&r);
+  }
   for (auto& [name, rungs] : out)
     std::stable_sort(rungs.begin(), rungs.end(), [](const Result* a, const Result* b) {
       return std::pair(*a->rung, a->threads.value_or(0)) < std::pair(*b->rung, b->threads.value_or(0));
@@ -141,23 +136,43 @@ inline std::string finding_ladders(const Record& record) {
   std::string out;
   for (const auto& [name, rungs] : ladders(record)) {
     const Result& first = *rungs.front();
-    const auto fastest = std::min_element(rungs.begin(), rungs.end(), [](const Result* a, const Result* b) {
-      return *a->median_us < *b->median_us;
-    });
-    const double gain = *first.median_us / *(*fastest)->median_us;
+    const Result* fastest =
+        nullptr;  // with as many threads as the first: more threads are no merit of a rung
+    for (const Result* r : rungs)
+      if (r->threads == first.threads && (!fastest || *r->median_us < *fastest->median_us)) fastest = r;
+    const double gain = *first.median_us / *fastest->median_us;
     if (rungs.size() < 2 || gain <= best) continue;
     best = gain;
-    out = fmt::format("{} from the first rung of its ladder to the fastest: {} goes from {} to {}.",
-                      strong(times(gain) + " faster"), escape(name), time_us(first.median_us),
-                      time_us((*fastest)->median_us));
+    out = fmt::format("{} from the first rung of its ladder to the fastest{}: {} goes from {} to {}.",
+                      strong(times(gain) + " faster"),
+                      first.threads ? ", both on " + plural(*first.threads, "thread", "threads") : "",
+                      escape(name), time_us(first.median_us), time_us(fastest->median_us));
   }
   return out;
 }
 
+/// Roofs that contradict each other make every share of the limit doubtful.
+inline std::string finding_contradictions(const Record& record) {
+  if (record.contradictions.empty()) return "";
+  return fmt::format("{} {}. {}", strong(kContradictions),
+                     escape(fmt::format("{}", fmt::join(record.contradictions, "; "))),
+                     kContradictionsAdvice);
+}
+
+inline std::string finding_doubts(const Record& record) {
+  const auto doubtful = std::count_if(record.results.begin(), record.results.end(),
+                                      [](const Result& r) { return r.doubts.any(); });
+  if (doubtful == 0) return "";
+  return fmt::format(
+      "{} or stood beside a copy that did: <a href=\"#results\">all measurements</a> marks them.",
+      strong(fmt::format("{} of {} varied", count(static_cast<double>(doubtful)),
+                         plural(static_cast<double>(record.results.size()), "measurement", "measurements"))));
+}
+
 inline std::string headline(const Record& record) {
   std::string out = "<ul class=\"findings\">\n";
-  for (const std::string& finding :
-       {finding_checks(record), finding_limits(record), finding_peers(record), finding_ladders(record)})
+  for (const std::string& finding : {finding_checks(record), finding_peers(record), finding_ladders(record),
+                                     finding_contradictions(record), finding_doubts(record)})
     if (!finding.empty()) out += "<li>" + finding + "</li>\n";
   const auto throttled = std::count_if(record.results.begin(), record.results.end(),
                                        [](const Result& r) { return r.throttled.value_or(false); });
@@ -241,6 +256,8 @@ inline std::string machine(const Record& record) {
                 digits(l.write_gbs), digits(l.copy_gbs)});
   out += levels.rows() ? levels.html()
                        : empty("No level’s speed was measured; <code>rooftile devices</code> measures them.");
+  if (const std::string doubt = finding_contradictions(record); !doubt.empty())
+    out += "<div class=\"failures\"><p>" + doubt + "</p></div>\n";
   Table peaks(
       "Measured arithmetic peaks",
       {{"Peak", false}, {"Type", false}, {"Instructions", false}, {"Threads", true}, {"GFLOP/s", true}});
@@ -297,12 +314,12 @@ inline std::string roofline(const Record& record) {
   if (arithmetic.rows()) {
     out += paragraph(
         "how",
-        "Each mark is one measurement. Further right: more arithmetic for each byte moved. Further up: "
-        "faster. "
+        "Each mark is one kernel, at its largest size under the conditions chosen. Further right: more "
+        "arithmetic "
+        "for each byte moved. Further up: faster. "
         "Slanting lines show how fast data can come from each cache or from memory, horizontal ones how "
         "fast the processor can calculate. <em>The nearer a mark stands to the line that binds it, the "
-        "less is left to gain</em>; the table, and a tap on the mark, say which line that is. Filled "
-        "marks are the library’s kernels, hollow ones the ladders’ rungs.");
+        "less is left to gain</em>; the table, and a tap on the mark, say which line that is.");
     out +=
         canvas("roofline",
                "Roofline: operations per byte against GFLOP per second; the table below holds the figures");
@@ -365,11 +382,13 @@ inline std::string ladder(const Record& record) {
       "how",
       "A ladder leads from the plainest version of a kernel to the library’s, one idea a rung. The bar is "
       "the "
-      "share of the hardware’s limit that the rung reaches; the mark at its end is the limit itself.");
+      "share of the hardware’s limit that the rung reaches; the mark at its end is the limit itself. A step "
+      "says how much faster it is than the step before; only the last uses all threads.");
   for (const auto& [name, rungs] : all) {
     double scale = 1;
     for (const Result* r : rungs) scale = std::max(scale, r->of_limit.value_or(0) * 1.02);
-    out += fmt::format("<h3>{}</h3>\n<ol class=\"ladder\">\n", escape(name));
+    out += fmt::format("<h3>{}</h3>\n<ol class=\"ladder\">\n",
+                       lesson_link(record, rungs.front()->op, escape(name)));
     const Result* before = nullptr;
     for (const Result* r : rungs) {
       const std::string idea = r->title.empty() ? escape(r->variant) : escape(r->title);
@@ -378,8 +397,9 @@ inline std::string ladder(const Record& record) {
                       escape(r->threads ? plural(*r->threads, "thread", "threads") : kUnknown));
       if (before) {
         const double gain = *before->median_us / *r->median_us;
-        figures +=
-            gain >= 1 ? fmt::format(", {} faster", times(gain)) : fmt::format(", {} slower", times(1 / gain));
+        figures += std::fabs(gain - 1) < 0.05 ? ", as fast as the step before"
+                   : gain > 1                 ? fmt::format(", {} faster", times(gain))
+                                              : fmt::format(", {} slower", times(1 / gain));
       }
       for (const Trace& t : record.traces)
         if (r->backend != "cpu" && t.name() == r->name() && t.variant == r->variant && t.moved_of_stated()) {

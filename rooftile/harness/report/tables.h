@@ -10,7 +10,7 @@ inline std::string throttled_tag(const Result& r) {
   return r.throttled.value_or(false) ? " <span class=\"tag\">throttled</span>" : "";
 }
 
-inline std::string peers(const Record& record) {
+inline std::string baselines(const Record& record) {
   std::vector<std::string> names;
   std::map<std::string, std::string> versions;
   for (const Result& r : record.results)
@@ -20,8 +20,8 @@ inline std::string peers(const Record& record) {
     }
   if (names.empty())
     return empty(
-        "No peer was found on this machine. Where oneDNN, OpenBLAS or PyTorch is installed, the kernels are "
-        "timed beside it.");
+        "No baselines found: <code>scripts/install_peers.sh</code> installs them (oneDNN and OpenCV; "
+        "<code>--torch</code>: PyTorch as well), and the kernels are timed beside them.");
   // Column holds pointers, so the headings must outlive the table.
   std::vector<std::string> headings;
   for (const std::string& name : names)
@@ -29,9 +29,10 @@ inline std::string peers(const Record& record) {
   std::vector<Column> columns = {{"Kernel", false}, {"Run on", false}, {"rooftile", true}};
   for (const std::string& heading : headings) {
     columns.push_back({heading.c_str(), true});
-    columns.push_back({"ratio", true, "How many times the peer’s speed rooftile reaches"});
+    columns.push_back({"ratio", true, "How many times the baseline’s speed rooftile reaches"});
   }
-  Table table("Time beside the peers’; ratio: how many times the peer’s speed rooftile reaches", columns);
+  Table table("Time beside the baselines’; ratio: how many times a baseline’s speed rooftile reaches",
+              columns);
   for (const Result& r : record.results) {
     if (r.peers.empty()) continue;
     std::vector<std::string> cells = {escape(r.problem()), escape(r.where()),
@@ -52,9 +53,23 @@ inline std::string peers(const Record& record) {
              "how",
              "What one would use instead, on the same data, in the same run. 2× means that rooftile "
              "takes half "
-             "the time; rows where it takes longer say <span class=\"tag\">slower</span>. A share behind a "
-             "peer’s time is that of a copy, which took turns with it on the GPU.") +
+             "the time; rows where it takes longer say <span class=\"tag\">slower</span>. A share after a "
+             "baseline’s time is that of a copy, which took turns with it on the GPU.") +
          table.html();
+}
+
+/// "99.8% of 1 234 results are at most one step from the exact one." Empty where nothing was counted.
+inline std::string ulp_claim(const Record& record) {
+  double all = 0, near = 0;
+  for (const Check& c : record.checks)
+    for (const Bin& bin : c.bins) {
+      all += bin.count;
+      if (bin.ulp == "0" || bin.ulp == "≤1") near += bin.count;
+    }
+  if (all <= 0 || !std::isfinite(all)) return "";
+  return strong(fmt::format("{} of {} results are at most one step from the exact one.", percent(near / all),
+                            count(all))) +
+         " ";
 }
 
 inline std::string errors(const Record& record) {
@@ -76,14 +91,18 @@ inline std::string errors(const Record& record) {
   }
   // One absurd error must not flatten all other bars to nothing.
   scale = std::min(scale, 4.0);
-  Table table("Largest error of each kernel, as a share of its tolerance",
-              {{"Kernel", false},
-               {"Variant", false},
-               {"Instructions", false},
-               {"Type", false},
-               {"Cases passed", true},
-               {"Largest error, of tolerance", false},
-               {"RMS", true, "Root mean square of the errors, as a share of its own tolerance"}});
+  std::vector<Column> of_checks = {
+      {"Kernel", false},
+      {"Variant", false},
+      {"Instructions", false},
+      {"Type", false},
+      {"Cases passed", true},
+      {"Largest error, of tolerance", false},
+      {"RMS", true, "Root mean square of the errors, as a share of its own tolerance"}};
+  if (std::any_of(record.checks.begin(), record.checks.end(), [](const Check& c) { return c.mutants > 0; }))
+    of_checks.push_back(
+        {"Mutants rejected", true, "Wrong results that the check was shown, and must not accept"});
+  Table table("Largest error of each kernel, as a share of its tolerance", of_checks);
   std::vector<std::string> headings;
   std::vector<Column> columns = {
       {"Kernel", false}, {"Variant", false}, {"Instructions", false}, {"Type", false}};
@@ -91,12 +110,16 @@ inline std::string errors(const Record& record) {
   for (const std::string& heading : headings) columns.push_back({heading.c_str(), true});
   Table histogram("Output values by their distance from the exact result", columns);
   for (const Check& c : record.checks) {
-    const std::string passed = fmt::format("{}{} of {}", c.ok() ? "" : "<span class=\"tag\">failed</span> ",
-                                           count(c.passed), count(c.cases));
-    table.row(
-        {escape(c.name()), escape(c.variant), escape(c.isa), escape(c.dtype), passed,
-         bar(c.worst, scale, c.worst.value_or(0) > 1 ? "over" : "") + " " + percent(c.worst), percent(c.rms)},
-        c.ok() ? "" : "bad");
+    const std::string passed =
+        c.ok() && c.cases == 0 ? "not applicable"
+                               : fmt::format("{}{} of {}", c.ok() ? "" : "<span class=\"tag\">failed</span> ",
+                                             count(c.passed), count(c.cases));
+    const std::string mutants =
+        c.mutants > 0 ? fmt::format("{} of {}", count(c.rejected), count(c.mutants)) : kUnknown;
+    table.row({escape(c.name()), escape(c.variant), escape(c.isa), escape(c.dtype), passed,
+               bar(c.worst, scale, c.worst.value_or(0) > 1 ? "over" : "") + " " + percent(c.worst),
+               percent(c.rms), mutants},
+              c.ok() ? "" : "bad");
     if (c.bins.empty()) continue;
     std::vector<std::string> cells = {escape(c.name()), escape(c.variant), escape(c.isa), escape(c.dtype)};
     for (const std::string& label : labels) {
@@ -119,8 +142,12 @@ inline std::string errors(const Record& record) {
     return out + empty("No errors were counted in ULP; <code>rooftile check</code> counts them.");
   out += paragraph(
       "how",
-      "One ULP is the step from a number to the next one that the type can hold; 0 means the best possible "
-      "answer. The share is drawn on a logarithmic scale, so that rare large errors stay visible.");
+      ulp_claim(record) +
+          "One ULP is the step from a number to the next one that the type can hold: a bar is the share of "
+          "results so many steps from the exact one, so the further left the bars stand, the better. "
+          "Near 0 steps are tiny, and a right result can be many of them away; the logarithmic scale keeps "
+          "such "
+          "rare ones visible.");
   out += canvas(
       "ulp", "Share of output values by error in ULP, for each data type; the table below holds the counts");
   return out + details("The counts behind this chart", histogram.html());
@@ -163,6 +190,24 @@ inline std::string gallery(const Json& pictures) {
   return out + "</div>\n";
 }
 
+/// The marks of a doubtful time, as in the command's table.
+inline std::string doubts_tag(const Result& r) {
+  if (!r.doubts.any()) return "";
+  return fmt::format(" <span class=\"tag\">{}{}</span>", r.doubts.spread ? "~" : "",
+                     r.doubts.copy ? "c" : "");
+}
+
+inline std::string doubts_legend(const Record& record) {
+  std::string out;
+  const auto said = [&](bool Doubts::*doubt) {
+    return std::any_of(record.results.begin(), record.results.end(),
+                       [&](const Result& r) { return r.doubts.*doubt; });
+  };
+  if (said(&Doubts::spread)) out += fmt::format(" <span class=\"tag\">~</span>: {}.", kSpreadDoubt);
+  if (said(&Doubts::copy)) out += fmt::format(" <span class=\"tag\">c</span>: {}.", kCopyDoubt);
+  return out;
+}
+
 inline std::string all_results(const Record& record) {
   Table table("All measurements", {{"Kernel", false},
                                    {"Variant", false},
@@ -194,13 +239,13 @@ inline std::string all_results(const Record& record) {
                                    {"Group", false}});
   for (const Result& r : record.results) {
     const std::string range = r.p5_us || r.p95_us ? time_us(r.p5_us) + " – " + time_us(r.p95_us) : kUnknown;
-    table.row({escape(r.name()),
+    table.row({lesson_link(record, r.op, escape(r.name())),
                escape(r.variant),
                escape(r.dtype),
                escape(r.shape),
                count(r.threads),
                escape(r.cache),
-               time_us(r.median_us) + throttled_tag(r),
+               time_us(r.median_us) + throttled_tag(r) + doubts_tag(r),
                range,
                percent(r.of_limit),
                digits(r.rate_gbs()),
@@ -230,7 +275,8 @@ inline std::string all_results(const Record& record) {
   return paragraph(
              "how",
              "A time is the median of its runs; – means unknown on this machine. Resting the pointer on a "
-             "heading says what it means.") +
+             "heading says what it means." +
+                 doubts_legend(record)) +
          table.html();
 }
 

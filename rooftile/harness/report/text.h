@@ -149,6 +149,10 @@ struct Column {
   const char* title = "";
 };
 
+/// Said before a table that may be wider than its page; the script hides it where all columns are in sight.
+inline constexpr const char* kScrollHint =
+    "<p class=\"more\">More columns to the right: scroll this table sideways →</p>\n";
+
 /// A table in its own scrolling box. Cells are HTML: callers escape them.
 class Table {
  public:
@@ -178,10 +182,10 @@ class Table {
     }
     // tabindex lets the keyboard scroll the box.
     return fmt::format(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+        "{3}<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
         "aria-label=\"{0}\"><table><caption>{0}</caption>\n"
         "<thead><tr>{1}</tr></thead>\n<tbody>\n{2}</tbody></table></div>\n",
-        escape(caption_), head, body_);
+        escape(caption_), head, body_, kScrollHint);
   }
 
  private:
@@ -192,13 +196,13 @@ class Table {
 };
 
 /// A bar with its limit marked; `scale` is the share at the right end. The number stands beside it in text.
-inline std::string bar(Number share, double scale, const char* bar_class = "") {
+inline std::string bar(Number share, double scale, const char* bar_class = "", const std::string& more = "") {
   if (!share) return "";
   const double length = std::fmin(std::fmax(*share / scale, 0), 1) * 100;
   return fmt::format(
       "<span class=\"bar {}\" aria-hidden=\"true\"><span class=\"fill\" style=\"width:{:.1f}%\"></span>"
-      "<span class=\"mark\" style=\"left:{:.1f}%\"></span></span>",
-      bar_class, length, 100 / scale);
+      "<span class=\"mark\" style=\"left:{:.1f}%\"></span>{}</span>",
+      bar_class, length, 100 / scale, more);
 }
 
 }  // namespace rooftile::harness::report

@@ -19,12 +19,21 @@ struct Field {
   Kind kind;
 };
 
-inline constexpr Field kRecordFields[] = {
-    {"rooftile", Kind::kText}, {"date", Kind::kText}, {"command", Kind::kText}, {"notes", Kind::kTexts}};
-inline constexpr Field kMachineFields[] = {
-    {"cpu", Kind::kText},        {"vendor", Kind::kText},   {"isa", Kind::kText},
-    {"isa_reason", Kind::kText}, {"cores", Kind::kNumber},  {"threads", Kind::kNumber},
-    {"os", Kind::kText},         {"compiler", Kind::kText}, {"memory_bytes", Kind::kNumber}};
+inline constexpr Field kRecordFields[] = {{"rooftile", Kind::kText},
+                                          {"commit", Kind::kText},
+                                          {"date", Kind::kText},
+                                          {"command", Kind::kText},
+                                          {"notes", Kind::kTexts}};
+inline constexpr Field kMachineFields[] = {{"cpu", Kind::kText},
+                                           {"vendor", Kind::kText},
+                                           {"isa", Kind::kText},
+                                           {"isa_reason", Kind::kText},
+                                           {"cores", Kind::kNumber},
+                                           {"threads", Kind::kNumber},
+                                           {"os", Kind::kText},
+                                           {"compiler", Kind::kText},
+                                           {"memory_bytes", Kind::kNumber},
+                                           {"contradictions", Kind::kTexts}};
 inline constexpr Field kCacheFields[] = {{"level", Kind::kNumber},
                                          {"kind", Kind::kText},
                                          {"bytes", Kind::kNumber},
@@ -38,30 +47,59 @@ inline constexpr Field kPeakFields[] = {{"name", Kind::kText},
                                         {"isa", Kind::kText},
                                         {"threads", Kind::kNumber},
                                         {"gflops", Kind::kNumber}};
-inline constexpr Field kResultFields[] = {
-    {"op", Kind::kText},         {"direction", Kind::kText},    {"variant", Kind::kText},
-    {"backend", Kind::kText},    {"isa", Kind::kText},          {"dtype", Kind::kText},
-    {"layout", Kind::kText},     {"cache", Kind::kText},        {"limit", Kind::kText},
-    {"group", Kind::kText},      {"title", Kind::kText},        {"shape", Kind::kSizes},
-    {"threads", Kind::kNumber},  {"n", Kind::kNumber},          {"median_us", Kind::kNumber},
-    {"p5_us", Kind::kNumber},    {"p95_us", Kind::kNumber},     {"floor_us", Kind::kNumber},
-    {"bytes", Kind::kNumber},    {"flops", Kind::kNumber},      {"workspace_bytes", Kind::kNumber},
-    {"copy_us", Kind::kNumber},  {"peak_bytes", Kind::kNumber}, {"limit_us", Kind::kNumber},
-    {"of_limit", Kind::kNumber}, {"clock_mhz", Kind::kNumber},  {"power_w", Kind::kNumber},
-    {"rung", Kind::kNumber},     {"throttled", Kind::kTruth}};
+inline constexpr Field kResultFields[] = {{"op", Kind::kText},
+                                          {"direction", Kind::kText},
+                                          {"variant", Kind::kText},
+                                          {"backend", Kind::kText},
+                                          {"isa", Kind::kText},
+                                          {"dtype", Kind::kText},
+                                          {"layout", Kind::kText},
+                                          {"cache", Kind::kText},
+                                          {"limit", Kind::kText},
+                                          {"group", Kind::kText},
+                                          {"title", Kind::kText},
+                                          {"shape", Kind::kSizes},
+                                          {"threads", Kind::kNumber},
+                                          {"n", Kind::kNumber},
+                                          {"median_us", Kind::kNumber},
+                                          {"p5_us", Kind::kNumber},
+                                          {"p95_us", Kind::kNumber},
+                                          {"floor_us", Kind::kNumber},
+                                          {"bytes", Kind::kNumber},
+                                          {"flops", Kind::kNumber},
+                                          {"workspace_bytes", Kind::kNumber},
+                                          {"copy_us", Kind::kNumber},
+                                          {"peak_bytes", Kind::kNumber},
+                                          {"limit_us", Kind::kNumber},
+                                          {"of_limit", Kind::kNumber},
+                                          {"clock_mhz", Kind::kNumber},
+                                          {"power_w", Kind::kNumber},
+                                          {"rung", Kind::kNumber},
+                                          {"throttled", Kind::kTruth},
+                                          {"copy_p5_us", Kind::kNumber},
+                                          {"copy_p95_us", Kind::kNumber},
+                                          {"doubts", Kind::kTexts}};
 inline constexpr Field kPeerFields[] = {
     {"name", Kind::kText}, {"version", Kind::kText}, {"median_us", Kind::kNumber}};
 inline constexpr Field kCheckFields[] = {
-    {"op", Kind::kText},       {"direction", Kind::kText}, {"variant", Kind::kText},
-    {"isa", Kind::kText},      {"dtype", Kind::kText},     {"worst_of_tolerance", Kind::kNumber},
-    {"cases", Kind::kNumber},  {"passed", Kind::kNumber},  {"rms_of_tolerance", Kind::kNumber},
-    {"failures", Kind::kTexts}};
+    {"op", Kind::kText},        {"direction", Kind::kText},   {"variant", Kind::kText},
+    {"isa", Kind::kText},       {"dtype", Kind::kText},       {"worst_of_tolerance", Kind::kNumber},
+    {"cases", Kind::kNumber},   {"passed", Kind::kNumber},    {"rms_of_tolerance", Kind::kNumber},
+    {"failures", Kind::kTexts}, {"impostors", Kind::kNumber}, {"impostors_rejected", Kind::kNumber}};
 inline constexpr Field kBinFields[] = {{"ulp", Kind::kLabel}, {"count", Kind::kNumber}};
-inline constexpr Field kTraceFields[] = {
-    {"op", Kind::kText},           {"direction", Kind::kText},       {"variant", Kind::kText},
-    {"isa", Kind::kText},          {"dtype", Kind::kText},           {"shape", Kind::kSizes},
-    {"bytes", Kind::kNumber},      {"launches", Kind::kNumber},      {"sectors", Kind::kNumber},
-    {"read_bytes", Kind::kNumber}, {"written_bytes", Kind::kNumber}, {"moved_bytes", Kind::kNumber}};
+inline constexpr Field kTraceFields[] = {{"op", Kind::kText},
+                                         {"direction", Kind::kText},
+                                         {"variant", Kind::kText},
+                                         {"isa", Kind::kText},
+                                         {"dtype", Kind::kText},
+                                         {"shape", Kind::kSizes},
+                                         {"bytes", Kind::kNumber},
+                                         {"launches", Kind::kNumber},
+                                         {"sectors", Kind::kNumber},
+                                         {"read_bytes", Kind::kNumber},
+                                         {"written_bytes", Kind::kNumber},
+                                         {"moved_bytes", Kind::kNumber},
+                                         {"different_bytes", Kind::kNumber}};
 inline constexpr Field kTraceLineFields[] = {
     {"file", Kind::kText},         {"line", Kind::kNumber},       {"text", Kind::kText},
     {"access", Kind::kText},       {"requests", Kind::kNumber},   {"sectors", Kind::kNumber},

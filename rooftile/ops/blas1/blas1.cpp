@@ -1,16 +1,28 @@
 #include "rooftile/ops/blas1/blas1.h"
 
 #include "rooftile/core/check.h"
-#include "rooftile/core/op.h"
+#include "rooftile/core/signature.h"
 #include "rooftile/ops/blas1/blas1.problem.h"
 
 namespace rooftile {
 namespace {
 
-constexpr auto kReals = {DType::f64, DType::f32, DType::f16, DType::bf16};
-constexpr auto kAll = {DType::f64,    DType::f32,     DType::tf32, DType::f16, DType::bf16,
-                       DType::f8e4m3, DType::f8e5m2,  DType::i64,  DType::i32, DType::i8,
-                       DType::u8,     DType::boolean, DType::u4};
+constexpr Signature::Types kReals{'T', {DType::f64, DType::f32, DType::f16, DType::bf16}};
+constexpr Signature::Types kAll{
+    'T',
+    {DType::f64, DType::f32, DType::tf32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2, DType::i64,
+     DType::i32, DType::i8, DType::u8, DType::boolean, DType::u4}};
+
+constexpr Signature kCopy{"copy", {kAll}, {input("x", 'T', "..."), output("y", 'T', "...", "x")}};
+constexpr Signature kAdd{
+    "add", {kReals}, {input("x", 'T', "..."), input("y", 'T', "..."), output("z", 'T', "...", "x y")}};
+constexpr Signature kAxpby{"axpby",
+                           {kReals},
+                           {input("x", 'T', "..."), in_out("y", 'T', "...", "x")},
+                           {any_real("alpha", 1), any_real("beta", 1)}};
+constexpr Signature kDot{"dot",
+                         {kReals, {'R', {DType::f64, DType::f32}, 'T'}},
+                         {input("x", 'T', "..."), input("y", 'T', "..."), output("result", 'R', "1")}};
 
 template <class Problem>
 Status any(const Problem&) {
@@ -58,7 +70,7 @@ constexpr Variant kCopyVariants[] = {
      accepts<any<CopyProblem>>},
 };
 constexpr Variant kAddVariants[] = {
-    {"tile", "all threads; the block language's kernel", Role::standard, accepts<any<AddProblem>>},
+    {"tile", "every dtype and stride: the block language's kernel", Role::standard, accepts<any<AddProblem>>},
     {"03_streaming", "prefetch ahead, stores past the caches", Role::rung, accepts<plain_add>},
     {"02_vectors", "a whole vector a step", Role::rung, accepts<plain_add>},
     {"01_scalar", "one element a step", Role::rung, accepts<plain_add>},
@@ -69,10 +81,12 @@ constexpr Variant kAddVariants[] = {
     {"01_one_element", "a thread for each element", Role::gpu_rung, accepts<plain_add>},
 };
 constexpr Variant kAxpbyVariants[] = {
-    {"tile", "all threads; the block language's kernel", Role::standard, accepts<any<AxpbyProblem>>},
+    {"tile", "every dtype and stride: the block language's kernel", Role::standard,
+     accepts<any<AxpbyProblem>>},
 };
 constexpr Variant kDotVariants[] = {
-    {"tile", "all threads, prefetch; bitwise the rung below", Role::standard, accepts<any<DotProblem>>},
+    {"tile", "every dtype and stride, prefetch; bitwise the rung below", Role::standard,
+     accepts<any<DotProblem>>},
     {"compensated", "the exercise's solution: each lane keeps what its additions rounded away", Role::named,
      accepts<plain_dot>},
     {"04_chunks", "chunks of 16384, their sums added pairwise in f64", Role::rung, accepts<plain_dot>},
@@ -114,90 +128,49 @@ Rows<2> flat_of(const ConstView& x, const ConstView& y) {
   return r;
 }
 
-/// Packed elements have no address of their own: only whole vectors of them are copied.
-Status check_packed(const char* function, Argument argument) {
-  const ConstView& v = argument.view;
-  std::int64_t expected = 1;
-  for (int d = v.rank - 1; d >= 0; --d) {
-    if (v.shape[d] != 1 && v.stride[d] != expected)
-      return Status::error("%s: %s is %s: packed elements must lie side by side in row-major order", function,
-                           argument.name, describe(v).text);
-    expected *= v.shape[d];
-  }
-  return {};
+Status launch_copy(const Queue& queue, const Op& op, const Call& c) {
+  const ConstView &x = c.view(0), &y = c.view(1);
+  const CopyProblem problem{elements_of(y, x), x.data, c.output(1), x.dtype};
+  return dispatch(queue, op, &problem, c.variant);
 }
-
-Status check_result(const ConstView& x, const View& result) {
-  ROOFTILE_TRY(check_view("dot", {"result", result}, kReals));
-  if (result.size() != 1)
-    return Status::error("dot: result is %s, must have one element", describe(result).text);
-  if (result.dtype == DType::f64 || result.dtype == x.dtype ||
-      (result.dtype == DType::f32 && x.dtype != DType::f64))
-    return {};
-  return Status::error("dot: result is %s, x is %s: the result is f64%s or has x's dtype",
-                       describe(result).text, describe(x).text, x.dtype == DType::f64 ? "" : ", f32");
+Status launch_add(const Queue& queue, const Op& op, const Call& c) {
+  const ConstView &x = c.view(0), &y = c.view(1), &z = c.view(2);
+  const AddProblem problem{elements_of(z, x, y), x.data, y.data, c.output(2), x.dtype};
+  return dispatch(queue, op, &problem, c.variant);
+}
+Status launch_axpby(const Queue& queue, const Op& op, const Call& c) {
+  const ConstView &x = c.view(0), &y = c.view(1);
+  const AxpbyProblem problem{elements_of(y, x), c.options[0], x.data, c.options[1], c.output(1), x.dtype};
+  return dispatch(queue, op, &problem, c.variant);
+}
+Status launch_dot(const Queue& queue, const Op& op, const Call& c) {
+  const ConstView &x = c.view(0), &y = c.view(1), &result = c.view(2);
+  if (x.dtype == DType::f64 && result.dtype != DType::f64)
+    return Status::error("dot: result is %s, must be f64 where x is", name(result.dtype));
+  const DotProblem problem{flat_of(x, y), x.data, y.data, c.output(2), x.dtype, result.dtype};
+  return dispatch(queue, op, &problem, c.variant);
 }
 
 }  // namespace
 
-extern const Op copy_op{"copy", "forward", "copy", kCopyVariants};
-extern const Op add_op{"add", "forward", "add", kAddVariants};
-extern const Op axpby_op{"axpby", "forward", "axpby", kAxpbyVariants};
-extern const Op dot_op{"dot", "forward", "dot", kDotVariants};
+extern const Op copy_op{"copy", "forward", "copy", kCopyVariants, kCopy, launch_copy};
+extern const Op add_op{"add", "forward", "add", kAddVariants, kAdd, launch_add};
+extern const Op axpby_op{"axpby", "forward", "axpby", kAxpbyVariants, kAxpby, launch_axpby};
+extern const Op dot_op{"dot", "forward", "dot", kDotVariants, kDot, launch_dot};
 extern const Op* const blas1_ops[] = {&copy_op, &add_op, &axpby_op, &dot_op, nullptr};
 
 Status copy(const Queue& queue, ConstView x, View y, const CopyOptions& options) {
-  ROOFTILE_TRY(check_view("copy", {"x", x}, kAll));
-  ROOFTILE_TRY(check_view("copy", {"y", y}, kAll));
-  ROOFTILE_TRY(check_same_shape("copy", {"x", x}, {"y", y}));
-  ROOFTILE_TRY(check_same_dtype("copy", {"x", x}, {"y", y}));
-  if (x.dtype == DType::u4) {
-    ROOFTILE_TRY(check_packed("copy", {"x", x}));
-    ROOFTILE_TRY(check_packed("copy", {"y", y}));
-  }
-  ROOFTILE_TRY(check_output("copy", {"y", y}));
-  ROOFTILE_TRY(check_no_overlap("copy", {"y", y}, {"x", x}, true));
-  const CopyProblem problem{elements_of(y, x), x.data, y.mutable_data(), x.dtype};
-  return dispatch(queue, copy_op, &problem, options.variant);
+  return call(queue, copy_op, {&x, &y}, {}, options.variant);
 }
-
 Status add(const Queue& queue, ConstView x, ConstView y, View z, const AddOptions& options) {
-  ROOFTILE_TRY(check_view("add", {"x", x}, kReals));
-  ROOFTILE_TRY(check_view("add", {"y", y}, kReals));
-  ROOFTILE_TRY(check_view("add", {"z", z}, kReals));
-  ROOFTILE_TRY(check_same_shape("add", {"x", x}, {"y", y}));
-  ROOFTILE_TRY(check_same_shape("add", {"x", x}, {"z", z}));
-  ROOFTILE_TRY(check_same_dtype("add", {"x", x}, {"y", y}));
-  ROOFTILE_TRY(check_same_dtype("add", {"x", x}, {"z", z}));
-  ROOFTILE_TRY(check_output("add", {"z", z}));
-  ROOFTILE_TRY(check_no_overlap("add", {"z", z}, {"x", x}, true));
-  ROOFTILE_TRY(check_no_overlap("add", {"z", z}, {"y", y}, true));
-  const AddProblem problem{elements_of(z, x, y), x.data, y.data, z.mutable_data(), x.dtype};
-  return dispatch(queue, add_op, &problem, options.variant);
+  return call(queue, add_op, {&x, &y, &z}, {}, options.variant);
 }
-
 Status axpby(const Queue& queue, double alpha, ConstView x, double beta, View y,
              const AxpbyOptions& options) {
-  ROOFTILE_TRY(check_view("axpby", {"x", x}, kReals));
-  ROOFTILE_TRY(check_view("axpby", {"y", y}, kReals));
-  ROOFTILE_TRY(check_same_shape("axpby", {"x", x}, {"y", y}));
-  ROOFTILE_TRY(check_same_dtype("axpby", {"x", x}, {"y", y}));
-  ROOFTILE_TRY(check_output("axpby", {"y", y}));
-  ROOFTILE_TRY(check_no_overlap("axpby", {"y", y}, {"x", x}, true));
-  const AxpbyProblem problem{elements_of(y, x), alpha, x.data, beta, y.mutable_data(), x.dtype};
-  return dispatch(queue, axpby_op, &problem, options.variant);
+  return call(queue, axpby_op, {&x, &y}, {alpha, beta}, options.variant);
 }
-
 Status dot(const Queue& queue, ConstView x, ConstView y, View result, const DotOptions& options) {
-  ROOFTILE_TRY(check_view("dot", {"x", x}, kReals));
-  ROOFTILE_TRY(check_view("dot", {"y", y}, kReals));
-  ROOFTILE_TRY(check_same_shape("dot", {"x", x}, {"y", y}));
-  ROOFTILE_TRY(check_same_dtype("dot", {"x", x}, {"y", y}));
-  ROOFTILE_TRY(check_result(x, result));
-  ROOFTILE_TRY(check_no_overlap("dot", {"result", result}, {"x", x}, false));
-  ROOFTILE_TRY(check_no_overlap("dot", {"result", result}, {"y", y}, false));
-  const DotProblem problem{flat_of(x, y), x.data, y.data, result.mutable_data(), x.dtype, result.dtype};
-  return dispatch(queue, dot_op, &problem, options.variant);
+  return call(queue, dot_op, {&x, &y, &result}, {}, options.variant);
 }
 
 }  // namespace rooftile

@@ -8,7 +8,7 @@ namespace rooftile::harness {
 inline std::vector<Operand> gray_operands(const Case& c) {
   Shape rgb = c.shape;
   rgb.push_back(3);
-  return {{"rgb", Operand::Kind::input, DType::u8, rgb}, {"gray", Operand::Kind::output, DType::u8, c.shape}};
+  return {{"rgb", Operand::Kind::input, c.dtype, rgb}, {"gray", Operand::Kind::output, c.dtype, c.shape}};
 }
 inline double gray_pixels(const Case& c) {
   double n = 1;

@@ -1,15 +1,20 @@
 #include "rooftile/ops/image/image.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "rooftile/core/check.h"
-#include "rooftile/core/op.h"
+#include "rooftile/core/signature.h"
 #include "rooftile/ops/image/image.problem.h"
 
 namespace rooftile {
 namespace {
 
 constexpr const char* kGray = "rgb_to_gray";
+constexpr Signature kSignature{kGray,
+                               {{'T', {DType::u8}}},
+                               {input("rgb", 'T', "... 3"), output("gray", 'T', "...")},
+                               {choice("weights", "bt601 luminosity")}};
 
 Status any_picture(const GrayProblem&) { return {}; }
 Status packed_picture(const GrayProblem& p) {
@@ -39,7 +44,7 @@ Status words_picture(const GrayProblem& p) {
 }
 
 constexpr Variant kVariants[] = {
-    {"tile", "all threads; the block language's kernel", Role::standard, accepts<any_picture>},
+    {"tile", "every stride: the block language's kernel", Role::standard, accepts<any_picture>},
     {"05_streaming", "prefetch 8 KB ahead, stores past the caches", Role::rung, accepts<packed_picture>},
     {"04_pairs", "two products and their sum in one operation on 16-bit pairs", Role::rung,
      accepts<packed_picture>},
@@ -59,51 +64,34 @@ constexpr Variant kVariants[] = {
      accepts<packed_picture>},
 };
 
-}  // namespace
-
-extern const Op rgb_to_gray_op{"rgb_to_gray", "forward", kGray, kVariants};
-extern const Op* const image_ops[] = {&rgb_to_gray_op, nullptr};
-
-Status rgb_to_gray(const Queue& queue, ConstView rgb, View gray, const GrayOptions& options) {
-  ROOFTILE_TRY(check_view(kGray, {"rgb", rgb}, {DType::u8}));
-  ROOFTILE_TRY(check_view(kGray, {"gray", gray}, {DType::u8}));
-  ROOFTILE_TRY(check_rank(kGray, {"rgb", rgb}, 1));
-  const int last = rgb.rank - 1;
-  if (rgb.shape[last] != 3)
-    return Status::error("%s: rgb is %s, its last dimension must be 3 (red, green, blue)", kGray,
-                         describe(rgb).text);
+Status launch(const Queue& queue, const Op& op, const Call& c) {
+  // Of the thousandths of BT.601 and of GIMP's luminosity.
+  constexpr int kWeights[2][3] = {{299, 587, 114}, {210, 720, 70}};
+  const ConstView &rgb = c.view(0), &gray = c.view(1);
   ConstView pixels = rgb;  // of which each element begins a pixel
-  pixels.rank = last;
-  bool same = gray.rank == last;
-  for (int d = 0; same && d < last; ++d) same = gray.shape[d] == rgb.shape[d];
-  if (!same)
-    return Status::error("%s: rgb is %s, gray is %s: gray must have rgb's dimensions without the last", kGray,
-                         describe(rgb).text, describe(gray).text);
-  ROOFTILE_TRY(check_output(kGray, {"gray", gray}));
-  ROOFTILE_TRY(check_no_overlap(kGray, {"gray", gray}, {"rgb", rgb}, false));
-
+  --pixels.rank;
   GrayProblem problem{elements_of(gray, pixels),
                       static_cast<const std::uint8_t*>(rgb.data),
-                      static_cast<std::uint8_t*>(gray.mutable_data()),
-                      rgb.stride[last],
+                      static_cast<std::uint8_t*>(c.output(1)),
+                      rgb.stride[pixels.rank],
                       {}};
-  switch (options.weights) {
-    case GrayWeights::bt601:
-      problem.weight[0] = 299, problem.weight[1] = 587, problem.weight[2] = 114;
-      break;
-    case GrayWeights::luminosity:
-      problem.weight[0] = 210, problem.weight[1] = 720, problem.weight[2] = 70;
-      break;
-    default:
-      return Status::error("%s: weights are %d, must be bt601 (0) or luminosity (1)", kGray,
-                           static_cast<int>(options.weights));
-  }
+  std::copy_n(kWeights[static_cast<int>(c.options[0])], 3, problem.weight);
   if (problem.channel == -1 && problem.rows.columns > 0) {  // BGR: the same sum from the other end
     problem.rgb -= 2;
     problem.channel = 1;
     std::swap(problem.weight[0], problem.weight[2]);
   }
-  return dispatch(queue, rgb_to_gray_op, &problem, options.variant);
+  return dispatch(queue, op, &problem, c.variant);
+}
+
+}  // namespace
+
+extern const Op rgb_to_gray_op{"rgb_to_gray", "forward", kGray, kVariants, kSignature, launch};
+extern const Op* const image_ops[] = {&rgb_to_gray_op, nullptr};
+
+Status rgb_to_gray(const Queue& queue, ConstView rgb, View gray, const GrayOptions& options) {
+  return call(queue, rgb_to_gray_op, {&rgb, &gray}, {double(static_cast<int>(options.weights))},
+              options.variant);
 }
 
 }  // namespace rooftile

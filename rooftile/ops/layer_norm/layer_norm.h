@@ -66,8 +66,8 @@ struct LayerNormBackwardOutputs {
 /// in theirs; the blocks follow from the number of rows alone, so every bit is the same at any number of
 /// threads. They need a workspace: ask layer_norm_backward_workspace; dx alone needs none.
 ///
-/// Errors: as layer_norm's; a workspace too small or not aligned to 64 bytes. Cost: 3 bytes moved for each
-/// byte of x, 13 flops an element.
+/// Errors: as layer_norm's; a workspace too small, not aligned to 64 bytes, or not apart from all arguments.
+/// Cost: 3 bytes moved for each byte of x, 13 flops an element.
 Status layer_norm_backward(const Queue& queue, const LayerNormBackwardInputs& inputs,
                            const LayerNormBackwardOutputs& outputs, const LayerNormOptions& options = {},
                            Workspace workspace = {});

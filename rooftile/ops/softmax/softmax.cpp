@@ -1,15 +1,22 @@
 #include "rooftile/ops/softmax/softmax.h"
 
-#include "rooftile/core/check.h"
-#include "rooftile/core/op.h"
+#include "rooftile/core/signature.h"
 #include "rooftile/ops/softmax/ladder/ladder.h"
 #include "rooftile/ops/softmax/softmax.problem.h"
 
 namespace rooftile {
 namespace {
 
-constexpr const char* kForward = "softmax";
-constexpr const char* kBackward = "softmax_backward";
+constexpr Signature::Types kT{'T', {DType::f32, DType::f16, DType::bf16}};
+constexpr Signature kForward{"softmax",
+                             {kT},
+                             {input("x", 'T', "... C"), output("y", 'T', "... C", "x")},
+                             {any_real("scale", 1), flag("log")}};
+constexpr Signature kBackward{
+    "softmax_backward",
+    {kT},
+    {input("y", 'T', "... C"), input("dy", 'T', "... C"), output("dx", 'T', "... C", "y dy")},
+    {any_real("scale", 1), flag("log")}};
 
 /// Rows up to here keep their exponentials in scratch (kScratchBytes of f32); longer ones are read again.
 constexpr std::int64_t kLongestHeldRow = 65536;
@@ -52,7 +59,7 @@ Status gpu_held_f32(const SoftmaxProblem& p) {
 }
 
 constexpr Variant kForwardVariants[] = {
-    {"tile", "all threads; the block language's kernel", Role::standard, accepts<held_row>},
+    {"tile", "every dtype, stride and scale: the block language's kernel", Role::standard, accepts<held_row>},
     {"online", "rows of any length, read twice, nothing held", Role::standard,
      accepts<any_row<SoftmaxProblem>>},
     {"05_streaming", "the next row prefetched, stores past the caches", Role::rung, accepts<plain_held_f32>},
@@ -71,46 +78,37 @@ constexpr Variant kForwardVariants[] = {
     {"01_naive", "a thread a row, three loops", Role::gpu_rung, accepts<gpu_f32>},
 };
 constexpr Variant kBackwardVariants[] = {
-    {"tile", "all threads; the block language's kernel", Role::standard,
+    {"tile", "every dtype, stride and scale: the block language's kernel", Role::standard,
      accepts<any_row<SoftmaxBackwardProblem>>},
 };
 
-constexpr auto kDTypes3 = {DType::f32, DType::f16, DType::bf16};
+Status launch(const Queue& queue, const Op& op, const Call& c) {
+  const ConstView &x = c.view(0), &y = c.view(1);
+  const SoftmaxProblem problem{rows_of(x, y), x.data, c.output(1), x.dtype, c.real(0), c.flag(1)};
+  return dispatch(queue, op, &problem, c.variant);
+}
+Status launch_backward(const Queue& queue, const Op& op, const Call& c) {
+  const ConstView &y = c.view(0), &dy = c.view(1), &dx = c.view(2);
+  const SoftmaxBackwardProblem problem{rows_of(y, dy, dx), y.data,   dy.data, c.output(2), y.dtype,
+                                       c.real(0),          c.flag(1)};
+  return dispatch(queue, op, &problem, c.variant);
+}
 
 }  // namespace
 
-extern const Op softmax_op{"softmax", "forward", kForward, kForwardVariants};
-extern const Op softmax_backward_op{"softmax", "backward", kBackward, kBackwardVariants};
+extern const Op softmax_op{"softmax", "forward", kForward.function, kForwardVariants, kForward, launch};
+extern const Op softmax_backward_op{"softmax",         "backward", kBackward.function,
+                                    kBackwardVariants, kBackward,  launch_backward};
 extern const Op* const softmax_ops[] = {&softmax_op, &softmax_backward_op, nullptr};
 
 Status softmax(const Queue& queue, ConstView x, View y, const SoftmaxOptions& options) {
-  ROOFTILE_TRY(check_view(kForward, {"x", x}, kDTypes3));
-  ROOFTILE_TRY(check_view(kForward, {"y", y}, kDTypes3));
-  ROOFTILE_TRY(check_same_shape(kForward, {"x", x}, {"y", y}));
-  ROOFTILE_TRY(check_same_dtype(kForward, {"x", x}, {"y", y}));
-  ROOFTILE_TRY(check_rank(kForward, {"x", x}, 1));
-  ROOFTILE_TRY(check_output(kForward, {"y", y}));
-  ROOFTILE_TRY(check_no_overlap(kForward, {"y", y}, {"x", x}, true));
-  const SoftmaxProblem problem{rows_of(x, y), x.data, y.mutable_data(), x.dtype, options.scale, options.log};
-  return dispatch(queue, softmax_op, &problem, options.variant);
+  return call(queue, softmax_op, {&x, &y}, {options.scale, double(options.log)}, options.variant);
 }
 
 Status softmax_backward(const Queue& queue, ConstView y, ConstView dy, View dx,
                         const SoftmaxOptions& options) {
-  ROOFTILE_TRY(check_view(kBackward, {"y", y}, kDTypes3));
-  ROOFTILE_TRY(check_view(kBackward, {"dy", dy}, kDTypes3));
-  ROOFTILE_TRY(check_view(kBackward, {"dx", dx}, kDTypes3));
-  ROOFTILE_TRY(check_same_shape(kBackward, {"y", y}, {"dy", dy}));
-  ROOFTILE_TRY(check_same_shape(kBackward, {"y", y}, {"dx", dx}));
-  ROOFTILE_TRY(check_same_dtype(kBackward, {"y", y}, {"dy", dy}));
-  ROOFTILE_TRY(check_same_dtype(kBackward, {"y", y}, {"dx", dx}));
-  ROOFTILE_TRY(check_rank(kBackward, {"y", y}, 1));
-  ROOFTILE_TRY(check_output(kBackward, {"dx", dx}));
-  ROOFTILE_TRY(check_no_overlap(kBackward, {"dx", dx}, {"y", y}, true));
-  ROOFTILE_TRY(check_no_overlap(kBackward, {"dx", dx}, {"dy", dy}, true));
-  const SoftmaxBackwardProblem problem{rows_of(y, dy, dx), y.data,     dy.data, dx.mutable_data(), y.dtype,
-                                       options.scale,      options.log};
-  return dispatch(queue, softmax_backward_op, &problem, options.variant);
+  return call(queue, softmax_backward_op, {&y, &dy, &dx}, {options.scale, double(options.log)},
+              options.variant);
 }
 
 }  // namespace rooftile

@@ -3,15 +3,19 @@
 #include <utility>
 
 #include "rooftile/core/check.h"
-#include "rooftile/core/op.h"
+#include "rooftile/core/signature.h"
 #include "rooftile/ops/transpose/transpose.problem.h"
 
 namespace rooftile {
 namespace {
 
 constexpr const char* kName = "transpose";
-constexpr auto kAll = {DType::f64,    DType::f32, DType::tf32, DType::f16, DType::bf16, DType::f8e4m3,
-                       DType::f8e5m2, DType::i64, DType::i32,  DType::i8,  DType::u8,   DType::boolean};
+constexpr Signature kTranspose{
+    kName,
+    {{'T',
+      {DType::f64, DType::f32, DType::tf32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2, DType::i64,
+       DType::i32, DType::i8, DType::u8, DType::boolean}}},
+    {input("x", 'T', "... M N"), output("y", 'T', "... N M")}};
 
 /// The rungs: one matrix of 32-bit elements, row by row.
 Status plain_matrix(const TransposeProblem& p) {
@@ -49,8 +53,8 @@ Status word_matrix(const TransposeProblem& p) {
 Status any_matrix(const TransposeProblem&) { return {}; }
 
 constexpr Variant kVariants[] = {
-    {"tile", "squares turned in registers, whole lines on both sides; all widths and strides, all threads",
-     Role::standard, accepts<any_matrix>},
+    {"tile", "squares turned in registers, whole lines on both sides; all widths and strides", Role::standard,
+     accepts<any_matrix>},
     {"04_streaming", "whole lines of y, written past the caches", Role::rung, accepts<plain_matrix>},
     {"03_vectors", "squares turned in vector registers", Role::rung, accepts<plain_matrix>},
     {"02_blocked", "block by block, so that each line is used while it is near", Role::rung,
@@ -73,30 +77,6 @@ V exchanged(V v) {
   std::swap(v.shape[v.rank - 1], v.shape[v.rank - 2]);
   std::swap(v.stride[v.rank - 1], v.stride[v.rank - 2]);
   return v;
-}
-
-Status check_unpacked(Argument argument) {
-  if (!argument.view.present() || argument.view.dtype != DType::u4) return {};
-  return Status::error("%s: %s is %s: packed elements have no address of their own, unpack them first", kName,
-                       argument.name, describe(argument.view).text);
-}
-
-Status check_exchanged(const ConstView& x, const ConstView& y) {
-  const ConstView turned = exchanged(x);
-  bool same = y.rank == x.rank;
-  for (int d = 0; same && d < x.rank; ++d) same = y.shape[d] == turned.shape[d];
-  if (same) return {};
-  return Status::error("%s: x is %s, y is %s: y must have x's shape with the last two sizes exchanged", kName,
-                       describe(x).text, describe(y).text);
-}
-
-bool row_by_row(const ConstView& v) {
-  std::int64_t expected = 1;
-  for (int d = v.rank - 1; d >= 0; --d) {
-    if (v.shape[d] != 1 && v.stride[d] != expected) return false;
-    expected *= v.shape[d];
-  }
-  return true;
 }
 
 /// y's neighbours are `down`; x's, where they are others, are `across`; else the next of y's dimensions is.
@@ -125,31 +105,27 @@ void find_axes(TransposeProblem& p) {
   }
 }
 
-}  // namespace
-
-extern const Op transpose_op{"transpose", "forward", kName, kVariants};
-extern const Op* const transpose_ops[] = {&transpose_op, nullptr};
-
-Status transpose(const Queue& queue, ConstView x, View y, const TransposeOptions& options) {
-  ROOFTILE_TRY(check_unpacked({"x", x}));
-  ROOFTILE_TRY(check_unpacked({"y", y}));
-  ROOFTILE_TRY(check_view(kName, {"x", x}, kAll));
-  ROOFTILE_TRY(check_view(kName, {"y", y}, kAll));
-  ROOFTILE_TRY(check_rank(kName, {"x", x}, 2));
-  ROOFTILE_TRY(check_exchanged(x, y));
-  ROOFTILE_TRY(check_same_dtype(kName, {"x", x}, {"y", y}));
-  ROOFTILE_TRY(check_output(kName, {"y", y}));
-  ROOFTILE_TRY(check_no_overlap(kName, {"y", y}, {"x", x}, false));
+Status launch(const Queue& queue, const Op& op, const Call& c) {
+  const ConstView &x = c.view(0), &y = c.view(1);
   TransposeProblem problem{};
   problem.x = x.data;
-  problem.y = y.mutable_data();
+  problem.y = c.output(1);
   problem.dtype = x.dtype;
   problem.m = x.shape[x.rank - 2];
   problem.n = x.shape[x.rank - 1];
-  problem.plain = row_by_row(x) && row_by_row(y) && x.size() == problem.m * problem.n;
+  problem.plain = is_dense(x) && is_dense(y) && x.size() == problem.m * problem.n;
   problem.rows = elements_of(exchanged(y), x);
   find_axes(problem);
-  return dispatch(queue, transpose_op, &problem, options.variant);
+  return dispatch(queue, op, &problem, c.variant);
+}
+
+}  // namespace
+
+extern const Op transpose_op{"transpose", "forward", kName, kVariants, kTranspose, launch};
+extern const Op* const transpose_ops[] = {&transpose_op, nullptr};
+
+Status transpose(const Queue& queue, ConstView x, View y, const TransposeOptions& options) {
+  return call(queue, transpose_op, {&x, &y}, {}, options.variant);
 }
 
 }  // namespace rooftile

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "rooftile/core/dtype.h"
+#include "rooftile/core/element.h"
 #include "rooftile/core/plugin.h"
 #include "rooftile/core/rows.h"
 #include "rooftile/tile/cpu/team.h"

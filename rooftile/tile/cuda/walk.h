@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "rooftile/backend/cuda/launch.h"
+#include "rooftile/core/element.h"
 #include "rooftile/core/plugin.h"
 #include "rooftile/core/rows.h"
 #include "rooftile/tile/cuda/stage.h"

@@ -141,6 +141,7 @@ std::vector<TraceLine> Tracer::stop(TraceTotals* totals) {
   for (const auto& [sector, touched] : touched_) {
     totals_.read_bytes += static_cast<std::uint64_t>(std::popcount(touched.read));
     totals_.written_bytes += static_cast<std::uint64_t>(std::popcount(touched.written));
+    totals_.different_bytes += static_cast<std::uint64_t>(std::popcount(touched.read | touched.written));
   }
   touched_.clear();
   if (totals) *totals = totals_;

@@ -1,0 +1,151 @@
+#pragma once
+/* Written by `make docs` from the functions' signatures; included by rooftile/c.h. */
+/* clang-format off */
+static inline rooftile_status rooftile_relu(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y) {
+  const rooftile_view* const views[] = {x, y};
+  const double options[] = {0};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "relu", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_relu_backward(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* dy, const rooftile_view* dx) {
+  const rooftile_view* const views[] = {x, dy, dx};
+  const double options[] = {0};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "relu_backward", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_sigmoid(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y) {
+  const rooftile_view* const views[] = {x, y};
+  const double options[] = {0};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "sigmoid", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_sigmoid_backward(const rooftile_queue* queue, const rooftile_view* y, const rooftile_view* dy, const rooftile_view* dx) {
+  const rooftile_view* const views[] = {y, dy, dx};
+  const double options[] = {0};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "sigmoid_backward", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_tanh(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y) {
+  const rooftile_view* const views[] = {x, y};
+  const double options[] = {0};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "tanh", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_tanh_backward(const rooftile_queue* queue, const rooftile_view* y, const rooftile_view* dy, const rooftile_view* dx) {
+  const rooftile_view* const views[] = {y, dy, dx};
+  const double options[] = {0};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "tanh_backward", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_silu(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y, double beta) {
+  const rooftile_view* const views[] = {x, y};
+  const double options[] = {beta};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "silu", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_silu_backward(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* dy, const rooftile_view* dx, double beta) {
+  const rooftile_view* const views[] = {x, dy, dx};
+  const double options[] = {beta};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "silu_backward", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_gelu(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y, int tanh) {
+  const rooftile_view* const views[] = {x, y};
+  const double options[] = {(double)tanh};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "gelu", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_gelu_backward(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* dy, const rooftile_view* dx, int tanh) {
+  const rooftile_view* const views[] = {x, dy, dx};
+  const double options[] = {(double)tanh};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "gelu_backward", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_copy(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y) {
+  const rooftile_view* const views[] = {x, y};
+  const double options[] = {0};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "copy", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_add(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y, const rooftile_view* z) {
+  const rooftile_view* const views[] = {x, y, z};
+  const double options[] = {0};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "add", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_axpby(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y, double alpha, double beta) {
+  const rooftile_view* const views[] = {x, y};
+  const double options[] = {alpha, beta};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "axpby", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_dot(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y, const rooftile_view* result) {
+  const rooftile_view* const views[] = {x, y, result};
+  const double options[] = {0};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "dot", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_geglu(const rooftile_queue* queue, const rooftile_view* gate, const rooftile_view* up, const rooftile_view* y, int tanh) {
+  const rooftile_view* const views[] = {gate, up, y};
+  const double options[] = {(double)tanh};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "geglu", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_geglu_backward(const rooftile_queue* queue, const rooftile_view* gate, const rooftile_view* up, const rooftile_view* dy, const rooftile_view* dgate, const rooftile_view* dup, int tanh) {
+  const rooftile_view* const views[] = {gate, up, dy, dgate, dup};
+  const double options[] = {(double)tanh};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "geglu_backward", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_swiglu(const rooftile_queue* queue, const rooftile_view* gate, const rooftile_view* up, const rooftile_view* y, double beta) {
+  const rooftile_view* const views[] = {gate, up, y};
+  const double options[] = {beta};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "swiglu", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_swiglu_backward(const rooftile_queue* queue, const rooftile_view* gate, const rooftile_view* up, const rooftile_view* dy, const rooftile_view* dgate, const rooftile_view* dup, double beta) {
+  const rooftile_view* const views[] = {gate, up, dy, dgate, dup};
+  const double options[] = {beta};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "swiglu_backward", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_rgb_to_gray(const rooftile_queue* queue, const rooftile_view* rgb, const rooftile_view* gray, int weights) {
+  const rooftile_view* const views[] = {rgb, gray};
+  const double options[] = {(double)weights};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "rgb_to_gray", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_layer_norm(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* residual, const rooftile_view* weight, const rooftile_view* bias, const rooftile_view* y, const rooftile_view* sum, const rooftile_view* mean, const rooftile_view* rstd, double eps) {
+  const rooftile_view* const views[] = {x, residual, weight, bias, y, sum, mean, rstd};
+  const double options[] = {eps};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "layer_norm", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_layer_norm_backward(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* dy, const rooftile_view* weight, const rooftile_view* mean, const rooftile_view* rstd, const rooftile_view* dx, const rooftile_view* dweight, const rooftile_view* dbias, rooftile_workspace workspace) {
+  const rooftile_view* const views[] = {x, dy, weight, mean, rstd, dx, dweight, dbias};
+  const double options[] = {0};
+  return rooftile_call(queue, "layer_norm_backward", views, options, NULL, workspace);
+}
+static inline rooftile_status rooftile_layer_norm_backward_workspace(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* dy, const rooftile_view* weight, const rooftile_view* mean, const rooftile_view* rstd, const rooftile_view* dx, const rooftile_view* dweight, const rooftile_view* dbias, size_t* bytes) {
+  const rooftile_view* const views[] = {x, dy, weight, mean, rstd, dx, dweight, dbias};
+  const double options[] = {0};
+  return rooftile_workspace_of(queue, "layer_norm_backward", views, options, bytes);
+}
+static inline rooftile_status rooftile_softmax(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y, double scale, int log) {
+  const rooftile_view* const views[] = {x, y};
+  const double options[] = {scale, (double)log};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "softmax", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_softmax_backward(const rooftile_queue* queue, const rooftile_view* y, const rooftile_view* dy, const rooftile_view* dx, double scale, int log) {
+  const rooftile_view* const views[] = {y, dy, dx};
+  const double options[] = {scale, (double)log};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "softmax_backward", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_transpose(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y) {
+  const rooftile_view* const views[] = {x, y};
+  const double options[] = {0};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "transpose", views, options, NULL, none);
+}
