@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
 #include <cfenv>
 #include <csignal>
 #include <cstdio>
@@ -42,6 +46,14 @@ void set(const Mode& mode) {
   feenableexcept(mode.traps);
 #endif
 }
+/// What the guard may change: <cfenv> tells of x86's other unit.
+unsigned modes() {
+#if defined(__x86_64__)
+  return _mm_getcsr() & 0xffc0;
+#else
+  return static_cast<unsigned>(std::fegetround());
+#endif
+}
 void restore() {
 #if defined(__GLIBC__)
   fedisableexcept(FE_ALL_EXCEPT);
@@ -70,9 +82,12 @@ void check_modes(const Queue& queue, const char* device) {
           ASSERT_TRUE(status) << running << ": " << status.message();
           std::size_t bytes = 0;
           set(mode);
+          const unsigned before = modes();
           if (spec.workspace) status = spec.workspace(queue, c, arguments, bytes);
           if (status) status = spec.call(queue, c, arguments, nullptr, workspace);
+          const unsigned after = modes();
           restore();
+          EXPECT_EQ(after, before) << running << ": the caller has other modes after the call";
           ASSERT_TRUE(status) << running << ": " << status.message();
           std::string damage;
           std::vector<Bytes> outputs = memory.take(damage);
