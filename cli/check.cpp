@@ -15,14 +15,18 @@ namespace rooftile::cli {
 namespace {
 
 std::string check_table(const std::vector<harness::CheckResult>& results) {
-  Table table(
-      {"function", "variant", "isa", "dtype", ">cases", ">refused", ">of tolerance", ">rms", "verdict"});
+  Table table({"function", "variant", "isa", "dtype", ">cases", ">refused", ">impostors", ">of tolerance",
+               ">rms", "verdict"});
   for (const harness::CheckResult& r : results)
     table.add({r.function, r.variant, r.isa, r.dtype, std::to_string(r.cases),
                r.refused ? std::to_string(r.refused) : "",
-               r.ok() ? fmt::format("{:.3f}", r.worst_of_tolerance) : "-",  // a failure has no size
+               r.impostors ? fmt::format("{} of {}", r.rejected, r.impostors) : "",
+               r.ok() && r.applicable() ? fmt::format("{:.3f}", r.worst_of_tolerance)
+                                        : "-",  // a failure has no size
                fmt::format("{:.3f}", r.rms_of_tolerance),
-               r.ok() ? std::string("ok") : fmt::format("FAILED ({} of {})", r.cases - r.passed, r.cases)});
+               !r.ok()          ? fmt::format("FAILED ({} of {})", r.cases - r.passed, r.cases)
+               : r.applicable() ? "ok"
+                                : "not applicable"});
   return table.text();
 }
 
@@ -58,9 +62,12 @@ int check(const CheckArguments& arguments) {
   if (results.empty())
     refuse("no check fits these options; `rooftile list` shows functions, dtypes and variants");
 
-  std::size_t failed = 0;
-  int cases = 0;
-  for (const harness::CheckResult& r : results) failed += !r.ok(), cases += r.cases;
+  std::size_t failed = 0, checks = 0;
+  int cases = 0, impostors = 0, rejected = 0;
+  for (const harness::CheckResult& r : results) {
+    failed += !r.ok(), checks += r.applicable(), cases += r.cases;
+    impostors += r.impostors, rejected += r.rejected;
+  }
   if (arguments.json != "-" && arguments.csv != "-") {
     print_text(check_table(results));
     for (const harness::CheckResult& r : results)
@@ -68,16 +75,20 @@ int check(const CheckArguments& arguments) {
     std::set<std::string> notes;
     for (const harness::CheckResult& r : results) notes.insert(r.notes.begin(), r.notes.end());
     for (const std::string& note : notes) say("note: {}\n", note);
-    say("{} cases, {}\n", cases,
-        failed ? fmt::format("{} of {} checks FAILED", failed, results.size())
-               : fmt::format("{} checks, all ok", results.size()));
+    if (impostors)
+      say("impostors (wrong answers that the cases must tell from the right one): {} of {} rejected\n",
+          rejected, impostors);
+    say("{} cases, {}{}\n", cases,
+        checks < results.size() ? fmt::format("{} checks not applicable, ", results.size() - checks) : "",
+        failed ? fmt::format("{} of {} checks FAILED", failed, checks)
+               : fmt::format("{} checks, all ok", checks));
   }
-  const nlohmann::json checks = to_json(results);
-  if (!arguments.csv.empty()) write_destination(arguments.csv, checks_csv(checks));
+  const nlohmann::json rows = to_json(results);
+  if (!arguments.csv.empty()) write_destination(arguments.csv, checks_csv(rows));
   if (!arguments.json.empty()) {
     nlohmann::json record = new_record();
     record["machine"] = harness::to_json(machine_of(Queue::cpu({.threads = 1})));
-    record["checks"] = checks;
+    record["checks"] = rows;
     write_destination(arguments.json, dump(record));
   }
   return failed ? kFailedCheck : kOk;

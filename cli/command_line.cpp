@@ -109,13 +109,14 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
   CLI::App* check_app =
       app.add_subcommand("check", "check variants against the oracle, impostors and themselves");
   add_selection(check_app, all.check.selection);
-  auto* quick =
-      check_app->add_flag("--quick", all.check.quick, "two cases of each variant and dtype, no impostors");
+  auto* quick = check_app->add_flag(
+      "--quick", all.check.quick, "two cases of each variant and dtype and one of each option, no impostors");
   check_app->add_flag("--huge", all.check.huge, "one case of each op beyond 2^31 elements, and nothing else")
       ->excludes(quick);
   auto* random =
       check_app
-          ->add_option("--random", all.check.random_cases, "so many random shapes, strides and offsets, too")
+          ->add_option("--random", all.check.random_cases,
+                       "so many random cases of each function, too: shapes, strides, offsets, options")
           ->type_name("N")
           ->check(CLI::Range(0, 100'000'000));
   check_app->add_flag("--random-only", all.check.random_only, "and no others")->needs(random);

@@ -124,6 +124,11 @@ Json to_json(const std::vector<harness::CheckResult>& results) {
                    {"cases", r.cases},
                    {"passed", r.passed},
                    {"refused", r.refused},
+                   {"impostors", r.impostors},
+                   {"impostors_rejected", r.rejected},
+                   {"verdict", !r.ok()          ? "failed"
+                               : r.applicable() ? "ok"
+                                                : "not applicable"},
                    {"worst_of_tolerance", r.worst_of_tolerance},
                    {"rms_of_tolerance", r.rms_of_tolerance},
                    {"ulp_histogram", bins},
@@ -136,9 +141,20 @@ Json to_json(const std::vector<harness::CheckResult>& results) {
 std::string dump(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
 std::string checks_csv(const Json& checks) {
-  constexpr const char* kColumns[] = {
-      "function", "op",      "direction",          "variant",         "isa", "dtype", "cases",
-      "passed",   "refused", "worst_of_tolerance", "rms_of_tolerance"};
+  constexpr const char* kColumns[] = {"function",
+                                      "op",
+                                      "direction",
+                                      "variant",
+                                      "isa",
+                                      "dtype",
+                                      "cases",
+                                      "passed",
+                                      "refused",
+                                      "impostors",
+                                      "impostors_rejected",
+                                      "worst_of_tolerance",
+                                      "rms_of_tolerance",
+                                      "verdict"};
   std::string out = fmt::format("{}\n", fmt::join(kColumns, ","));
   for (const Json& check : checks) {
     std::vector<std::string> cells;

@@ -28,5 +28,6 @@ install(FILES ${PROJECT_BINARY_DIR}/rooftile-config.cmake ${PROJECT_BINARY_DIR}/
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/rooftile)
 # It names no prefix, so that the folder can be moved.
 file(RELATIVE_PATH prefix_from_pc /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+string(REGEX REPLACE "/$" "" prefix_from_pc ${prefix_from_pc})
 configure_file(${PROJECT_SOURCE_DIR}/cmake/rooftile.pc.in ${PROJECT_BINARY_DIR}/rooftile.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/rooftile.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -38,6 +38,14 @@ TEST(Contradictions, NameLevelsThreadsAndRates) {
       << "one thread's L2 may be slower than two threads' memory";
 }
 
+TEST(Contradictions, AreInTheRecord) {
+  harness::Machine machine;
+  machine.levels = {level("L1", 1, 80), level("L2", 1, 100)};
+  const Json json = harness::to_json(machine)["contradictions"];
+  ASSERT_EQ(json.size(), 3u) << json;
+  EXPECT_EQ(json[0], "L1 reads 80.0 GB/s with 1 thread, slower than L2 (100.0)");
+}
+
 Json row(double p5, double median, double p95, double copy_us) {
   return {{"op", "softmax"},       {"variant", "tile"}, {"shape", {64, 1024}}, {"dtype", "f32"},
           {"threads", 1},          {"cache", "warm"},   {"bytes", 524288},     {"p5_us", p5},

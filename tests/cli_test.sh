@@ -195,6 +195,12 @@ cmp -s first.html again.html || complain "a record that was read and written aga
 ok report --from copy.json --out -
 cmp -s first.html out.txt || complain "--out - prints another page, or more than the page"
 
+# Kernels link to their lessons: in this checkout where nothing else is said.
+lesson=$(sed -n 's/.*href="\([^":]*rooftile\/ops\/softmax\/README.md\)".*/\1/p' first.html | head -n 1)
+[ -n "$lesson" ] && [ -e "$lesson" ] || complain "the report links to \"$lesson\" as softmax's lesson"
+ok report --from copy.json --out linked.html --docs-url https://example.org/docs
+holds 'href="https://example.org/docs/rooftile/ops/softmax/README.md"' linked.html
+
 # The trace, where the build has the checked device (sanitized ones have not). 4096 floats, 512 bytes to a request.
 if [ -e "$(dirname "$rooftile")/../lib/rooftile-emulated-checked.so" ]; then
   ok trace add --shape 4096 --dtype f32

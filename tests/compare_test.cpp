@@ -1,61 +1,98 @@
-// `bench --compare`: a row is slower or faster where the two spreads have nothing in common.
-#include "cli/compare.h"
+// Whether an output is right: what a tolerance lets through, and what it does not.
+#include "rooftile/harness/compare.h"
 
 #include <gtest/gtest.h>
 
-namespace rooftile::cli {
+#include <cmath>
+
+namespace rooftile::harness {
 namespace {
 
-using Json = nlohmann::json;
-
-Json row(const char* op, double p5, double median, double p95) {
-  return {
-      {"op", op},      {"direction", "forward"}, {"variant", "tile"}, {"isa", "avx2"},   {"dtype", "f32"},
-      {"shape", {64}}, {"layout", "contiguous"}, {"threads", 1},      {"cache", "warm"}, {"group", "best"},
-      {"p5_us", p5},   {"median_us", median},    {"p95_us", p95}};
-}
-Json record(std::vector<Json> rows) {
-  return {{"machine", {{"cpu", "one"}, {"isa", "avx2"}}}, {"commit", "abc"}, {"results", std::move(rows)}};
+std::string compared(DType type, double expected, double magnitude, double got, double per_magnitude = 0) {
+  const Operand output{"y", Operand::Kind::output, type, {1}};
+  const Answer answer{{expected}, {0}, {magnitude}, encode(type, std::vector<double>{expected})};
+  return compare({false, per_magnitude, 0}, output, answer, encode(type, std::vector<double>{got})).failure;
 }
 
-TEST(Compare, SaysWhatLeftTheSpread) {
-  const Json before = record({row("copy", 9, 10, 11), row("add", 9, 10, 11), row("dot", 9, 10, 11)});
-  const Json now = record({row("copy", 11.1, 12, 13), row("add", 8, 8.5, 8.9), row("dot", 10.9, 12, 13)});
-  const std::string text = comparison("old.json", before, now);
-  EXPECT_NE(text.find("slower  copy tile 64 f32, 1 thread, warm"), std::string::npos) << text;
-  EXPECT_NE(text.find("faster  add tile 64 f32, 1 thread, warm"), std::string::npos) << text;
-  EXPECT_EQ(text.find("dot"), std::string::npos) << text;
-  EXPECT_NE(text.find("1.20"), std::string::npos) << text;
-  EXPECT_NE(text.find("beside old.json (abc): 1 slower, 1 faster, 1 within the spread\n"), std::string::npos)
-      << text;
-  EXPECT_EQ(text.find("note"), std::string::npos) << text;
+TEST(Compare, HalfAUlpOfTheOutputIsRight) {
+  EXPECT_EQ(compared(DType::bf16, 1 + 0x1p-8, 0, 1), "");
+  EXPECT_NE(compared(DType::bf16, 1 + 0x1p-8, 0, 1 + 0x1p-6), "");
+  EXPECT_EQ(compared(DType::u8, 7.5, 0, 8), "");
+  EXPECT_NE(compared(DType::u8, 7.4, 0, 8), "");
+  EXPECT_EQ(compared(DType::f16, 0x1p-26, 0, 0), "");  // half of the smallest subnormal
+  EXPECT_NE(compared(DType::f16, 0x1p-24, 0, 0), "");
 }
-TEST(Compare, TellsRowsApartByAllButTheirTimes) {
-  Json other = row("copy", 1, 1, 1);
-  other["threads"] = 2;
-  const std::string text = comparison("old.json", record({row("copy", 9, 10, 11)}), record({other}));
-  EXPECT_NE(text.find("0 slower, 0 faster, 0 within the spread, 1 not in it\n"), std::string::npos) << text;
-  // The library may choose another variant than it did.
-  Json chosen = row("copy", 20, 21, 22);
-  chosen["variant"] = "online";
-  EXPECT_NE(comparison("old.json", record({row("copy", 9, 10, 11)}), record({chosen})).find("1 slower"),
-            std::string::npos);
+
+TEST(Compare, InfinitiesAndNaNsMustMatch) {
+  const double inf = HUGE_VAL, nan = std::nan("");
+  EXPECT_EQ(compared(DType::f32, inf, 0, inf), "");
+  EXPECT_NE(compared(DType::f32, inf, 0, -inf), "");
+  EXPECT_NE(compared(DType::f32, inf, 0, 1), "");
+  EXPECT_NE(compared(DType::f32, 1, 0, inf), "");
+  EXPECT_EQ(compared(DType::f32, nan, 0, nan), "");
+  EXPECT_NE(compared(DType::f32, nan, 0, 0), "");
+  EXPECT_NE(compared(DType::f32, 0, 0, nan), "");
+  EXPECT_EQ(compared(DType::f16, 65519, 1, inf, 2),
+            "");  // within the tolerance of the number that rounds to it
+  EXPECT_NE(compared(DType::f16, 60000, 1, inf, 2), "");
+  EXPECT_EQ(compared(DType::f16, 1e9, 0, inf), "");
+  // Terms that overflow the accumulator: what they come to is not the kernel's fault; another number is.
+  const Operand output{"y", Operand::Kind::output, DType::f32, {1}};
+  const Answer answer{{1e30}, {0}, {1e40}, encode(DType::f32, std::vector<double>{1e30})};
+  for (double got : {inf, nan})
+    EXPECT_EQ(
+        compare({false, 0x1p-24, 0, 0x1p128}, output, answer, encode(DType::f32, std::vector<double>{got}))
+            .failure,
+        "");
+  EXPECT_NE(
+      compare({false, 0x1p-24, 0, 0x1p128}, output, answer, encode(DType::f32, std::vector<double>{1e34}))
+          .failure,
+      "");
 }
-TEST(Compare, SaysWhereMachinesDiffer) {
-  Json before = record({row("copy", 9, 10, 11)});
-  before["machine"]["cpu"] = "another";
-  const std::string text = comparison("old.json", before, record({row("copy", 9, 10, 11)}));
-  EXPECT_NE(text.find("note: old.json was recorded with another cpu: another, here one\n"), std::string::npos)
-      << text;
+
+TEST(Compare, ExactMeansEveryBit) {
+  const Operand output{"y", Operand::Kind::output, DType::f32, {1}};
+  const auto exact = [&](double expected, double got) {
+    const Answer answer{{expected}, {0}, {0}, encode(DType::f32, std::vector<double>{expected})};
+    return compare({true, 0, 0}, output, answer, encode(DType::f32, std::vector<double>{got})).failure;
+  };
+  EXPECT_EQ(exact(1, 1), "");
+  EXPECT_NE(exact(1, 1 + 0x1p-23), "");
+  EXPECT_NE(exact(0.0, -0.0), "");
+  EXPECT_EQ(exact(std::nan(""), std::nan("")), "");
 }
-TEST(Compare, TakesRecordsThatLackThings) {
-  EXPECT_NE(comparison("old.json", Json::object(), record({row("copy", 9, 10, 11)})).find("1 not in it"),
-            std::string::npos);
-  Json cut = row("copy", 9, 10, 11);
-  cut.erase("p5_us");
-  EXPECT_NE(comparison("old.json", record({cut}), record({row("copy", 9, 10, 11)})).find("1 not in it"),
-            std::string::npos);
+
+TEST(Compare, FindsADifferenceOfTheLastElement) {
+  const std::vector<float> a(100, 1);
+  std::vector<float> b = a;
+  const auto difference = [&] {
+    return first_difference(DType::f32, reinterpret_cast<const std::byte*>(a.data()),
+                            reinterpret_cast<const std::byte*>(b.data()), a.size() * sizeof(float));
+  };
+  EXPECT_EQ(difference(), -1);
+  b.back() = std::nanf("");
+  EXPECT_EQ(difference(), 99);
+}
+
+TEST(Compare, CountsUlps) {
+  const Operand output{"y", Operand::Kind::output, DType::f32, {5}};
+  const std::vector<double> right{1, 1, 1, -1, 0}, got{1, 1 + 0x1p-23, 1 + 0x1p-21, -1 - 0x1p-23, -0x1p-149};
+  const Answer answer{right, std::vector<double>(5), std::vector<double>(5, 1), encode(DType::f32, right)};
+  const Comparison c = compare({false, 1, 0}, output, answer, encode(DType::f32, got));
+  EXPECT_EQ(c.ulps[0], 1);
+  EXPECT_EQ(c.ulps[1], 3);
+  EXPECT_EQ(c.ulps[2], 0);
+  EXPECT_EQ(c.ulps[3], 1);
+}
+
+TEST(Convert, Bf16OfADoubleIsRoundedOnce) {
+  for (double x : {1 + 0x1p-8, 1 + 0x1p-8 + 0x1p-40, 1 + 3 * 0x1p-8 - 0x1p-40, -0x1p-133, 0x1p-134,
+                   0x1.8p-134, 0x1.ff7fffffp127, 0x1.ff8p127, -1e300, 0.0, -0.0, HUGE_VAL}) {
+    std::uint16_t code = 0;
+    encode(DType::bf16, &x, 1, reinterpret_cast<std::byte*>(&code));
+    EXPECT_EQ(code, from_double<bf16>(x).bits) << x;
+  }
 }
 
 }  // namespace
-}  // namespace rooftile::cli
+}  // namespace rooftile::harness

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <set>
 #include <stdexcept>
 
 #include "rooftile/harness/contract.h"
@@ -14,9 +17,16 @@
 #include "rooftile/harness/invariance.h"
 #include "rooftile/harness/ledger.h"
 #include "rooftile/harness/standard_cases.h"
+#include "rooftile/harness/survive.h"
 
 namespace rooftile::harness {
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CheckResult, function, op, direction, variant, isa, dtype, cases, passed,
+                                   refused, impostors, rejected, worst_of_tolerance, rms_of_tolerance,
+                                   ulp_histogram, failures, notes)
 namespace {
+
+using Dead = std::set<std::pair<std::string, std::string>>;
+using Receive = std::function<void(const std::vector<CheckResult>&)>;
 
 template <class List, class T>
 bool contains(const List& list, const T& item) {
@@ -62,37 +72,39 @@ constexpr double kLeastWorst = 0.02;
 
 class SpecCheck {
  public:
-  /// `random`: how many random cases of each dtype.
-  SpecCheck(const Spec& spec, const CheckOptions& options, std::vector<Queues>& queues,
-            std::map<DType, int> random, std::int64_t done, std::int64_t total)
+  SpecCheck(const Spec& spec, const CheckOptions& options, std::vector<Queues>& queues, const Dead& dead,
+            std::int64_t done, std::int64_t total)
       : spec_(spec),
         options_(options),
-        subjects_{queues, variants_of(spec, options, queues)},
-        random_(std::move(random)),
+        subjects_{queues, variants_of(spec, options, queues), dead},
         done_(done),
         total_(total) {}
 
-  std::vector<CheckResult> run() {
-    std::vector<CheckResult> results;
-    for (DType dtype : spec_.dtypes) {
-      if (!options_.dtypes.empty() && !contains(options_.dtypes, dtype)) continue;
+  /// Hands over each dtype's results.
+  void run(const std::vector<DType>& dtypes, const Receive& receive) {
+    for (std::size_t d = 0; d < dtypes.size(); ++d) {
       if (cancelled(options_)) break;
-      Ledger ledger(spec_, dtype);
-      run_dtype(dtype, ledger);
-      for (CheckResult& r : ledger.close()) results.push_back(std::move(r));
+      Ledger ledger(spec_, dtypes[d]);
+      const auto count = static_cast<int>(spec_.dtypes.size()), share = options_.random_cases / count,
+                 more = options_.random_cases % count;
+      run_dtype(dtypes[d], share + (static_cast<int>(d) < more), ledger);
+      std::vector<CheckResult> results = ledger.close();
+      if (coverage_.cases > 0 && d + 1 == dtypes.size() && !results.empty())
+        results.front().notes.push_back(coverage_.describe(spec_));
+      receive(results);
     }
-    return results;
   }
 
  private:
-  void run_dtype(DType dtype, Ledger& ledger) {
+  void run_dtype(DType dtype, int random, Ledger& ledger) {
     if (!spec_.tolerance.exact && !(spec_.tolerance.c <= kMostC))
       ledger.note("any", Ledger::kOracle,
                   fmt::format("the tolerance's c is {:g}, may be at most {:g}", spec_.tolerance.c, kMostC));
     if (options_.listed) list(dtype, ledger);
-    if (const int count = random_.count(dtype) ? random_.at(dtype) : 0; count > 0) {
+    if (random > 0 && spec_.standard) {
       progress(dtype, "at random", 0);
-      guarded(ledger, [&] { check_random(spec_, dtype, count, options_.seed, subjects_, ledger); });
+      guarded(ledger,
+              [&] { check_random(spec_, dtype, random, options_.seed, subjects_, ledger, coverage_); });
     }
   }
 
@@ -105,6 +117,7 @@ class SpecCheck {
       guarded(ledger, f);
     };
     step("bits", [&] { check_invariance(spec_, dtype, subjects_, ledger); });
+    step("modes", [&] { check_modes(spec_, dtype, subjects_, ledger); });
     step("edges", [&] { check_edges(spec_, dtype, subjects_, ledger); });
     step("refusals", [&] { check_refusals(spec_, dtype, subjects_, ledger); });
     step("cost", [&] { check_cost(spec_, dtype, ledger); });
@@ -132,7 +145,7 @@ class SpecCheck {
       Memory memory(problem);
       const bool streaming = k % 2;
       for (Queues& queues : subjects_.isas)
-        for (const char* variant : subjects_.variants)
+        for (const char* variant : subjects_.of(queues))
           one(problem, memory, queues, queues.all[streaming ? Queues::kThreeStreaming : Queues::kOne],
               variant, ledger);
       if (!options_.quick && !spec_refuses(list[k])) impostors.show(problem);
@@ -141,6 +154,8 @@ class SpecCheck {
     if (options_.quick || cancelled(options_)) return;
     const std::vector<std::string> sentences = impostors.verdict();
     for (int i = 0; i < impostors.rejected(); ++i) ledger.note("any", Ledger::kOracle, "");
+    CheckResult& oracle = ledger.of("any", Ledger::kOracle);
+    oracle.impostors = impostors.tried(), oracle.rejected = impostors.rejected();
     for (const std::string& s : sentences) ledger.note("any", Ledger::kOracle, s);
   }
 
@@ -190,7 +205,7 @@ class SpecCheck {
   /// Every variant must take a case of some dtype: one that refuses all is dead.
   void taken(DType dtype, Ledger& ledger) {
     for (Queues& queues : subjects_.isas) {
-      for (const char* variant : subjects_.variants) {
+      for (const char* variant : subjects_.of(queues)) {
         if (!variant || ledger.of(queues.isa, variant).cases > 0) continue;
         bool takes = false;
         std::string message;
@@ -213,6 +228,7 @@ class SpecCheck {
   void looseness(Ledger& ledger) {
     if (spec_.tolerance.exact || !contains(subjects_.variants, static_cast<const char*>(nullptr))) return;
     for (const Queues& queues : subjects_.isas) {
+      if (subjects_.dead.count({queues.isa, Ledger::kChoice})) continue;
       const double worst = ledger.of(queues.isa, Ledger::kChoice).worst_of_tolerance;
       if (worst < kLeastWorst)
         ledger.note(
@@ -235,7 +251,7 @@ class SpecCheck {
   const Spec& spec_;
   const CheckOptions& options_;
   Subjects subjects_;
-  std::map<DType, int> random_;
+  Coverage coverage_;
   std::int64_t done_, total_;
 };
 
@@ -252,7 +268,7 @@ std::int64_t cases_of(const Spec& spec, const CheckOptions& options) {
 std::vector<CheckResult> huge(const Spec& spec, const CheckOptions& options, std::vector<Queues>& queues) {
   const DType* smallest = nullptr;
   for (const DType& dtype : spec.dtypes)
-    if (options.dtypes.empty() || contains(options.dtypes, dtype))
+    if ((options.dtypes.empty() || contains(options.dtypes, dtype)) && !is_packed(dtype))
       if (!smallest || bits(dtype) < bits(*smallest)) smallest = &dtype;
   if (!smallest) return {};
   Ledger ledger(spec, *smallest);
@@ -264,41 +280,110 @@ std::vector<CheckResult> huge(const Spec& spec, const CheckOptions& options, std
   return ledger.close();
 }
 
-/// The random cases shared out over functions and dtypes, the remainder to the first.
-std::map<const Spec*, std::map<DType, int>> share_out(const std::vector<const Spec*>& specs,
-                                                      const CheckOptions& options) {
-  std::vector<std::pair<const Spec*, DType>> takers;
-  for (const Spec* spec : specs)
-    for (DType dtype : spec->dtypes)
-      if (spec->standard && (options.dtypes.empty() || contains(options.dtypes, dtype)))
-        takers.emplace_back(spec, dtype);
-  std::map<const Spec*, std::map<DType, int>> shares;
-  const int count = static_cast<int>(takers.size());
-  for (int k = 0; k < count; ++k)
-    shares[takers[static_cast<std::size_t>(k)].first][takers[static_cast<std::size_t>(k)].second] =
-        options.random_cases / count + (k < options.random_cases % count);
-  return shares;
+std::vector<DType> dtypes_of(const Spec& spec, const CheckOptions& options) {
+  std::vector<DType> dtypes;
+  for (DType dtype : spec.dtypes)
+    if (options.dtypes.empty() || contains(options.dtypes, dtype)) dtypes.push_back(dtype);
+  return dtypes;
+}
+
+/// A GPU that was opened does not outlive a fork.
+bool in_children(const CheckOptions& options) {
+  return can_fork() && !contains(options.isas, std::string("cuda"));
+}
+
+/// What a check of one function has left to do, and knows.
+struct Work {
+  const Spec& spec;
+  std::vector<DType> dtypes;
+  Dead dead;
+  std::int64_t done, total;
+};
+
+void run_here(const Work& work, const CheckOptions& options, std::vector<Queues>& queues,
+              const Receive& receive) {
+  if (options.huge) {
+    if (options.progress)
+      options.progress({work.done, work.total, std::string(work.spec.function) + " beyond 2^31 elements"});
+    return receive(huge(work.spec, options, queues));
+  }
+  SpecCheck(work.spec, options, queues, work.dead, work.done, work.total).run(work.dtypes, receive);
+}
+
+/// In a child, which sends {"progress"}, {"results"}, or the {"error"} that it ends by.
+Death run_in_child(const Work& work, const CheckOptions& options, const Receive& receive) {
+  using Json = nlohmann::json;
+  std::string error;
+  const Death death = in_child(
+      [&](const auto& send_text) {
+        const auto send = [&](const Json& message) {
+          send_text(message.dump(-1, ' ', false, Json::error_handler_t::replace));
+        };
+        CheckOptions mine = options;
+        mine.progress = [&](const Progress& p) { send({{"progress", {p.done, p.total, p.what}}}); };
+        try {
+          std::vector<Queues> queues = make_queues(options);
+          run_here(work, mine, queues, [&](const std::vector<CheckResult>& results) {
+            send({{"results", results}});
+          });
+        } catch (const std::exception& e) {
+          send({{"error", e.what()}});
+        }
+      },
+      [&](const std::string& text) {
+        const Json message = Json::parse(text);
+        if (const auto p = message.find("progress");
+            p != message.end() && options.progress && !cancelled(options))
+          options.progress({p->at(0), p->at(1), p->at(2)});
+        if (const auto r = message.find("results"); r != message.end())
+          receive(r->get<std::vector<CheckResult>>());
+        if (const auto e = message.find("error"); e != message.end()) error = *e;
+      },
+      [&] { return cancelled(options); }, options.huge ? 10 * options.seconds : options.seconds);
+  if (!error.empty()) throw std::runtime_error(error);
+  return death;
+}
+
+/// The result of a variant that ended its process.
+CheckResult result_of(const Spec& spec, const Death& death) {
+  const std::string variant = death.in_kernel ? death.variant : Ledger::kOracle,
+                    isa = death.in_kernel ? death.isa : "any";
+  Ledger ledger(spec, spec.dtypes.front());
+  ledger.note(isa, variant,
+              death.in_kernel ? fmt::format("{}: {}", death.what, death.how)
+                              : fmt::format("the check {} outside of a kernel", death.how));
+  CheckResult result = ledger.close().front();
+  if (death.in_kernel) result.dtype = death.dtype;
+  return result;
 }
 
 std::vector<CheckResult> check_all(const std::vector<const Spec*>& specs, const CheckOptions& options) {
-  std::vector<Queues> queues = make_queues(options);
-  auto random = share_out(specs, options);
+  std::vector<CheckResult> results;
   std::int64_t done = 0, total = 0;
   for (const Spec* spec : specs) total += options.huge ? 1 : cases_of(*spec, options);
-  std::vector<CheckResult> results;
+  std::vector<Queues> queues;
+  const bool children = in_children(options);
+  if (!children) queues = make_queues(options);
   for (const Spec* spec : specs) {
-    if (cancelled(options)) break;
-    std::vector<CheckResult> more;
-    if (options.huge) {
-      if (options.progress)
-        options.progress({done, total, std::string(spec->function) + " beyond 2^31 elements"});
-      more = huge(*spec, options, queues);
-      ++done;
-    } else {
-      more = SpecCheck(*spec, options, queues, random[spec], done, total).run();
-      done += cases_of(*spec, options);
+    Work work{*spec, dtypes_of(*spec, options), {}, done, total};
+    const Receive receive = [&](const std::vector<CheckResult>& more) {
+      results.insert(results.end(), more.begin(), more.end());
+      if (!work.dtypes.empty()) work.dtypes.erase(work.dtypes.begin());
+    };
+    if (!children) {
+      const LastWords last_words;
+      const Work all = work;
+      run_here(all, options, queues, receive);
     }
-    for (CheckResult& r : more) results.push_back(std::move(r));
+    while (children && !cancelled(options) && !work.dtypes.empty()) {
+      const Death death = run_in_child(work, options, receive);
+      if (!death.died) break;
+      results.push_back(result_of(*spec, death));
+      // On with the others; what dies twice would do so for ever.
+      if (!death.in_kernel || !work.dead.insert({death.isa, death.variant}).second) break;
+    }
+    if (cancelled(options)) break;
+    done += options.huge ? 1 : cases_of(*spec, options);
   }
   return results;
 }

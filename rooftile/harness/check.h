@@ -19,11 +19,12 @@ struct CheckOptions {
   std::vector<std::string> variants;   ///< empty: all
   std::vector<std::string> isas;       ///< empty: every one built here that this CPU runs
   std::vector<DType> dtypes;           ///< empty: all
-  bool quick = false;                  ///< two cases of each variant and dtype, no impostors
-  bool huge = false;                   ///< one case of each op beyond 2^31 elements instead of the list
-  int random_cases = 0;  ///< that many random shapes, strides and offsets in all, beside the list
+  bool quick = false;    ///< two cases of each variant and dtype, one of each real option, no impostors
+  bool huge = false;     ///< one case of each op beyond 2^31 elements instead of the list
+  int random_cases = 0;  ///< that many of each function beside the list, shared out over its dtypes
   bool listed = true;    ///< false: the random cases alone
   std::uint64_t seed = 1;
+  double seconds = 300;  ///< after which a call hangs; beyond 2^31 elements ten times that
   std::function<void(const Progress&)> progress;
   const std::atomic<bool>* cancel = nullptr;
 };
@@ -34,6 +35,7 @@ struct CheckOptions {
 struct CheckResult {
   std::string function, op, direction, variant, isa, dtype;
   int cases = 0, passed = 0, refused = 0;  ///< refused: the variant said why it does not take a case
+  int impostors = 0, rejected = 0;         ///< of the oracle's: wrong answers shown to the cases
   double worst_of_tolerance = 0;           ///< the largest error as a share of its tolerance
   double rms_of_tolerance = 0;
   std::vector<std::int64_t>
@@ -41,9 +43,12 @@ struct CheckResult {
   std::vector<std::string> failures;  ///< sentences; the first ten
   std::vector<std::string> notes;     ///< what was left out, and why
   bool ok() const { return failures.empty() && passed == cases; }
+  bool applicable() const { return cases > 0; }  ///< else the variant takes none of these cases
 };
 
-/// Throws std::invalid_argument with a sentence where an option names nothing.
+/// Throws std::invalid_argument with a sentence where an option names nothing. On a CPU and the emulated
+/// device each function is checked in a forked child: a kernel that dies or does not return fails its
+/// variant, and the check goes on without it.
 std::vector<CheckResult> check(const CheckOptions& options);
 
 /// The same for one spec, which need not be one of all_specs().

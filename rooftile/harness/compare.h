@@ -1,5 +1,6 @@
 #pragma once
 // Whether an output is right: the tolerance of spec.h, element by element, and its root mean square.
+#include <cmath>
 #include <string_view>
 
 #include "rooftile/harness/problem.h"
@@ -11,8 +12,11 @@ struct Limits {
   bool exact = false;
   double per_magnitude = 0;    ///< c·√K·u(accumulator)
   double least_magnitude = 0;  ///< below the accumulator's normal numbers, its rounding no longer shrinks
+  double overflow = HUGE_VAL;  ///< terms of this size overflow the accumulator: infinities and NaN are right
 };
-Limits limits_of(const Spec& spec, const Case& c, std::string_view variant);
+/// `alike`: terms that are all alike may round the same way at every step; errors grow as their number, not
+/// as its root.
+Limits limits_of(const Spec& spec, const Case& c, std::string_view variant, bool alike = false);
 
 /// The second gate: the root mean square of error / tolerance. Rounding the output alone gives 0.41 where
 /// magnitudes are spread evenly, up to 0.58 where all lie at the bottom of a binade, and more where the same

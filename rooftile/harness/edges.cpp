@@ -70,7 +70,7 @@ void check_edges(const Spec& spec, DType dtype, const Subjects& subjects, Ledger
         if ((spec.refuses && spec.refuses(c)) || (spec.suits && !spec.suits(c))) continue;
         const Problem p(spec, c, 5);
         for (Edge edge : {Edge::back, Edge::front}) {
-          for (const char* variant : subjects.variants) {
+          for (const char* variant : subjects.of(queues)) {
             const int which = columns % 2 == 0;
             auto memory = std::make_unique<Memory>(p, edge);
             Run got;

@@ -1,5 +1,6 @@
 #include "rooftile/harness/fill.h"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -25,9 +26,31 @@ const std::vector<double>& normals() {
   return table;
 }
 
+double largest(DType type) {
+  switch (type) {
+    case DType::f64:
+      return 0x1.fffffffffffffp1023;
+    case DType::f32:
+      return 0x1.fffffep127;
+    case DType::tf32:
+      return 0x1.ffcp127;
+    case DType::bf16:
+      return 0x1.fep127;
+    case DType::f16:
+      return 65504;
+    case DType::f8e4m3:
+      return 448;
+    default:
+      return 57344;
+  }
+}
+
 double smallest_normal(DType type) {
   return std::ldexp(smallest_subnormal(type), significand_bits(type) - 1);
 }
+
+/// From the largest number to its root.
+int most_halvings(DType type) { return std::ilogb(largest(type)) / 2 + 1; }
 
 /// Uniform over an integer dtype; i64 stays within what a double holds exactly.
 double any_integer(DType type, std::uint64_t bits) {
@@ -36,6 +59,8 @@ double any_integer(DType type, std::uint64_t bits) {
       return static_cast<double>(bits & 1);
     case DType::u8:
       return static_cast<double>(bits & 255);
+    case DType::u4:
+      return static_cast<double>(bits & 15);
     case DType::i8:
       return static_cast<double>(static_cast<std::int8_t>(bits & 255));
     case DType::i32:
@@ -118,6 +143,24 @@ std::vector<double> fill_values(const Operand& operand, Fill fill, std::uint64_t
         values[i] = i % columns < seen ? values[i] - 95 : -HUGE_VAL;
       }
       break;
+    case Fill::huge:
+      // A third stays as it is; powers down to the root, where squares just fit; not all alike.
+      for (double& v : values) {
+        const std::uint64_t draw = random() >> 32;
+        const int halvings = draw % 5 == 0 ? static_cast<int>(draw / 5 % 64) : 0;
+        if (draw % 3 != 0)
+          v = std::copysign(std::ldexp(largest(operand.dtype) * (1 - std::ldexp(draw / 320 % 1009, -11)),
+                                       -std::min(halvings, most_halvings(operand.dtype))),
+                            v);
+      }
+      break;
+    case Fill::huge_rows:
+      for (std::size_t row = 0; row < rows; ++row) {
+        const double low = std::ldexp(largest(operand.dtype),
+                                      -static_cast<int>(random() % 3) * (most_halvings(operand.dtype) / 2));
+        for (std::size_t i = 0; i < columns; ++i) values[row * columns + i] = row % 3 == 2 ? low : -low;
+      }
+      break;
     case Fill::normal:
     case Fill::bytes:
       break;
@@ -128,7 +171,8 @@ std::vector<double> fill_values(const Operand& operand, Fill fill, std::uint64_t
 const char* name(Fill fill) {
   constexpr const char* names[] = {"normal",           "wide",   "positive",  "constant_rows",
                                    "large_offset",     "zeros",  "denormals", "one_infinity",
-                                   "minus_infinities", "masked", "one_nan",   "bytes"};
+                                   "minus_infinities", "masked", "one_nan",   "huge",
+                                   "huge_rows",        "bytes"};
   return names[static_cast<int>(fill)];
 }
 const char* name(Layout layout) {

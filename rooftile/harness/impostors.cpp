@@ -189,4 +189,10 @@ int Impostors::rejected() const {
   return n;
 }
 
+int Impostors::tried() const {
+  int n = 0;
+  for (const auto& [key, record] : records_) n += record.tried;
+  return n;
+}
+
 }  // namespace rooftile::harness

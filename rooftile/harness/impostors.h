@@ -22,6 +22,7 @@ class Impostors {
   /// last case.
   std::vector<std::string> verdict() const;
   int rejected() const;
+  int tried() const;  ///< those that no excuse covers throughout
 
  private:
   struct Record {

@@ -13,14 +13,6 @@
 namespace rooftile::harness {
 namespace {
 
-Role role_of(const Spec& spec, const char* variant) {
-  const Op* op = find_op(spec.function);
-  if (op && variant)
-    for (const Variant& v : op->variants)
-      if (std::strcmp(v.name, variant) == 0) return v.role;
-  return Role::standard;
-}
-
 std::vector<Placement> placements(const Problem& p, Layout inputs, Layout outputs) {
   std::vector<Placement> result;
   for (std::size_t o = 0; o < p.operands().size(); ++o)
@@ -50,8 +42,7 @@ class Invariance {
     const auto differs = [&](const std::string& how, std::size_t q, Memory& memory) {
       const Run again = run(queue(q), p, memory, variant_);
       if (again.refused) return refuse(p, how, again.message);
-      note(p,
-           again.damage.empty() ? difference(p, how, again.outputs, p, reference.outputs, 0) : again.damage);
+      note(p, again.damage.empty() ? differ(p, how, p, again.outputs, reference.outputs, 0) : again.damage);
     };
     differs("a second time", Queues::kOne, dense);
     if (role_ == Role::named) return;
@@ -99,7 +90,7 @@ class Invariance {
     if (reference.refused) return;
     const Run again = run(queue(Queues::kOne), p, broadcast, variant_);
     if (again.refused) return refuse(p, "broadcast", again.message);
-    note(p, difference(p, "broadcast", again.outputs, p, reference.outputs, 0));
+    note(p, differ(p, "broadcast", p, again.outputs, reference.outputs, 0));
   }
 
  private:
@@ -113,6 +104,13 @@ class Invariance {
       ++ledger_.of(queues_.isa, label()).refused;
     else
       note(p, fmt::format("is refused {}: {}", how, message));
+  }
+
+  static std::string differ(const Problem& p, const std::string& how, const Problem& got_of,
+                            const std::vector<Bytes>& got, const std::vector<Bytes>& reference,
+                            std::int64_t from) {
+    const std::string what = difference(p, reference, got_of, got, from);
+    return what.empty() ? "" : fmt::format("bits differ {}: {}", how, what);
   }
 
   void rows(const Problem& p, const std::vector<Bytes>& batch) {
@@ -129,37 +127,12 @@ class Invariance {
       const std::string how = fmt::format("rows {} to {} alone", begin, begin + count - 1);
       const Run again = run(queue(q), *alone, memory, variant_);
       if (again.refused) return refuse(p, how, again.message);
-      note(p, difference(p, how, again.outputs, *alone, batch, begin));
+      note(p, differ(p, how, *alone, again.outputs, batch, begin));
     };
     for (std::int64_t row : {std::int64_t{0}, std::int64_t{1}, n / 2, n - 2, n - 1})
       if (row >= 0 && row < n && n > 1) part(row, 1, row % 2 ? Queues::kOneStreaming : Queues::kOne);
     if (n > 4) part(1, 3, Queues::kTwo);
-  }
-
-  /// Outputs that are not those of the reference, which begin at its row `from`; unbatched ones only if none
-  /// is cut.
-  std::string difference(const Problem& p, const std::string& how, const std::vector<Bytes>& got,
-                         const Problem& got_of, const std::vector<Bytes>& reference,
-                         std::int64_t from) const {
-    const bool cut = &p != &got_of;
-    for (std::size_t o = 0; o < p.operands().size(); ++o) {
-      const Operand &output = p.operands()[o], &part = got_of.operands()[o];
-      if (!p.is_output(o) || got[o].empty() || (cut && (!output.batched || output.shape.empty()))) continue;
-      const std::size_t width = width_of(output.dtype);
-      const std::size_t begin =
-          cut ? static_cast<std::size_t>(from) * got[o].size() / static_cast<std::size_t>(part.shape[0]) : 0;
-      if (begin + got[o].size() > reference[o].size()) continue;
-      const std::byte* expected = reference[o].data() + begin;
-      const std::int64_t at = first_difference(output.dtype, got[o].data(), expected, got[o].size());
-      if (at < 0) continue;
-      const std::size_t i = static_cast<std::size_t>(at);
-      double is = 0, was = 0;
-      decode(output.dtype, got[o].data() + i * width, 1, &is);
-      decode(output.dtype, expected + i * width, 1, &was);
-      return fmt::format("bits differ {}: {} is {:.9g}, was {:.9g}", how,
-                         element_name(output, static_cast<std::int64_t>(begin / width + i)), is, was);
-    }
-    return "";
+    if (n > 1000) part(n / 3, n - n / 3, Queues::kThree);
   }
 
   const Queues& queues_;
@@ -170,6 +143,37 @@ class Invariance {
 
 }  // namespace
 
+Role role_of(const Spec& spec, const char* variant) {
+  const Op* op = find_op(spec.function);
+  if (op && variant)
+    for (const Variant& v : op->variants)
+      if (std::strcmp(v.name, variant) == 0) return v.role;
+  return Role::standard;
+}
+
+std::string difference(const Problem& p, const std::vector<Bytes>& reference, const Problem& got_of,
+                       const std::vector<Bytes>& got, std::int64_t from) {
+  const bool cut = &p != &got_of;
+  for (std::size_t o = 0; o < p.operands().size(); ++o) {
+    const Operand &output = p.operands()[o], &part = got_of.operands()[o];
+    if (!p.is_output(o) || got[o].empty() || (cut && (!output.batched || output.shape.empty()))) continue;
+    const std::size_t width = width_of(output.dtype);
+    const std::size_t begin =
+        cut ? static_cast<std::size_t>(from) * got[o].size() / static_cast<std::size_t>(part.shape[0]) : 0;
+    if (begin + got[o].size() > reference[o].size()) continue;
+    const std::byte* expected = reference[o].data() + begin;
+    const std::int64_t at = first_difference(output.dtype, got[o].data(), expected, got[o].size());
+    if (at < 0) continue;
+    const std::size_t i = static_cast<std::size_t>(at);
+    double is = 0, was = 0;
+    decode(output.dtype, got[o].data() + i * width, 1, &is);
+    decode(output.dtype, expected + i * width, 1, &was);
+    return fmt::format("{} is {:.9g}, was {:.9g}",
+                       element_name(output, static_cast<std::int64_t>(begin / width + i)), is, was);
+  }
+  return "";
+}
+
 void check_invariance(const Spec& spec, DType dtype, const Subjects& subjects, Ledger& ledger) {
   struct Base {
     std::int64_t rows, columns;
@@ -178,10 +182,11 @@ void check_invariance(const Spec& spec, DType dtype, const Subjects& subjects, L
   // Enough rows and bytes for seven threads; every offset and layout; a row of two tiles and a tail; a row
   // that is not held; every offset and layout of rows that fill several warps of a GPU, and of others in
   // whole words that fill a part of one, all of one or none; elements too few for the threads that they get;
-  // rows of which sums go to several teams of a warp.
-  constexpr Base kBases[] = {{67, 1009, false, false}, {9, 133, true, false}, {2, 70001, false, true},
-                             {2, 2048, true, true},    {5, 136, true, true},  {3, 1000, true, true},
-                             {9, 24, true, true},      {131, 40, true, true}};
+  // rows of which sums go to several teams of a warp; many rows, of each remainder by 4.
+  constexpr Base kBases[] = {{67, 1009, false, false}, {9, 133, true, false},   {2, 70001, false, true},
+                             {2, 2048, true, true},    {5, 136, true, true},    {3, 1000, true, true},
+                             {9, 24, true, true},      {131, 40, true, true},   {5001, 9, false, false},
+                             {6002, 5, false, false},  {7003, 3, false, false}, {5004, 7, false, false}};
   const Fill usual = is_floating(dtype) ? Fill::normal : Fill::bytes;
   const auto sets = parameter_sets(spec, dtype, 6);
   for (std::size_t s = 0; s < sets.size(); ++s) {
@@ -195,7 +200,7 @@ void check_invariance(const Spec& spec, DType dtype, const Subjects& subjects, L
       repeated.layout = Layout::broadcast;
       const Problem b(spec, repeated, 78 + s);
       for (Queues& queues : subjects.isas) {
-        for (const char* variant : subjects.variants) {
+        for (const char* variant : subjects.of(queues)) {
           const Role role = role_of(spec, variant);
           if (role == Role::oracle || (base.long_row && role != Role::standard)) continue;
           Invariance invariance(spec, queues, variant, ledger);
@@ -204,67 +209,6 @@ void check_invariance(const Spec& spec, DType dtype, const Subjects& subjects, L
         }
       }
     }
-  }
-}
-
-void check_random(const Spec& spec, DType dtype, int count, std::uint64_t seed, const Subjects& subjects,
-                  Ledger& ledger) {
-  const auto sets = parameter_sets(spec, dtype, 64);
-  for (int k = 0; k < count; ++k) {
-    std::mt19937_64 random((seed * 1000003 + static_cast<std::uint64_t>(k)) * 31 +
-                           static_cast<std::uint64_t>(dtype));
-    const Case c = random_case(spec, dtype, sets, random);
-    if (spec.refuses && spec.refuses(c)) continue;
-    Problem drawn(spec, c, random());
-    std::vector<Placement> where;
-    for (const Operand& operand : drawn.operands()) where.push_back(place_at_random(operand, random));
-    for (std::size_t o = 0; o < where.size();
-         ++o) {  // an input that an output is written over: no stride of 0
-      const std::size_t host = c.in_place ? in_place_of(drawn, o) : where.size();
-      if (host < where.size()) where[host] = where[o];
-    }
-    std::vector<std::vector<double>> values(where.size());
-    for (std::size_t o = 0; o < where.size(); ++o) {  // a stride of 0 makes elements equal
-      if (!drawn.is_input(o)) continue;
-      Tensor tensor(drawn.operands()[o].dtype, drawn.operands()[o].shape, where[o]);
-      tensor.fill(drawn.bytes(o));
-      values[o] = decode(drawn.operands()[o].dtype, tensor.read());
-    }
-    const Problem p(spec, c, std::move(values));
-
-    const Queues& queues = subjects.isas[random() % subjects.isas.size()];
-    const NamedQueue& queue = queues.all[random() % queues.all.size()];
-    const char* variant =
-        random() % 2 ? subjects.variants[random() % subjects.variants.size()] : subjects.variants[0];
-    const std::string label = variant ? variant : Ledger::kChoice;
-    Memory memory(p, where, c.in_place);
-    const Run got = run(queue.queue, p, memory, variant);
-    if (got.refused && variant) {
-      ++ledger.of(queues.isa, label).refused;
-      continue;
-    }
-    std::string failure = got.refused ? "is refused: " + got.message : got.damage;
-    const Limits limits = limits_of(spec, c, got.chosen);
-    for (std::size_t o = 0; failure.empty() && o < where.size(); ++o) {
-      if (!p.is_output(o)) continue;
-      Comparison comparison = compare(limits, p.operands()[o], p.answer(o), got.outputs[o]);
-      comparison.gated = false;
-      failure = comparison.failure;
-      ledger.add(queues.isa, label, comparison);
-    }
-    if (failure.empty() && role_of(spec, variant) == Role::standard) {
-      Memory dense(p, placements(p, Layout::contiguous, Layout::contiguous), false);
-      const Run plain = run(queues.all[Queues::kOne].queue, p, dense, variant);
-      for (std::size_t o = 0; o < where.size() && failure.empty(); ++o)
-        if (p.is_output(o) && !plain.refused &&
-            first_difference(p.operands()[o].dtype, plain.outputs[o].data(), got.outputs[o].data(),
-                             got.outputs[o].size()) >= 0)
-          failure = std::string(p.operands()[o].name) + ": bits differ from dense operands on one thread";
-    }
-    if (!failure.empty())
-      failure = fmt::format("random case {} of seed {}, {}, {}, {}: {}", k, seed, describe(c), queue.name,
-                            memory.describe(), failure);
-    ledger.note(queues.isa, label, failure);
   }
 }
 

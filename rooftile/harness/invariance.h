@@ -1,6 +1,7 @@
 #pragma once
 // Bitwise: a row's result depends on that row's values and length alone.
 #include "rooftile/harness/ledger.h"
+#include "rooftile/harness/random_cases.h"
 
 namespace rooftile::harness {
 
@@ -14,9 +15,19 @@ void check_invariance(const Spec& spec, DType dtype, const Subjects& subjects, L
 /// outside is read, not even by masked or vector loads, which no sanitizer sees.
 void check_edges(const Spec& spec, DType dtype, const Subjects& subjects, Ledger& ledger);
 
-/// Random shapes, strides, offsets, fills, parameters, threads: right, and bitwise what dense operands give
-/// on one thread. `count` of them, each on one variant and instruction set.
+/// `count` cases by random_case, each on one variant and instruction set: right, and bitwise what dense
+/// operands give on one thread, and what a part of the rows gives.
 void check_random(const Spec& spec, DType dtype, int count, std::uint64_t seed, const Subjects& subjects,
-                  Ledger& ledger);
+                  Ledger& ledger, Coverage& coverage);
+
+/// Each variant under each rounding mode of its caller, and with traps on: the same bits, and no trap.
+void check_modes(const Spec& spec, DType dtype, const Subjects& subjects, Ledger& ledger);
+
+Role role_of(const Spec& spec, const char* variant);
+
+/// The first output of `got` that is not that of `reference`, a run of `p` that begins `from` rows earlier
+/// (of the whole problem: all outputs, of a part: the batched ones); empty where there is none.
+std::string difference(const Problem& p, const std::vector<Bytes>& reference, const Problem& got_of,
+                       const std::vector<Bytes>& got, std::int64_t from);
 
 }  // namespace rooftile::harness

@@ -2,6 +2,7 @@
 // Where checks write down what they saw.
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 
 #include "rooftile/harness/check.h"
@@ -44,6 +45,15 @@ class Ledger {
 struct Subjects {
   std::vector<Queues>& isas;
   std::vector<const char*> variants;
+  /// Those that ended the process before, by instruction set and the result's variant.
+  std::set<std::pair<std::string, std::string>> dead = {};
+  /// The variants left on one instruction set.
+  std::vector<const char*> of(const Queues& queues) const {
+    std::vector<const char*> left;
+    for (const char* v : variants)
+      if (!dead.count({queues.isa, v ? v : Ledger::kChoice})) left.push_back(v);
+    return left;
+  }
 };
 
 }  // namespace rooftile::harness

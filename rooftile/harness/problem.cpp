@@ -18,6 +18,15 @@ void repeat_first(std::vector<double>& values, const Shape& shape) {
   for (std::size_t i = inner; i < values.size(); ++i) values[i] = values[i - inner];
 }
 
+/// Values of 2^most and more by a power of 2 smaller.
+void bound(std::vector<double>& values, int most) {
+  int largest = most;
+  for (double v : values)
+    if (std::isfinite(v) && v != 0) largest = std::max(largest, std::ilogb(v) + 1);
+  for (double& v : values)
+    if (std::fabs(v) >= std::ldexp(1, most)) v = std::ldexp(v, most - largest);
+}
+
 }  // namespace
 
 Problem::Problem(const Spec& spec, const Case& c, std::uint64_t seed)
@@ -33,7 +42,10 @@ Problem::Problem(const Spec& spec, const Case& c, std::uint64_t seed)
     const bool shared = any_batched && !operand.batched;
     Fill fill = shared && !finite(c.fill) ? Fill::normal : c.fill;
     if (!fits(fill, operand.dtype)) fill = is_floating(operand.dtype) ? Fill::normal : Fill::bytes;
-    inputs[operand.name] = Array<double>(fill_values(operand, fill, seed * 0x9E3779B97F4A7C15u + o));
+    std::vector<double> values = fill_values(operand, fill, seed * 0x9E3779B97F4A7C15u + o);
+    if (spec.largest_exponent < 1024 && (fill == Fill::huge || fill == Fill::huge_rows))
+      bound(values, spec.largest_exponent);
+    inputs[operand.name] = Array<double>(std::move(values));
   }
   if (spec.prepare) spec.prepare(c, inputs);
   for (std::size_t o = 0; o < operands_.size(); ++o) {

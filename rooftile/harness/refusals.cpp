@@ -90,7 +90,8 @@ class Misuse {
         const std::size_t shift = alike ? width_of(operands[o].dtype) : 0;
         v[o].data = static_cast<const std::byte*>(v[other].data) + shift;
         refused(fmt::format("output {} half over {}", operands[o].name, operands[other].name), v);
-        if (alike && !operands[o].shape.empty() && !p_.is_output(other)) interleaved(o, other);
+        if (alike && !operands[o].shape.empty() && !p_.is_output(other) && !is_packed(operands[o].dtype))
+          interleaved(o, other);
       }
     }
   }

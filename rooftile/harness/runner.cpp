@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cfenv>
 #include <cstdlib>
 #include <stdexcept>
 
 #include "rooftile/backend/cpu/isa.h"
 #include "rooftile/core/queue_state.h"
+#include "rooftile/harness/survive.h"
 
 namespace rooftile::harness {
 namespace {
@@ -21,6 +24,14 @@ std::string plugin_folder() {
   const std::string path = info.dli_fname;
   const std::size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+void enter(const FpMode& mode) {
+  std::feclearexcept(FE_ALL_EXCEPT);
+  std::fesetround(mode.rounding);
+#if defined(__GLIBC__)
+  feenableexcept(mode.traps);
+#endif
 }
 
 Placement in_memory(const Operand& operand, const Case& c) { return place(operand, c.layout, c.offset); }
@@ -101,11 +112,14 @@ Memory::Memory(const Problem& problem, const std::vector<Placement>& placements,
     : problem_(problem) {
   const auto& operands = problem.operands();
   tensors_.resize(operands.size());
+  std::int64_t reach = 0;  // of another operand's strides
+  for (std::size_t o = 0; o < operands.size(); ++o)
+    reach = std::max(reach, span_of(operands[o].shape, placements[o]));
   for (std::size_t o = 0; o < operands.size(); ++o) {
     const std::size_t host = in_place ? in_place_of(problem, o) : operands.size();
     owner_.push_back(host == operands.size() ? o : host);
     if (owner_[o] != o) continue;
-    tensors_[o] = std::make_unique<Tensor>(operands[o].dtype, operands[o].shape, placements[o], edge);
+    tensors_[o] = std::make_unique<Tensor>(operands[o].dtype, operands[o].shape, placements[o], edge, reach);
     if (problem.is_input(o)) tensors_[o]->fill(problem.bytes(o));
   }
   for (std::size_t o = 0; o < operands.size(); ++o) views_.push_back(tensors_[owner_[o]]->view());
@@ -182,7 +196,14 @@ std::string Memory::describe() const {
   return text;
 }
 
-Run run(const Queue& queue, const Problem& problem, Memory& memory, const char* variant) {
+void leave_fp_mode() {
+#if defined(__GLIBC__)
+  fedisableexcept(FE_ALL_EXCEPT);
+#endif
+  std::fesetround(FE_TONEAREST);
+}
+
+Run run(const Queue& queue, const Problem& problem, Memory& memory, const char* variant, const FpMode* mode) {
   Run result;
   Queue q = queue;
   q.set_observer({&result.chosen, [](void* context, const char*, const char* name, const char*) {
@@ -190,7 +211,15 @@ Run run(const Queue& queue, const Problem& problem, Memory& memory, const char* 
                   }});
   Workspace workspace;
   const auto call = [&] {
-    return problem.spec().call(q, problem.what(), memory.arguments(), variant, workspace);
+    const Arguments arguments = memory.arguments();
+    const Announced announced(q, variant, problem.what(), mode ? mode->name : "");
+    if (mode) enter(*mode);
+    std::size_t bytes = 0;
+    Status s;
+    if (mode && problem.spec().workspace) s = problem.spec().workspace(q, problem.what(), arguments, bytes);
+    if (s) s = problem.spec().call(q, problem.what(), arguments, variant, workspace);
+    if (mode) leave_fp_mode();
+    return s;
   };
   Status status = memory.workspace(q, workspace);
   if (status && has_own_memory(q)) {

@@ -73,7 +73,15 @@ struct Run {
   std::string chosen;   ///< the variant that ran
   std::vector<Bytes> outputs;
 };
-/// `variant`: a name, or null for the library's choice.
-Run run(const Queue& queue, const Problem& problem, Memory& memory, const char* variant);
+/// The caller's floating-point mode around a call.
+struct FpMode {
+  const char* name;  ///< "rounding up"
+  int rounding, traps;
+};
+/// Back to the default.
+void leave_fp_mode();
+/// `variant`: a name, or null for the library's choice. `mode`: null: the default.
+Run run(const Queue& queue, const Problem& problem, Memory& memory, const char* variant,
+        const FpMode* mode = nullptr);
 
 }  // namespace rooftile::harness

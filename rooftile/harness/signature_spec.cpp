@@ -1,5 +1,6 @@
 #include "rooftile/harness/signature_spec.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "rooftile/core/signature.h"
@@ -91,6 +92,18 @@ std::vector<Case> cases_of(const Signature& signature, const std::vector<DType>&
   return cases;
 }
 
+/// A real one's range, as far as floats reach.
+std::vector<Option> options_of(const Signature& signature) {
+  std::vector<Option> options;
+  for (int k = 0; k < signature.option_count(); ++k) {
+    const Signature::Option& o = signature.options[k];
+    const bool real = o.kind == Signature::Option::Kind::real;
+    options.push_back({o.name, real ? Option::Kind::real : Option::Kind::choice, o.otherwise,
+                       std::max(o.least, -kMaxFloat), std::min(o.most, kMaxFloat)});
+  }
+  return options;
+}
+
 BenchCases bench_of(const std::vector<DType>& dtypes) {
   BenchCases b;
   for (DType type : dtypes) {
@@ -135,6 +148,7 @@ Spec elements_spec(const char* function, const OracleFunctions& oracle, std::vec
   spec.cases = [&s, dtypes = spec.dtypes, values] { return cases_of(s, dtypes, values); };
   spec.bench = [dtypes = spec.dtypes] { return bench_of(dtypes); };
   spec.gradient_of = gradient_of;
+  spec.options = options_of(s);
   return spec;
 }
 

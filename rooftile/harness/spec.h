@@ -41,6 +41,8 @@ enum class Fill {
   minus_infinities,  ///< normal, half of each row -inf; a whole row -inf where there are several
   masked,            ///< a causal mask's row: normal - 95 at its beginning, then -inf throughout
   one_nan,           ///< normal, one NaN in each row
+  huge,              ///< up to the dtype's largest numbers, of both signs, among normal ones
+  huge_rows,         ///< each row one huge value throughout, of either sign: a masked one's
   bytes,             ///< integers: uniform over the whole range of the dtype
 };
 
@@ -59,6 +61,20 @@ struct Case {
   }
 };
 
+/// A number beside the operands, or whether an optional operand is there: by its name in Case::parameters.
+struct Option {
+  enum class Kind {
+    real,   ///< any number from `least` to `most`
+    choice  ///< a whole one
+  };
+  const char* name;
+  Kind kind = Kind::choice;
+  double otherwise = 0;  ///< what a case has that does not say
+  double least = 0, most = 1;
+};
+/// The largest number of an option that is a float.
+inline constexpr double kMaxFloat = 0x1.fffffep127;
+
 struct Operand {
   enum class Kind { input, output, inout };
   const char* name;
@@ -67,7 +83,7 @@ struct Operand {
   Shape shape;
   bool batched = true;           ///< its first dimension counts rows that know nothing of each other
   const char* may_be = nullptr;  ///< the input whose memory this output may be
-  bool keeps_layout = true;      ///< follows Case::layout; false: always contiguous (a weight, say)
+  bool keeps_layout = true;      ///< follows Case::layout; false: contiguous but in random cases (a weight)
   bool optional = false;         ///< a call without it is no error, though this case has it
 };
 
@@ -132,9 +148,14 @@ struct Spec {
   std::function<std::vector<Case>()> cases;  ///< the op's own, beside those of standard_cases(spec)
   std::function<BenchCases()> bench;
   const char* gradient_of = nullptr;  ///< the forward function, whose finite differences check this backward
+  std::vector<Option> options = {};   ///< each that the function has; cases try them with hostile inputs
 
   // How the cases that the harness adds by itself (standard_cases, random ones) fit this op.
   bool standard = true;  ///< false: none of them
+  int least_rank = 1;    ///< random shapes have this rank or more
+  /// Huge inputs stay below 2^this, for sums, squares and products of inputs to be numbers; as floats go:
+  /// none.
+  int largest_exponent = 1024;
   Shape (*standard_shape)(const Shape& rows_columns) =
       nullptr;                           ///< {rows, columns} in the op's terms; null: the same
   bool (*suits)(const Case&) = nullptr;  ///< false drops a case that means nothing here; null: all do

@@ -4,15 +4,10 @@
 #include <set>
 
 #include "rooftile/harness/fill.h"
+#include "rooftile/harness/random_cases.h"
 
 namespace rooftile::harness {
 namespace {
-
-constexpr Fill kFills[] = {Fill::normal,           Fill::wide,   Fill::positive,  Fill::constant_rows,
-                           Fill::large_offset,     Fill::zeros,  Fill::denormals, Fill::one_infinity,
-                           Fill::minus_infinities, Fill::masked, Fill::one_nan,   Fill::bytes};
-
-Fill usual(DType type) { return is_floating(type) ? Fill::normal : Fill::bytes; }
 
 bool any_in_place(const Spec& spec, const Case& c) {
   const std::vector<Operand> operands = spec.operands(c);
@@ -31,8 +26,13 @@ std::vector<Case> standard_cases(const Spec& spec, DType dtype) {
   if (!spec.standard) return cases;
   const auto add = [&](std::int64_t rows, std::int64_t columns, Layout layout = Layout::contiguous,
                        Fill fill = Fill::bytes, std::int64_t offset = 0, bool in_place = false) {
-    Case c{shape_of(spec, rows, columns),           dtype,  {},      layout,
-           fits(fill, dtype) ? fill : usual(dtype), offset, in_place};
+    Case c{shape_of(spec, rows, columns),
+           dtype,
+           {},
+           layout,
+           fits(fill, dtype) ? fill : usual_fill(dtype),
+           offset,
+           in_place};
     if (in_place && !any_in_place(spec, c)) return;
     if (!spec.suits || spec.suits(c)) cases.push_back(std::move(c));
   };
@@ -67,20 +67,48 @@ std::vector<Case> standard_cases(const Spec& spec, DType dtype) {
   return cases;
 }
 
+std::vector<Case> option_cases(const Spec& spec, DType dtype, bool quick) {
+  std::vector<Case> cases;
+  if (!is_floating(dtype)) return cases;
+  const auto add = [&](std::map<std::string, double> parameters, Fill fill) {
+    const Case c{shape_of(spec, 4, 100), dtype, std::move(parameters), Layout::contiguous, fill};
+    if (fits(fill, dtype) && (!spec.suits || spec.suits(c))) cases.push_back(c);
+  };
+  for (const Option& real : spec.options) {
+    if (real.kind != Option::Kind::real) continue;
+    if (quick) {
+      add({{real.name, values_of(real, dtype)[2]}}, Fill::huge_rows);
+      continue;
+    }
+    for (double value : values_of(real, dtype))
+      for (Fill fill :
+           {Fill::normal, Fill::huge, Fill::huge_rows, Fill::masked, Fill::zeros, Fill::denormals}) {
+        add({{real.name, value}}, fill);
+        for (const Option& choice : spec.options)
+          if (choice.kind == Option::Kind::choice && (fill == Fill::normal || fill == Fill::huge_rows))
+            for (double other = choice.least; other <= choice.most; ++other)
+              if (other != choice.otherwise) add({{real.name, value}, {choice.name, other}}, fill);
+      }
+  }
+  return cases;
+}
+
 std::vector<Case> all_cases(const Spec& spec, DType dtype, bool quick) {
   std::vector<Case> own = spec.cases ? spec.cases() : std::vector<Case>{};
   std::erase_if(own, [&](const Case& c) { return c.dtype != dtype; });
   if (quick) {
     std::vector<Case> two;
-    const Case plain{shape_of(spec, 5, 100), dtype, {}, Layout::contiguous, usual(dtype)};
-    const Case apart{shape_of(spec, 7, 129), dtype, {}, Layout::offset, usual(dtype), 3};
+    const Case plain{shape_of(spec, 5, 100), dtype, {}, Layout::contiguous, usual_fill(dtype)};
+    const Case apart{shape_of(spec, 7, 129), dtype, {}, Layout::offset, usual_fill(dtype), 3};
     for (const Case& c : {plain, apart})
       if (spec.standard && (!spec.suits || spec.suits(c))) two.push_back(c);
     for (const Case& c : own)
       if (two.size() < 2) two.push_back(c);
+    for (const Case& c : option_cases(spec, dtype, true)) two.push_back(c);
     return two;
   }
   std::vector<Case> cases = standard_cases(spec, dtype);
+  for (const Case& c : option_cases(spec, dtype, false)) cases.push_back(c);
   cases.insert(cases.end(), own.begin(), own.end());
   return cases;
 }
@@ -95,23 +123,6 @@ std::vector<std::map<std::string, double>> parameter_sets(const Spec& spec, DTyp
   if (sets.empty()) sets.push_back({});
   if (sets.size() > most) sets.resize(most);
   return sets;
-}
-
-Case random_case(const Spec& spec, DType dtype, const std::vector<std::map<std::string, double>>& sets,
-                 std::mt19937_64& random) {
-  const auto below = [&](std::int64_t n) {
-    return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n));
-  };
-  for (int attempt = 0;; ++attempt) {
-    std::int64_t columns = below(300);
-    if (below(3) == 0) columns = (std::int64_t{1} << below(11)) + below(3) - 1;
-    const std::int64_t rows = below(columns > 100 ? 10 : 40);
-    Case c{shape_of(spec, rows, columns), dtype, sets[random() % sets.size()]};
-    c.fill = kFills[below(std::size(kFills))];
-    if (!fits(c.fill, dtype) || below(2) == 0) c.fill = usual(dtype);
-    c.in_place = below(4) == 0 && any_in_place(spec, c);
-    if (attempt > 100 || !spec.suits || spec.suits(c)) return c;
-  }
 }
 
 }  // namespace rooftile::harness

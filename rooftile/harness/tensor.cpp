@@ -16,6 +16,11 @@
 namespace rooftile::harness {
 namespace {
 
+/// A packed element, by itself.
+struct Nibble {
+  std::uint8_t bits;
+};
+
 template <class F>
 void with_format(DType type, F&& f) {
   switch (type) {
@@ -44,7 +49,7 @@ void with_format(DType type, F&& f) {
     case DType::boolean:
       return f(bool{});
     case DType::u4:
-      throw std::runtime_error("the harness has no tensors of packed 4-bit elements");
+      return f(Nibble{});
   }
 }
 
@@ -62,6 +67,8 @@ template <class T>
 double to_number(T x) {
   if constexpr (std::is_same_v<T, f16>)
     return f16_values()[x.bits];
+  else if constexpr (std::is_same_v<T, Nibble>)
+    return x.bits;
   else if constexpr (std::is_arithmetic_v<T>)
     return static_cast<double>(x);
   else
@@ -79,6 +86,8 @@ T from_number(double x) {
     if (x <= static_cast<double>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
     if (x >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
     return static_cast<T>(std::nearbyint(x));
+  } else if constexpr (std::is_same_v<T, Nibble>) {
+    return {static_cast<std::uint8_t>(std::clamp(std::nearbyint(x), 0., 15.))};
   } else if constexpr (std::is_same_v<T, bf16>) {
     // As SmallFloat<8, 7> does, in a tenth of the time: to odd in 24 bits, then to nearest in 8.
     if (x != x) return from_double<bf16>(x);
@@ -136,8 +145,25 @@ void move_line(std::byte* line, std::int64_t count, std::int64_t stride, Dense d
   }
 }
 
+/// A packed element's place: the first of a byte's two is its upper half.
+constexpr int shift_of(std::int64_t element) { return element % 2 ? 0 : 4; }
+
+template <bool kIn, class Dense>
+void move_packed(const ConstView& view, Dense dense) {
+  auto* bytes = static_cast<std::uint8_t*>(const_cast<void*>(view.data));
+  for (std::int64_t i = 0; i < view.size(); ++i) {
+    std::uint8_t& pair = bytes[i / 2];
+    if constexpr (kIn)
+      pair = static_cast<std::uint8_t>((pair & ~(15 << shift_of(i))) |
+                                       (static_cast<std::uint8_t>(dense[i]) & 15) << shift_of(i));
+    else
+      dense[i] = static_cast<std::byte>(pair >> shift_of(i) & 15);
+  }
+}
+
 template <bool kIn, class Dense>
 void move_all(const ConstView& view, Dense dense) {
+  if (is_packed(view.dtype)) return move_packed<kIn>(view, dense);
   const std::size_t width = width_of(view.dtype);
   for_lines(view, [&](std::byte* line, std::int64_t count, std::int64_t stride) {
     if (width == 1)
@@ -151,6 +177,34 @@ void move_all(const ConstView& view, Dense dense) {
     dense += static_cast<std::size_t>(count) * width;
   });
 }
+
+/// Between an input's elements: other bits than between an output's, or a copy of too much would not show.
+/// NaN, too.
+void paint_input(DType type, std::byte* memory, std::size_t bytes) {
+  const auto with = [&](auto code) {
+    for (std::size_t at = 0; at + sizeof code <= bytes; at += sizeof code)
+      std::memcpy(memory + at, &code, sizeof code);
+  };
+  switch (type) {
+    case DType::f64:
+      return with(std::uint64_t{0x7FF8DEADDEADDEAD});
+    case DType::f32:
+    case DType::tf32:
+      return with(std::uint32_t{0x7FC0DEAD});
+    case DType::f16:
+      return with(std::uint16_t{0x7EAD});
+    case DType::bf16:
+      return with(std::uint16_t{0x7FAD});
+    case DType::f8e4m3:
+      return with(std::uint8_t{0x7F});
+    case DType::f8e5m2:
+      return with(std::uint8_t{0x7E});
+    default:
+      return with(std::uint8_t{0x3C});
+  }
+}
+
+constexpr std::size_t kAstray = std::size_t{64} << 20;
 
 }  // namespace
 
@@ -196,7 +250,8 @@ void gather(const ConstView& view, std::byte* dense) { move_all<false>(view, den
 Placement place(const Operand& operand, Layout layout, std::int64_t offset) {
   const Shape& shape = operand.shape;
   const int rank = static_cast<int>(shape.size());
-  if (!operand.keeps_layout) layout = Layout::contiguous;
+  if (!operand.keeps_layout || (is_packed(operand.dtype) && layout != Layout::offset))
+    layout = Layout::contiguous;
   if (layout == Layout::broadcast && operand.kind != Operand::Kind::input) layout = Layout::padded_rows;
 
   Placement p{std::vector<std::int64_t>(shape.size()), layout == Layout::offset ? offset : 0};
@@ -214,30 +269,17 @@ Placement place(const Operand& operand, Layout layout, std::int64_t offset) {
   return p;
 }
 
-Placement place_at_random(const Operand& operand, std::mt19937_64& random) {
-  const auto below = [&](std::uint64_t n) { return static_cast<std::int64_t>(random() % n); };
-  Placement p{std::vector<std::int64_t>(operand.shape.size()), below(32)};
-  std::vector<std::size_t> order(operand.shape.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = order.size() - 1 - i;
-  if (!operand.keeps_layout) {
-    std::int64_t step = 1;
-    for (std::size_t d : order) p.strides[d] = step, step *= std::max<std::int64_t>(operand.shape[d], 1);
-    return p;
+std::int64_t span_of(const Shape& shape, const Placement& placement) {
+  std::int64_t span = 1;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] == 0) return 0;
+    span += std::abs(placement.strides[d]) * (shape[d] - 1);
   }
-  if (below(4) == 0) std::shuffle(order.begin(), order.end(), random);
-  std::int64_t step = below(4) == 0 ? 1 + below(4) : 1;
-  for (std::size_t d : order) {
-    if (operand.kind == Operand::Kind::input && below(16) == 0) {
-      p.strides[d] = 0;
-      continue;
-    }
-    p.strides[d] = below(8) == 0 ? -step : step;
-    step = step * std::max<std::int64_t>(operand.shape[d], 1) + (below(2) ? below(20) : 0);
-  }
-  return p;
+  return span;
 }
 
-Tensor::Tensor(DType type, const Shape& shape, const Placement& placement, Edge edge) {
+Tensor::Tensor(DType type, const Shape& shape, const Placement& placement, Edge edge, std::int64_t reach)
+    : edge_(edge) {
   const std::size_t width = width_of(type);
   view_.dtype = type;
   view_.rank = static_cast<int>(shape.size());
@@ -247,25 +289,26 @@ Tensor::Tensor(DType type, const Shape& shape, const Placement& placement, Edge 
     view_.stride[d] = placement.strides[d];
     if (shape[d] > 0) (placement.strides[d] < 0 ? low : high) += placement.strides[d] * (shape[d] - 1);
   }
-  const std::size_t span = count_of(shape) ? static_cast<std::size_t>(high - low + 1) * width : 0;
-  // As wide as the elements' span, to a point: a wrong stride then still lands in it.
-  const std::size_t side = std::max<std::size_t>(64 * std::max<std::size_t>(width, 1),
-                                                 std::min<std::size_t>((span + 63) / 64 * 64, 1 << 18));
-  const std::size_t offset = static_cast<std::size_t>(placement.offset) * width;
-  if (edge == Edge::none) {
-    bytes_ = side + offset + span + side;
-    memory_ = static_cast<std::byte*>(::operator new (bytes_, std::align_val_t{64}));
-    first_ = memory_ + side + offset;
-  } else {
-    const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    bytes_ = (span + side + page - 1) / page * page;
-    mapped_ = bytes_ + 2 * page;
-    mapping_ = mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapping_ == MAP_FAILED) throw std::bad_alloc();
-    memory_ = static_cast<std::byte*>(mapping_) + page;
-    if (mprotect(memory_, bytes_, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
-    first_ = edge == Edge::front ? memory_ : memory_ + bytes_ - span;
-  }
+  const std::int64_t elements = count_of(shape) ? high - low + 1 : 0;
+  const std::size_t span = static_cast<std::size_t>(bytes_of(type, elements));
+  // As wide as the elements' span or as others', to a point: a wrong stride then still lands in it.
+  const std::size_t wide = static_cast<std::size_t>(bytes_of(type, std::max(elements, reach)));
+  const std::size_t side =
+      std::max<std::size_t>(64 * width, std::min<std::size_t>((wide + 63) / 64 * 64, 1 << 20));
+  const std::size_t offset = static_cast<std::size_t>(bytes_of(type, placement.offset));
+  const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  bytes_ = edge == Edge::none ? side + offset + span + side : (span + side + page - 1) / page * page;
+  // What goes astray further than the guards ends in pages that may not be accessed, and not in the harness's
+  // heap.
+  const std::size_t pages = (bytes_ + page - 1) / page * page, around = edge == Edge::none ? kAstray : page;
+  mapped_ = pages + 2 * around;
+  mapping_ = mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapping_ == MAP_FAILED) throw std::bad_alloc();
+  memory_ = static_cast<std::byte*>(mapping_) + around;
+  if (mprotect(memory_, pages, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
+  first_ = edge == Edge::none    ? memory_ + side + offset
+           : edge == Edge::front ? memory_
+                                 : memory_ + bytes_ - span;
   last_ = first_ + span;
   view_.data = first_ - low * static_cast<std::int64_t>(width);
   std::memset(memory_, static_cast<int>(poison(type)), bytes_);
@@ -275,15 +318,12 @@ Tensor::Tensor(DType type, const Shape& shape, const Placement& placement, Edge 
 
 Tensor::~Tensor() {
   guard(false);
-  if (mapping_)
-    munmap(mapping_, mapped_);
-  else
-    ::operator delete (memory_, std::align_val_t{64});
+  munmap(mapping_, mapped_);
 }
 
 void Tensor::guard([[maybe_unused]] bool on) const {
 #if defined(__SANITIZE_ADDRESS__)
-  if (mapping_) return;
+  if (edge_ != Edge::none) return;
   // In whole 8-byte groups, as AddressSanitizer keeps its books; the bytes beside the elements may stay
   // readable.
   const auto up = [](std::byte* p) {
@@ -304,6 +344,7 @@ void Tensor::guard([[maybe_unused]] bool on) const {
 
 void Tensor::fill(const Bytes& dense) {
   guard(false);
+  paint_input(view_.dtype, memory_, bytes_);
   scatter(view_, dense.data());
   before_.assign(memory_, memory_ + bytes_);
   guard(true);
@@ -317,7 +358,13 @@ Bytes Tensor::read() const {
 
 std::string Tensor::restore(bool elements_too) {
   guard(false);
-  if (!elements_too) {  // the elements were read; put back what was in their places
+  if (!elements_too && is_packed(view_.dtype)) {
+    Bytes was(static_cast<std::size_t>(view_.size()));
+    ConstView before = view_;
+    before.data = before_.data() + (first_ - memory_);
+    gather(before, was.data());
+    scatter(view_, was.data());
+  } else if (!elements_too) {  // the elements were read; put back what was in their places
     for_lines(view_, [&](std::byte* line, std::int64_t count, std::int64_t stride) {
       const std::size_t width = width_of(view_.dtype),
                         run = stride == 1 ? static_cast<std::size_t>(count) : 1;

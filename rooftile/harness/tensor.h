@@ -2,7 +2,6 @@
 // Elements of any dtype as doubles, and tensors in guarded memory.
 #include <cstddef>
 #include <cstdint>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -13,7 +12,12 @@ namespace rooftile::harness {
 using Bytes = std::vector<std::byte>;
 
 std::int64_t count_of(const Shape& shape);
-inline std::size_t width_of(DType type) { return static_cast<std::size_t>(bits(type) / 8); }
+/// Two elements to a byte in memory.
+constexpr bool is_packed(DType type) { return bits(type) < 8; }
+/// Bytes of an element in `Bytes`, where packed ones have one each; elsewhere as in memory.
+inline std::size_t width_of(DType type) {
+  return is_packed(type) ? 1 : static_cast<std::size_t>(bits(type) / 8);
+}
 
 /// `count` dense elements to doubles, exactly, and back in one rounding (integers: nearest, clamped).
 void decode(DType type, const std::byte* from, std::int64_t count, double* to);
@@ -27,10 +31,10 @@ struct Placement {
   std::vector<std::int64_t> strides;
   std::int64_t offset = 0;
 };
-/// By layout. Ranks that a layout means nothing for are contiguous.
+/// By layout. Ranks that a layout means nothing for are contiguous, and so are packed elements.
 Placement place(const Operand& operand, Layout layout, std::int64_t offset);
-/// Any: dimensions in any order, reversed, apart, or (inputs) of stride 0; up to 31 elements off a boundary.
-Placement place_at_random(const Operand& operand, std::mt19937_64& random);
+/// Elements from the first to behind the last that an operand placed so touches.
+std::int64_t span_of(const Shape& shape, const Placement& placement);
 
 /// Dense elements into a view's places and back.
 void scatter(const View& view, const std::byte* dense);
@@ -39,11 +43,13 @@ void gather(const ConstView& view, std::byte* dense);
 /// Which end of a tensor touches a page that may not be accessed.
 enum class Edge { none, front, back };
 
-/// A tensor whose memory is NaN (integers: 0xA5) wherever it is not an element, 64 elements to both sides and
-/// more; under AddressSanitizer these may not even be read.
+/// A tensor whose memory is NaN (integers: 0xA5; once filled: 0x3C) wherever it is not an element, 64
+/// elements to both sides and more; under AddressSanitizer these may not even be read.
 class Tensor {
  public:
-  Tensor(DType type, const Shape& shape, const Placement& placement, Edge edge = Edge::none);
+  /// `reach`: elements to both sides that a wrong stride (another operand's, say) may lead to.
+  Tensor(DType type, const Shape& shape, const Placement& placement, Edge edge = Edge::none,
+         std::int64_t reach = 0);
   ~Tensor();
   Tensor(const Tensor&) = delete;
   Tensor& operator=(const Tensor&) = delete;
@@ -65,10 +71,11 @@ class Tensor {
   void guard(bool on) const;
 
   View view_;
-  std::size_t bytes_ = 0;  // of the guarded memory
+  [[maybe_unused]] Edge edge_;  // AddressSanitizer's
+  std::size_t bytes_ = 0;       // of the guarded memory
   std::byte* memory_ = nullptr;
   std::byte *first_ = nullptr, *last_ = nullptr;  // what the elements span
-  void* mapping_ = nullptr;                       // with an edge
+  void* mapping_ = nullptr;
   std::size_t mapped_ = 0;
   Bytes before_;
 };

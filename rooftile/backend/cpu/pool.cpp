@@ -97,9 +97,12 @@ Pool::~Pool() {
 void Pool::start_workers() {
   generation_ = process_generation.load();
   sleepers_ = 0;
+  // Workers inherit it. What a thread does to itself stays open: blocked, no handler of the caller's would
+  // see it.
   sigset_t all, before;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // workers inherit it
+  for (int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS}) sigdelset(&all, own);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
   int started = 1;
   for (; slots_ && started < wanted_; ++started) {
     Slot& slot = slots_[started];

@@ -33,7 +33,7 @@ inline Spec copy_spec() {
       .function = "copy",
       .axes = "any shape",
       .dtypes = {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32, DType::i8,
-                 DType::u8},
+                 DType::u8, DType::u4},
       .operands = [](const Case& c) -> std::vector<Operand> {
         return {{"x", Operand::Kind::input, c.dtype, c.shape},
                 {"y", Operand::Kind::output, c.dtype, c.shape, true, "x"}};
@@ -153,6 +153,9 @@ inline Spec axpby_spec() {
             return cases;
           },
       .bench = blas1_bench,
+      .options = {{"alpha", Option::Kind::real, 0.7, -kMaxFloat, kMaxFloat},
+                  {"beta", Option::Kind::real, -0.3, -kMaxFloat, kMaxFloat}},
+      .largest_exponent = 890,  // f64 times a float's largest
       // What a factor of 0 leaves unread may hold anything.
       .prepare =
           [](const Case& c, Arrays<double>& inputs) {
@@ -236,6 +239,7 @@ inline Spec dot_spec() {
             return cases;
           },
       .bench = blas1_bench,
+      .options = {{"own_result"}},
       .huge_output = [](const Case& c, std::string_view, std::int64_t) { return blas1_count(c); },
   };
 }

@@ -48,13 +48,14 @@ struct Gated {
   }
 };
 // [/gated]
-/// dgate = dy·up·f'(gate), dup = dy·f(gate).
+/// dgate = dy·up·f'(gate), dup = dy·f(gate). A closed gate's slope of 0 comes first: dy·up alone may
+/// overflow.
 template <class F>
 struct GatedBackward {
   F f;
   template <Lanes X>
   ROOFTILE_TILE Pair<X> operator()(const X& gate, const X& up, const X& dy) const {
-    return {dy * up * f.slope(gate), dy * f.value(gate)};
+    return {dy * (up * f.slope(gate)), dy * f.value(gate)};
   }
 };
 

@@ -65,6 +65,7 @@ inline std::vector<Spec> image_specs() {
       .excuses = {},
       .cases = gray_cases,
       .bench = gray_bench,
+      .options = {{"luminosity"}},
   }};
 }
 

@@ -67,7 +67,8 @@ struct LayerNormOracle {
       for (std::int64_t i = 0; i < columns; ++i) {
         const S d = centred[static_cast<std::size_t>(i)];
         S y = d * rstd;
-        double magnitude = r * (3 * std::fabs(to_double(d)) + off);  // r's error multiplies the difference
+        // r's error multiplies the difference, which below the normal numbers has an absolute error.
+        double magnitude = r * (3 * std::fmax(std::fabs(to_double(d)), 0x1p-126) + off);
         if (weight) {
           const S w = a["weight"].load(i);
           y = y * w;

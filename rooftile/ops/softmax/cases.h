@@ -26,6 +26,10 @@ inline void softmax_extremes(const Case& c, std::vector<double>& values) {
     if (which == 5) values[i] = lowest;
   }
 }
+inline std::vector<Option> softmax_option_list() {
+  return {{"scale", Option::Kind::real, 1, -kMaxFloat, kMaxFloat}, {"log"}};
+}
+
 /// One of each class: exact, rounded, near the ends.
 inline constexpr double kSoftmaxScales[] = {
     1, 0.125, -1, 0, 0.08838834764831845, 0.11180339887498949, -3, -0.7, 1e-30, 1e-40, 1e30, -3e38};
@@ -123,6 +127,7 @@ inline std::vector<Spec> softmax_specs() {
       .excuses = {},
       .cases = [] { return softmax_cases(true); },
       .bench = [] { return softmax_bench(true); },
+      .options = softmax_option_list(),
       .prepare = [](const Case& c, Arrays<double>& inputs) { softmax_extremes(c, inputs["x"].values()); },
   };
   Spec backward{
@@ -149,9 +154,17 @@ inline std::vector<Spec> softmax_specs() {
       .cases = [] { return softmax_cases(false); },
       .bench = [] { return softmax_bench(false); },
       .gradient_of = "softmax",
-      // The logarithm of a probability is not above 0.
+      .options = softmax_option_list(),
+      // The logarithm of a probability is not above 0. Huge gradients: such that their sum is a number.
       .prepare =
           [](const Case& c, Arrays<double>& inputs) {
+            if (c.fill == Fill::huge || c.fill == Fill::huge_rows) {
+              const int halvings = c.dtype == DType::f16 ? 16 : 128;
+              const double most = 2 * std::fmax(static_cast<double>(c.shape.back()), 1);
+              for (double& dy : inputs["dy"].values()) dy /= most;
+              if (!c.parameter("log"))
+                for (double& y : inputs["y"].values()) y = std::ldexp(std::fabs(y), -halvings);
+            }
             if (c.parameter("log"))
               for (double& y : inputs["y"].values()) y = -std::fabs(y);
           },

@@ -43,6 +43,8 @@ struct SoftmaxBackwardOracle {
     const std::int64_t columns = c.shape.back(), rows = columns ? a["y"].size() / columns : 0;
     const S scale(softmax_scale(c));
     const bool log_of_it = c.parameter("log") != 0;
+    constexpr double kLeast =
+        0x1p-126;  // products below the normal numbers have an absolute error, which s scales
     for (std::int64_t row = 0; row < rows; ++row) {
       const std::int64_t at = row * columns;
       S sum(0);
@@ -58,9 +60,9 @@ struct SoftmaxBackwardOracle {
         if (log_of_it) {
           const S p = exp(y);
           a["dx"].store(at + i, scale * (dy - p * sum),
-                        s * (std::fabs(to_double(dy)) + to_double(p) * terms));
+                        s * (std::fabs(to_double(dy)) + to_double(p) * terms + kLeast));
         } else {
-          const double size = std::fabs(to_double(y)) * (std::fabs(to_double(dy)) + terms);
+          const double size = std::fabs(to_double(y)) * (std::fabs(to_double(dy)) + terms) + kLeast;
           a["dx"].store(at + i, scale * (y * (dy - sum)), s * size);
         }
       }

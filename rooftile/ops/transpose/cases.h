@@ -102,6 +102,7 @@ inline std::vector<Spec> transpose_specs() {
       .excuses = {},
       .cases = transpose_cases,
       .bench = transpose_bench,
+      .least_rank = 2,
       // A batch, whose matrices can be looked at one by one.
       .huge_case =
           [] {
