@@ -22,7 +22,8 @@ memcheck() {
   shift
   valgrind --quiet --error-exitcode=99 --leak-check=no --num-callers=20 --log-file="$logs/$name.valgrind" \
     "$build/bin/$1" "${@:2}" >"$logs/$name" 2>&1 || code=$?
-  if [ "$code" -eq 0 ]; then
+  # check calls kernels in children, whose exit code is not its own: what they have read is in the log.
+  if [ "$code" -eq 0 ] && [ ! -s "$logs/$name.valgrind" ]; then
     echo "valgrind: $name: nothing found ($((SECONDS - begin)) s)"
   else
     failures=$((failures + 1))

@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
 #include <cfenv>
 #include <csignal>
 
@@ -36,6 +40,25 @@ TEST(Modes, ANanIsRefusedWithTrapsOn) {
   EXPECT_STREQ(negative.message(), "layer_norm: eps is -1, must be finite and not negative");
   EXPECT_TRUE(minus_zero) << minus_zero.message();
 }
+
+#if defined(__x86_64__)
+// Of all control bits: <cfenv> tells of x86's other unit.
+TEST(Modes, AreTheCallersAgainAfterACall) {
+  constexpr unsigned kControl = 0xffc0, kOther = 0xefc0;  // toward zero, no subnormals, the inexact trap on
+  const float x[4] = {-1, 2, -3, 4};
+  float y[4];
+  const Queue queue = Queue::cpu({.threads = 1});
+  const ConstView from = view(x, {4});
+  const View to = view(y, {4});
+  const unsigned before = _mm_getcsr();
+  _mm_setcsr((before & ~(kControl | 0x3fu)) | kOther);
+  const Status status = relu(queue, from, to);
+  const unsigned after = _mm_getcsr();
+  _mm_setcsr(before);
+  ASSERT_TRUE(status) << status.message();
+  EXPECT_EQ(after & kControl, kOther);
+}
+#endif
 
 }  // namespace
 }  // namespace rooftile::harness

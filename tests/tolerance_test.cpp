@@ -62,6 +62,18 @@ TEST(Compare, ExactMeansEveryBit) {
   EXPECT_EQ(exact(std::nan(""), std::nan("")), "");
 }
 
+TEST(Compare, FindsADifferenceOfTheLastElement) {
+  const std::vector<float> a(100, 1);
+  std::vector<float> b = a;
+  const auto difference = [&] {
+    return first_difference(DType::f32, reinterpret_cast<const std::byte*>(a.data()),
+                            reinterpret_cast<const std::byte*>(b.data()), a.size() * sizeof(float));
+  };
+  EXPECT_EQ(difference(), -1);
+  b.back() = std::nanf("");
+  EXPECT_EQ(difference(), 99);
+}
+
 TEST(Compare, CountsUlps) {
   const Operand output{"y", Operand::Kind::output, DType::f32, {5}};
   const std::vector<double> right{1, 1, 1, -1, 0}, got{1, 1 + 0x1p-23, 1 + 0x1p-21, -1 - 0x1p-23, -0x1p-149};

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "rooftile/core/convert.h"
+#include "rooftile/core/element.h"
 #include "rooftile/tile/tile.h"
 #include "tests/tile/tile_checks.h"
 
