@@ -85,8 +85,8 @@ class SpecCheck {
     for (std::size_t d = 0; d < dtypes.size(); ++d) {
       if (cancelled(options_)) break;
       Ledger ledger(spec_, dtypes[d]);
-      const auto count = static_cast<int>(spec_.dtypes.size()), share = options_.random_cases / count,
-                 more = options_.random_cases % count;
+      const int count = chosen_dtypes(), share = options_.random_cases / count,
+                more = options_.random_cases % count;
       run_dtype(dtypes[d], share + (static_cast<int>(d) < more), ledger);
       std::vector<CheckResult> results = ledger.close();
       if (coverage_.cases > 0 && d + 1 == dtypes.size() && !results.empty())
@@ -96,6 +96,13 @@ class SpecCheck {
   }
 
  private:
+  /// Also those that are done: their share of the random cases stays theirs.
+  int chosen_dtypes() const {
+    return static_cast<int>(std::count_if(spec_.dtypes.begin(), spec_.dtypes.end(), [&](DType t) {
+      return options_.dtypes.empty() || contains(options_.dtypes, t);
+    }));
+  }
+
   void run_dtype(DType dtype, int random, Ledger& ledger) {
     if (!spec_.tolerance.exact && !(spec_.tolerance.c <= kMostC))
       ledger.note("any", Ledger::kOracle,
