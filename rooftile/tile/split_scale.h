@@ -16,21 +16,20 @@ namespace rooftile::tile {
 /// and 0 · inf is NaN, as the equation has it.
 struct SplitScale {
   float unit, rest;
-  float rest_log2e;  ///< rest · log2 e, for powers of two
+  float rest_log2e;  ///< rest · log2 e / more, for powers of two
+  float more;        ///< 2 where rest · log2 e would overflow, else 1
 
   ROOFTILE_SPLIT explicit SplitScale(float s)
       : unit(s == 0 ? 0 : (s < 0 ? -1.f : 1.f) * (magnitude(s) < kLarge ? 0x1p-24f : 1.f)),
         rest(s == 0 ? 1 : magnitude(s) * (magnitude(s) < kLarge ? 0x1p24f : 1.f)),
-        rest_log2e(product_or_most(rest)) {}
+        rest_log2e(rest * (overflows(rest) ? kLog2E / 2 : kLog2E)),
+        more(overflows(rest) ? 2 : 1) {}
 
  private:
   static constexpr float kLarge = 0x1p64f, kMost = 0x1.fffffep127f, kLog2E = 0x1.715476p0f;
   ROOFTILE_SPLIT static float magnitude(float s) { return s < 0 ? -s : s; }
-  /// The largest float where the product overflows: infinity times a difference of 0 would be NaN. It is then
-  /// up to a third too small, which shows in differences below 1e-36 alone.
-  ROOFTILE_SPLIT static float product_or_most(float rest) {
-    return rest <= kMost && rest > kMost / kLog2E ? kMost : rest * kLog2E;
-  }
+  /// Whether rest · log2 e does, of a finite rest: infinity times a difference of 0 would be NaN.
+  ROOFTILE_SPLIT static bool overflows(float rest) { return rest <= kMost && rest > kMost / kLog2E; }
 };
 
 }  // namespace rooftile::tile

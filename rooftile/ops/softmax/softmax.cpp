@@ -1,5 +1,7 @@
 #include "rooftile/ops/softmax/softmax.h"
 
+#include <cmath>
+
 #include "rooftile/core/signature.h"
 #include "rooftile/ops/softmax/ladder/ladder.h"
 #include "rooftile/ops/softmax/softmax.problem.h"
@@ -58,6 +60,14 @@ Status gpu_held_f32(const SoftmaxProblem& p) {
       static_cast<long long>(ladder::kLongestGpuSoftmaxRow), static_cast<long long>(p.rows.columns));
 }
 
+/// A scale whose product with log2 e is a float.
+Status gpu_exp2_f32(const SoftmaxProblem& p) {
+  constexpr float kMost = 0x1.62e42cp127f;
+  if (Status s = gpu_held_f32(p); !s || !(std::fabs(p.scale) > kMost)) return s;
+  return Status::error("softmax: this rung takes scales up to %g, this is %g", double(kMost),
+                       double(p.scale));
+}
+
 constexpr Variant kForwardVariants[] = {
     {"tile", "every dtype, stride and scale: the block language's kernel", Role::standard, accepts<held_row>},
     {"online", "rows of any length, read twice, nothing held", Role::standard,
@@ -69,7 +79,7 @@ constexpr Variant kForwardVariants[] = {
      accepts<plain_f32>},
     {"01_scalar", "three loops over a row, as the equation reads", Role::rung, accepts<plain_f32>},
     {"07_exp2", "the exponential as a power of 2, by the special function unit", Role::gpu_rung,
-     accepts<gpu_held_f32>},
+     accepts<gpu_exp2_f32>},
     {"06_teams", "several short rows to a warp", Role::gpu_rung, accepts<gpu_held_f32>},
     {"05_words", "16 bytes to a load and a store", Role::gpu_rung, accepts<gpu_held_f32>},
     {"04_registers", "the row in a block's registers, read once", Role::gpu_rung, accepts<gpu_held_f32>},

@@ -380,7 +380,7 @@ class CudaTeam {
     const Real value = !is_whole() && most == -Real(kInfinity) ? Real(0) : most;
     Real least = low.v[0];
     ROOFTILE_UNROLL for (int i = 1; i < N; ++i) least = smaller(least, low.v[i]);
-    return {value, !((least - value) * scale.rest > kDeep)};
+    return {value, scale.more != 1 || !((least - value) * scale.rest > kDeep)};
   }
   /// Of a row whose parts have peaks of their own: its peak, Σ of the exponentials from there, and what an
   /// exponential from this thread's peak is from there.

@@ -263,10 +263,12 @@ template <Lanes A>
 ROOFTILE_TILE Tile<float, A::kLanes> exp_below(const A& a, bool deep = true) {
   return exp2_of_product(a, kLog2E, deep);
 }
-/// e^(a · scale.rest) for a difference from a row's largest, as SplitScale has it: as many instructions.
+/// e^(a · scale.rest) for a difference from a row's largest, as SplitScale has it: without `deep`, which
+/// scales with more than 1 need, as many instructions.
 template <Lanes A>
 ROOFTILE_TILE Tile<float, A::kLanes> exp_below(const A& a, const SplitScale& scale, bool deep = true) {
-  return exp2_of_product(a, scale.rest_log2e, deep);
+  if (deep) return exp2_of_product(a * scale.more, scale.rest_log2e, true);
+  return exp2_of_product(a, scale.rest_log2e, false);
 }
 
 /// 1/x for 2^-126 ≤ |x| ≤ 2^126, off by at most one ulp: a division takes eight instructions more.
