@@ -1,4 +1,5 @@
 #pragma once
+#include "rooftile/c.h"
 /* Written by `make docs` from the functions' signatures; included by rooftile/c.h. */
 /* clang-format off */
 static inline rooftile_status rooftile_relu(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y) {

@@ -257,6 +257,8 @@ TEST(BenchGpuPeers, ThatDieOrAreNotThereCostNoRow) {
   options.peer_names = {"Nobody"};
   EXPECT_EQ(refusal([&] { (void)run(options); }), "no peer \"Nobody\" is here; there are Fake, Other");
   options.peers_folder = "/nowhere/at/all";
+  EXPECT_EQ(refusal([&] { (void)run(options); }), "/nowhere/at/all holds no rooftile-gpu-peers.py");
+  options.peer_names = {};
   const json record = run(options);
   EXPECT_EQ(record["results"].size(), 1u);
   EXPECT_NE(record["notes"].dump().find("/nowhere/at/all holds no rooftile-gpu-peers.py"), std::string::npos);

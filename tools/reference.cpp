@@ -109,6 +109,7 @@ std::string c_array(const char* type, const char* name, const std::vector<std::s
 std::string c_functions() {
   std::string text =
       "#pragma once\n"
+      "#include \"rooftile/c.h\"\n"
       "/* Written by `make docs` from the functions' signatures; included by rooftile/c.h. */\n"
       "/* clang-format off */\n";
   for (const Op* op : rooftile::all_ops()) {

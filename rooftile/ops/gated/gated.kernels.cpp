@@ -48,14 +48,14 @@ struct Gated {
   }
 };
 // [/gated]
-/// dgate = dy·up·f'(gate), dup = dy·f(gate). A closed gate's slope of 0 comes first: dy·up alone may
-/// overflow.
+/// dgate = dy·up·f'(gate), dup = dy·f(gate). The product of the inputs comes first: up·f'(gate) may be
+/// subnormal, and a large dy would show the digits that it lost.
 template <class F>
 struct GatedBackward {
   F f;
   template <Lanes X>
   ROOFTILE_TILE Pair<X> operator()(const X& gate, const X& up, const X& dy) const {
-    return {dy * (up * f.slope(gate)), dy * f.value(gate)};
+    return {dy * up * f.slope(gate), dy * f.value(gate)};
   }
 };
 
