@@ -14,10 +14,6 @@
 #include <stdexcept>
 #include <vector>
 
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/lsan_interface.h>
-#endif
-
 #include "rooftile/core/queue_state.h"
 #include "rooftile/harness/problem.h"
 
@@ -141,9 +137,6 @@ Death in_child(const std::function<void(const std::function<void(const std::stri
       write_all(ends[1], reinterpret_cast<const char*>(&length), sizeof length);
       write_all(ends[1], message.data(), message.size());
     });
-#if defined(__SANITIZE_ADDRESS__)
-    __lsan_do_leak_check();
-#endif
     _exit(0);
   }
   close(ends[1]);
