@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "cli/answers.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
@@ -51,6 +52,7 @@ int trace(const TraceArguments& arguments) {
   const OneCase one = one_case(arguments.what, false);
   check_variants({one.op}, arguments.variants);
   check_destination(arguments.json);
+  check_taken(one, "");  // what the function refuses needs no device
   EmulatedOptions options;
   options.architecture = arguments.architecture;
   options.threads = 1;
