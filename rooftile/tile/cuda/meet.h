@@ -170,10 +170,10 @@ class Meeting {
     /// alike differ by little.
     ROOFTILE_TILE Sums<Real> sum_in_two() const {
       const Real one = at(0, 0), from = one - one == 0 ? one : 0;  // inf - inf would be no sum
-      const Real each = static_cast<Real>(count), all = from * each;
+      const Real each = static_cast<Real>(count), whole = from * each;
       const auto off = [&](int i) { return Tile<Real, 1>{{at(0, i) - from}}; };
-      const Real others = over(Real(0), off, AddUp{}).v[0], sum = all + others;
-      return {sum, fused(from, each, -all) + (all - sum + others)};
+      const Real others = over(Real(0), off, AddUp{}).v[0], sum = whole + others;
+      return {sum, fused(from, each, -whole) + (whole - sum + others)};
     }
   };
 
