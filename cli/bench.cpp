@@ -24,17 +24,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// A number of the record, or `otherwise` where it is missing or null.
-double number(const Json& row, const char* name, double otherwise = 0) {
-  const auto found = row.find(name);
-  return found != row.end() && found->is_number() ? found->get<double>() : otherwise;
-}
-
-std::string text(const Json& row, const char* name) {
-  const auto found = row.find(name);
-  return found != row.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 std::vector<std::string> texts(const Json& record, const char* name) {
   std::vector<std::string> all;
   for (const Json& text : record.value(name, Json::array()))

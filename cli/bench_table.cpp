@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/arguments.h"
+#include "cli/record.h"
 #include "cli/table.h"
 #include "rooftile/harness/doubts.h"
 
@@ -12,17 +13,6 @@ namespace rooftile::cli {
 namespace {
 
 using Json = nlohmann::json;
-
-/// A number of the record, or `otherwise` where it is missing or null.
-double number(const Json& row, const char* name, double otherwise = 0) {
-  const auto found = row.find(name);
-  return found != row.end() && found->is_number() ? found->get<double>() : otherwise;
-}
-
-std::string text(const Json& row, const char* name) {
-  const auto found = row.find(name);
-  return found != row.end() && found->is_string() ? found->get<std::string>() : "";
-}
 
 std::string microseconds(double us) {
   return us < 100      ? fmt::format("{:.2f}", us)

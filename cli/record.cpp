@@ -138,6 +138,15 @@ Json to_json(const std::vector<harness::CheckResult>& results) {
   return all;
 }
 
+double number(const Json& row, const char* name, double otherwise) {
+  const auto found = row.find(name);
+  return found != row.end() && found->is_number() ? found->get<double>() : otherwise;
+}
+std::string text(const Json& row, const char* name) {
+  const auto found = row.find(name);
+  return found != row.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
 std::string dump(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
 std::string checks_csv(const Json& checks) {

@@ -23,6 +23,10 @@ harness::Machine machine_of(const Queue& queue);
 
 nlohmann::json to_json(const std::vector<harness::CheckResult>& results);
 
+/// A row's number, or `otherwise`, and its text, or "", where it is missing or null.
+double number(const nlohmann::json& row, const char* name, double otherwise = 0);
+std::string text(const nlohmann::json& row, const char* name);
+
 /// Indented; text that is no UTF-8 is replaced.
 std::string dump(const nlohmann::json& json);
 
