@@ -200,19 +200,18 @@ TEST(LayerNorm, AConstantRowGivesTheBias) {
 }
 
 TEST(LayerNorm, BlocksFollowFromTheRowsAlone) {
-  EXPECT_EQ(layer_norm_blocks(0), 0);
-  EXPECT_EQ(layer_norm_blocks(1), 1);
-  EXPECT_EQ(layer_norm_blocks(31), 1);
-  EXPECT_EQ(layer_norm_blocks(32), 2);
-  EXPECT_EQ(layer_norm_blocks(64), 4);
-  EXPECT_EQ(layer_norm_blocks(std::int64_t{1} << 40), 64);
+  EXPECT_EQ(cpu_row_blocks(0), 0);
+  EXPECT_EQ(cpu_row_blocks(1), 1);
+  EXPECT_EQ(cpu_row_blocks(31), 1);
+  EXPECT_EQ(cpu_row_blocks(32), 2);
+  EXPECT_EQ(cpu_row_blocks(64), 4);
+  EXPECT_EQ(cpu_row_blocks(std::int64_t{1} << 40), 64);
   for (std::int64_t rows = 1; rows < 3000; ++rows) {
-    const std::int64_t blocks = layer_norm_blocks(rows);
-    EXPECT_EQ(layer_norm_block_begin(rows, blocks, 0), 0);
-    EXPECT_EQ(layer_norm_block_begin(rows, blocks, blocks), rows);
+    const std::int64_t blocks = cpu_row_blocks(rows);
+    EXPECT_EQ(row_block_begin(rows, blocks, 0), 0);
+    EXPECT_EQ(row_block_begin(rows, blocks, blocks), rows);
     for (std::int64_t b = 0; b < blocks && blocks > 1; ++b) {
-      const std::int64_t size =
-          layer_norm_block_begin(rows, blocks, b + 1) - layer_norm_block_begin(rows, blocks, b);
+      const std::int64_t size = row_block_begin(rows, blocks, b + 1) - row_block_begin(rows, blocks, b);
       EXPECT_GE(size, 16) << rows << " rows, block " << b;
       EXPECT_LE(size - rows / blocks, 1) << rows << " rows, block " << b;
     }
@@ -223,13 +222,13 @@ TEST(LayerNorm, ATeamThatSharesItsSumsHasRows) {
   for (DType dtype : {DType::f32, DType::bf16})
     for (std::int64_t columns = 1; columns < 9000; columns += columns < 600 ? 1 : 52) {
       const bool odd = columns < 256 && columns % (dtype == DType::f32 ? 4 : 8) != 0;
-      const bool warps = columns > 512 && columns <= (dtype == DType::f32 ? 2048 : 4096) &&
-                         layer_norm_whole_words(columns, dtype);
-      EXPECT_EQ(layer_norm_gpu_teams(1 << 20, columns, dtype) > 1, odd || warps) << columns;
-      EXPECT_EQ(layer_norm_gpu_blocks(0, columns, dtype, 90), 0);
+      const bool warps =
+          columns > 512 && columns <= (dtype == DType::f32 ? 2048 : 4096) && whole_vectors(columns, dtype);
+      EXPECT_EQ(gpu_row_block_teams(1 << 20, columns, dtype) > 1, odd || warps) << columns;
+      EXPECT_EQ(gpu_row_blocks(0, columns, dtype, 90), 0);
       for (std::int64_t rows : {1, 31, 32, 47, 1000, 524288, 1 << 30}) {
-        const int teams = layer_norm_gpu_teams(rows, columns, dtype);
-        const std::int64_t blocks = layer_norm_gpu_blocks(rows, columns, dtype, 90);
+        const int teams = gpu_row_block_teams(rows, columns, dtype);
+        const std::int64_t blocks = gpu_row_blocks(rows, columns, dtype, 90);
         EXPECT_TRUE(std::has_single_bit(static_cast<std::uint64_t>(blocks))) << rows << " x " << columns;
         if (warps) {
           EXPECT_EQ(blocks % teams, 0) << rows << " x " << columns;
@@ -244,7 +243,7 @@ TEST(LayerNorm, ATeamThatSharesItsSumsHasRows) {
 TEST(LayerNorm, AsManyClustersAsFindPlaceAtOnce) {
   for (DType dtype : {DType::f32, DType::bf16}) {
     const auto blocks = [&](std::int64_t rows, std::int64_t columns) {
-      return layer_norm_gpu_blocks(rows, columns, dtype, 90);
+      return gpu_row_blocks(rows, columns, dtype, 90);
     };
     EXPECT_EQ(blocks(4096, 16384), 64);
     EXPECT_EQ(blocks(2048, 16385), 28);
@@ -254,7 +253,7 @@ TEST(LayerNorm, AsManyClustersAsFindPlaceAtOnce) {
     EXPECT_EQ(blocks(512, 131072), 7);
     EXPECT_EQ(blocks(100, 32768), 6);  // 16 rows each
     EXPECT_EQ(blocks(31, 131072), 1);
-    EXPECT_EQ(layer_norm_gpu_blocks(2048, 131072, dtype, 80), 32);
+    EXPECT_EQ(gpu_row_blocks(2048, 131072, dtype, 80), 32);
   }
 }
 

@@ -58,10 +58,8 @@ void merge_outer(Rows<kOperands>& r) {
 }  // namespace detail
 
 /// Rows along the last dimension. All views have one shape of rank 1 at least.
-template <class... V>
-Rows<sizeof...(V)> rows_of(const V&... views) {
-  constexpr int n = sizeof...(V);
-  const ConstView* view[n] = {&views...};
+template <int n>
+Rows<n> rows_of(const ConstView* const (&view)[n]) {
   Rows<n> r;
   const int last = view[0]->rank - 1;
   r.columns = view[0]->shape[last];
@@ -73,6 +71,11 @@ Rows<sizeof...(V)> rows_of(const V&... views) {
   }
   if (r.rows != 0) detail::merge_outer(r);
   return r;
+}
+template <class... V>
+Rows<sizeof...(V)> rows_of(const V&... views) {
+  const ConstView* const view[] = {&views...};
+  return rows_of(view);
 }
 
 /// Rows as long as they come, for kernels that treat each element by itself: dimensions in the order of the

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "rooftile/core/signature.h"
 #include "rooftile/harness/gpu_cases.h"
 
 namespace rooftile::harness {
@@ -36,21 +35,6 @@ std::vector<Operand> operands_of(const Signature& signature, const Case& c) {
     list.push_back(operand);
   }
   return list;
-}
-
-Status call_by(const Op& op, const Queue& queue, const Case& c, const Arguments& arguments,
-               const char* variant, Workspace workspace) {
-  const Signature& s = op.signature;
-  ConstView views[Signature::kMaxOperands];
-  const ConstView* pointers[Signature::kMaxOperands];
-  double options[Signature::kMaxOptions];
-  for (int o = 0; o < s.operand_count(); ++o) {
-    views[o] = arguments.in(s.operands[o].name);
-    pointers[o] = &views[o];
-  }
-  for (int k = 0; k < s.option_count(); ++k)
-    options[k] = c.parameter(s.options[k].name, s.options[k].otherwise);
-  return call(queue, op, Call{pointers, options, variant, workspace});
 }
 
 /// Each operand's elements once; what is read and written, twice.
@@ -92,18 +76,6 @@ std::vector<Case> cases_of(const Signature& signature, const std::vector<DType>&
   return cases;
 }
 
-/// A real one's range, as far as floats reach.
-std::vector<Option> options_of(const Signature& signature) {
-  std::vector<Option> options;
-  for (int k = 0; k < signature.option_count(); ++k) {
-    const Signature::Option& o = signature.options[k];
-    const bool real = o.kind == Signature::Option::Kind::real;
-    options.push_back({o.name, real ? Option::Kind::real : Option::Kind::choice, o.otherwise,
-                       std::max(o.least, -kMaxFloat), std::min(o.most, kMaxFloat)});
-  }
-  return options;
-}
-
 BenchCases bench_of(const std::vector<DType>& dtypes) {
   BenchCases b;
   for (DType type : dtypes) {
@@ -116,6 +88,24 @@ BenchCases bench_of(const std::vector<DType>& dtypes) {
 
 }  // namespace
 
+std::vector<DType> dtypes_of(const Signature& signature) {
+  std::vector<DType> dtypes;
+  for (int t = 0; t < kDTypes; ++t)
+    if (signature.types[0].mask >> t & 1) dtypes.push_back(static_cast<DType>(t));
+  return dtypes;
+}
+
+std::vector<Option> options_of(const Signature& signature) {
+  std::vector<Option> options;
+  for (int k = 0; k < signature.option_count(); ++k) {
+    const Signature::Option& o = signature.options[k];
+    const bool real = o.kind == Signature::Option::Kind::real;
+    options.push_back({o.name, real ? Option::Kind::real : Option::Kind::choice, o.otherwise,
+                       std::max(o.least, -kMaxFloat), std::min(o.most, kMaxFloat)});
+  }
+  return options;
+}
+
 Spec elements_spec(const char* function, const OracleFunctions& oracle, std::vector<double> values,
                    const char* gradient_of, bool exact) {
   const Op* op = find_op(function);
@@ -124,11 +114,16 @@ Spec elements_spec(const char* function, const OracleFunctions& oracle, std::vec
   Spec spec{};
   spec.function = function;
   spec.axes = "any shape";
-  for (int t = 0; t < kDTypes; ++t)
-    if (s.types[0].mask >> t & 1) spec.dtypes.push_back(static_cast<DType>(t));
+  spec.dtypes = dtypes_of(s);
   spec.operands = [&s](const Case& c) { return operands_of(s, c); };
   spec.call = [op](const Queue& queue, const Case& c, const Arguments& arguments, const char* variant,
-                   Workspace workspace) { return call_by(*op, queue, c, arguments, variant, workspace); };
+                   Workspace workspace) {
+    return with_call(op->signature, c, arguments, [&](Call its) {
+      its.variant = variant;
+      its.workspace = workspace;
+      return call(queue, *op, its);
+    });
+  };
   spec.oracle = oracle;
   spec.flops = [&s, oracle](const Case& c) { return flops_of(s, oracle, c); };
   spec.bytes = [&s](const Case& c) { return bytes_of(s, c); };

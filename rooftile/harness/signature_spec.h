@@ -1,6 +1,7 @@
 #pragma once
 // The spec of an element-by-element function that has a signature: operands, dtypes, bytes, call and standard
 // cases follow from it. The op's cases.h adds the oracle, and the option's values to try.
+#include "rooftile/core/signature.h"
 #include "rooftile/harness/bounded.h"
 #include "rooftile/harness/spec.h"
 
@@ -10,5 +11,24 @@ namespace rooftile::harness {
 /// every bit must match. Else the tolerance is a multiple of the oracle's own error bound.
 Spec elements_spec(const char* function, const OracleFunctions& oracle, std::vector<double> values = {},
                    const char* gradient_of = nullptr, bool exact = false);
+
+/// The dtypes of a signature's first letter.
+std::vector<DType> dtypes_of(const Signature& signature);
+/// Its options, a real one's range as far as floats reach.
+std::vector<Option> options_of(const Signature& signature);
+/// Calls run(call) with a case's views and options in the signature's order.
+template <class Run>
+Status with_call(const Signature& s, const Case& c, const Arguments& arguments, Run run) {
+  ConstView views[Signature::kMaxOperands];
+  const ConstView* pointers[Signature::kMaxOperands];
+  double options[Signature::kMaxOptions];
+  for (int o = 0; o < s.operand_count(); ++o) {
+    views[o] = arguments.in(s.operands[o].name);
+    pointers[o] = &views[o];
+  }
+  for (int k = 0; k < s.option_count(); ++k)
+    options[k] = c.parameter(s.options[k].name, s.options[k].otherwise);
+  return run(Call{pointers, options});
+}
 
 }  // namespace rooftile::harness

@@ -137,10 +137,10 @@ struct Spec {
   std::vector<DType> dtypes;
   std::function<std::vector<Operand>(const Case&)> operands;
   std::function<Status(const Queue&, const Case&, const Arguments&, const char* variant, Workspace)> call;
-  Status (*workspace)(const Queue&, const Case&, const Arguments&,
-                      std::size_t& bytes) = nullptr;  ///< null: none
-  OracleFunctions oracle;                             ///< oracles<SoftmaxOracle>()
-  std::function<double(const Case&)> flops;           ///< each + - · / max exp … counts one
+  std::function<Status(const Queue&, const Case&, const Arguments&, std::size_t& bytes)> workspace =
+      {};                                    ///< empty: none
+  OracleFunctions oracle;                    ///< oracles<SoftmaxOracle>()
+  std::function<double(const Case&)> flops;  ///< each + - · / max exp … counts one
   std::function<double(const Case&)>
       bytes;  ///< each operand's touched elements, once; an inout's once read, once written
   Tolerance tolerance;

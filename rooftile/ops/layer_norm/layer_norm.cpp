@@ -20,7 +20,6 @@ constexpr Signature kForward{
      optional(output("sum", 'T', "... C", "x residual")), optional(output("mean", 'F', "...")),
      optional(output("rstd", 'F', "..."))},
     {real("eps", 1e-5f, 0)}};
-enum Forward { kX, kResidual, kWeight, kBias, kY, kSum, kMean, kRstd };
 
 constexpr Signature kBackward{
     "layer_norm_backward",
@@ -28,7 +27,6 @@ constexpr Signature kBackward{
     {input("x", 'T', "... C"), input("dy", 'T', "... C"), optional(input("weight", 'W', "C")),
      input("mean", 'F', "..."), input("rstd", 'F', "..."), output("dx", 'T', "... C", "x dy"),
      optional(output("dweight", 'G', "C")), optional(output("dbias", 'G', "C"))}};
-enum Backward { kBackX, kBackDy, kBackWeight, kBackMean, kBackRstd, kBackDx, kBackDweight, kBackDbias };
 
 template <class Problem>
 Status any_problem(const Problem&) {
@@ -38,19 +36,21 @@ Status plain_f32(const LayerNormProblem& p) {
   using P = LayerNormProblem;
   if (p.dtype != DType::f32)
     return Status::error("layer_norm: the ladder's rungs take f32, x is %s", name(p.dtype));
-  if (!p.weight.data || !p.bias.data)
+  if (!p.vectors[P::kWeight].data || !p.vectors[P::kBias].data)
     return Status::error("layer_norm: the ladder's rungs take a weight and a bias, %s is absent",
-                         p.weight.data ? "bias" : "weight");
+                         p.vectors[P::kWeight].data ? "bias" : "weight");
   if (p.data[P::kResidual] || p.data[P::kSum])
     return Status::error("layer_norm: the ladder's rungs take neither residual nor sum");
-  if (!p.rows.dense() || (p.rows.columns > 1 && (p.weight.stride != 1 || p.bias.stride != 1)))
+  if (!p.rows.dense() ||
+      (p.rows.columns > 1 && (p.vectors[P::kWeight].stride != 1 || p.vectors[P::kBias].stride != 1)))
     return Status::error(
         "layer_norm: the ladder's rungs take dense rows, these have element strides %lld (x), %lld (y), %lld "
         "(weight) "
         "and %lld (bias)",
         static_cast<long long>(p.rows.column_stride[P::kX]),
-        static_cast<long long>(p.rows.column_stride[P::kY]), static_cast<long long>(p.weight.stride),
-        static_cast<long long>(p.bias.stride));
+        static_cast<long long>(p.rows.column_stride[P::kY]),
+        static_cast<long long>(p.vectors[P::kWeight].stride),
+        static_cast<long long>(p.vectors[P::kBias].stride));
   return {};
 }
 /// A grid has 2^31 - 1 blocks at most.
@@ -87,74 +87,6 @@ constexpr Variant kBackwardVariants[] = {
      accepts<any_problem<LayerNormBackwardProblem>>},
 };
 
-/// The statistic as an operand of x's rank, so that its offsets are found with the rows'; any operand where
-/// absent.
-ConstView over_columns(const ConstView& statistic, const ConstView& x) {
-  if (!statistic.present()) return x;
-  ConstView v = statistic;
-  v.rank = x.rank;
-  v.shape[v.rank - 1] = x.shape[x.rank - 1];
-  v.stride[v.rank - 1] = 1;  // never walked: each row has one value
-  return v;
-}
-ConstView or_else(const ConstView& view, const ConstView& otherwise) {
-  return view.present() ? view : otherwise;
-}
-const void* data_of(const ConstView& view) { return view.present() ? view.data : nullptr; }
-LayerNormColumns columns_of(const ConstView& view) {
-  if (!view.present() || view.shape[0] == 0) return {nullptr, 1};
-  return {view.data, view.stride[0]};
-}
-
-std::int64_t blocks_of(const Queue& queue, const ConstView& x) {
-  std::int64_t rows = 1;
-  for (int d = 0; d + 1 < x.rank; ++d) rows *= x.shape[d];
-  return queue.device() == Device::cpu
-             ? layer_norm_blocks(rows)
-             : layer_norm_gpu_blocks(rows, x.shape[x.rank - 1], x.dtype, queue.architecture());
-}
-
-std::size_t backward_workspace(const Queue& queue, const Call& c) {
-  const ConstView& x = c.view(kBackX);
-  const std::int64_t columns = x.shape[x.rank - 1];
-  const std::int64_t sums = c.view(kBackDweight).present() + c.view(kBackDbias).present();
-  if (columns == 0) return 0;
-  return static_cast<std::size_t>(blocks_of(queue, x) * sums * layer_norm_sums_stride(columns) * 4);
-}
-
-Status launch(const Queue& queue, const Op& op, const Call& c) {
-  const ConstView &x = c.view(kX), &residual = c.view(kResidual), &weight = c.view(kWeight),
-                  &bias = c.view(kBias), &y = c.view(kY), &sum = c.view(kSum), &mean = c.view(kMean),
-                  &rstd = c.view(kRstd);
-  const LayerNormProblem problem{
-      rows_of(x, or_else(residual, x), y, or_else(sum, y), over_columns(mean, y), over_columns(rstd, y)),
-      {x.data, data_of(residual), y.data, data_of(sum), data_of(mean), data_of(rstd)},
-      columns_of(weight),
-      columns_of(bias),
-      x.dtype,
-      or_else(weight, bias).present() ? or_else(weight, bias).dtype : DType::f32,
-      c.real(0)};
-  return dispatch(queue, op, &problem, c.variant);
-}
-
-Status launch_backward(const Queue& queue, const Op& op, const Call& c) {
-  const ConstView &x = c.view(kBackX), &dy = c.view(kBackDy), &weight = c.view(kBackWeight),
-                  &mean = c.view(kBackMean), &rstd = c.view(kBackRstd), &dx = c.view(kBackDx),
-                  &dweight = c.view(kBackDweight), &dbias = c.view(kBackDbias);
-  const LayerNormBackwardProblem problem{
-      rows_of(x, dy, dx, over_columns(mean, x), over_columns(rstd, x)),
-      {x.data, dy.data, dx.data, mean.data, rstd.data},
-      columns_of(weight),
-      columns_of(dweight),
-      columns_of(dbias),
-      x.dtype,
-      weight.present() ? weight.dtype : DType::f32,
-      or_else(dweight, dbias).present() ? or_else(dweight, dbias).dtype : DType::f32,
-      blocks_of(queue, x),
-      static_cast<float*>(c.workspace.pointer)};
-  return dispatch(queue, op, &problem, c.variant);
-}
-
 /// The call's views, in the signature's order.
 struct BackwardViews {
   const ConstView* all[8];
@@ -164,9 +96,9 @@ struct BackwardViews {
 
 }  // namespace
 
-extern const Op layer_norm_op{"layer_norm", "forward", kForward.function, kForwardVariants, kForward, launch};
-extern const Op layer_norm_backward_op{"layer_norm", "backward",      kBackward.function, kBackwardVariants,
-                                       kBackward,    launch_backward, backward_workspace};
+extern const Op layer_norm_op = row_op<kForward, LayerNormProblem>("layer_norm", "forward", kForwardVariants);
+extern const Op layer_norm_backward_op =
+    row_op<kBackward, LayerNormBackwardProblem>("layer_norm", "backward", kBackwardVariants);
 extern const Op* const layer_norm_ops[] = {&layer_norm_op, &layer_norm_backward_op, nullptr};
 
 Status layer_norm(const Queue& queue, const LayerNormInputs& in, const LayerNormOutputs& out,

@@ -1,5 +1,5 @@
 #pragma once
-#include "rooftile/tile/tile.h"
+#include "rooftile/tile/rows.h"
 
 namespace rooftile::kernels {
 using namespace rooftile::tile;
@@ -25,31 +25,6 @@ struct LayerNormRow {
             part_or_none(sum, begin, count),
             mean,
             rstd};
-  }
-};
-
-/// A weight or a bias as the kernels like it: floats side by side.
-struct LayerNormFloats {
-  Row<const float> row;
-  ROOFTILE_TILE
-  LayerNormFloats part(std::int64_t begin, std::int64_t count) const { return {row.part(begin, count)}; }
-  template <class Team, class C>
-  ROOFTILE_TILE typename Team::Tile load(const Team& team, C chunk) const {
-    return team.load(row, chunk);
-  }
-};
-/// The same as it comes: as f32, as T, or `absent` throughout where neither has data.
-template <class T>
-struct LayerNormAny {
-  Row<const float> floats;
-  Row<const T> others;
-  float absent;
-  template <class Team, class C>
-  ROOFTILE_TILE typename Team::Tile load(const Team& team, C chunk) const {
-    typename Team::Tile t = team.fill(absent);
-    if (floats.data) t = team.load(floats, chunk);
-    if (others.data) t = team.load(others, chunk);
-    return t;
   }
 };
 
@@ -386,22 +361,6 @@ ROOFTILE_TILE void layer_norm_by_blocks(Team team, std::int64_t begin, std::int6
     }
     to_write = to_read;
   }
-}
-
-/// A weight as floats in scratch, converted once and not for every row; `absent` throughout where it has no
-/// data.
-template <class Team, class From, class W>
-ROOFTILE_TILE LayerNormFloats layer_norm_floats(Team& team, const From& from, Row<const W> weight,
-                                                float absent) {
-  const auto floats = team.scratch(weight.size);
-  from.each(weight.size, [&](auto chunk) ROOFTILE_INLINE {
-    if (weight.data) {
-      floats[chunk] = from.load(weight, chunk);
-    } else {
-      floats[chunk] = from.fill(absent);
-    }
-  });
-  return {{floats.data, weight.size}};
 }
 
 }  // namespace rooftile::kernels

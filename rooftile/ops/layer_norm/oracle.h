@@ -1,27 +1,8 @@
 #pragma once
 // Layer norm as the equations read, in any scalar: the oracle, and rung 0 of the ladder.
-#include "rooftile/harness/spec.h"
+#include "rooftile/harness/row_spec.h"
 
 namespace rooftile::harness {
-
-/// To the memory format of `type` and back: what a tensor of that dtype would hold.
-inline double rounded_to(DType type, double value) {
-  switch (type) {
-    case DType::f16:
-      return to_float(from_double<f16>(value));
-    case DType::bf16:
-      return to_float(from_double<bf16>(value));
-    default:
-      return static_cast<float>(value);
-  }
-}
-
-/// All sizes but the last, multiplied.
-inline std::int64_t rows_of_case(const Case& c) {
-  std::int64_t rows = 1;
-  for (std::size_t d = 0; d + 1 < c.shape.size(); ++d) rows *= c.shape[d];
-  return rows;
-}
 
 /// h = x + residual, μ = Σ h / N, r = 1 / √(Σ (h - μ)² / N + eps), y = (h - μ)·r·w + b.
 struct LayerNormOracle {

@@ -7,8 +7,6 @@
 namespace rooftile::tile {
 inline namespace ROOFTILE_ISA {
 
-using Launch = CpuLaunch;
-
 /// One part of a tensor. `held`: the inputs, each to be taken by chunk.
 template <class T, class F, class Team, int kOperands, class... Held>
 ROOFTILE_TILE void run_lanes(const Team& team, const F& f, const Part<kOperands>& part, const Held&... held) {

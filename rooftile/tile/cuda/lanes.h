@@ -7,8 +7,6 @@
 namespace rooftile::tile {
 inline namespace cuda {
 
-using Launch = CudaLaunch;
-
 /// f over parts of rows of T. `kInputs`: how many tiles f takes, the operands' last.
 template <class T, int kInputs, int kOperands, class F>
 struct LanesProgram {

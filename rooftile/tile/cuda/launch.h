@@ -171,6 +171,13 @@ auto program_for(const Program& program) {
   else
     return program;
 }
+template <Access kAccess, Span kSpan, class Program>
+auto streaming_program_for(const Program& program) {
+  if constexpr (requires { program.template streaming<kAccess, kSpan>(); })
+    return program.template streaming<kAccess, kSpan>();
+  else
+    return program;
+}
 
 /// Runs program(team, walk) for `rows` rows, `kLanes` elements to a thread and chunk. A program says
 ///   p.rows        where the rows lie
@@ -190,11 +197,13 @@ auto program_for(const Program& program) {
 ///                 holds that has no data: its place it has all the same
 ///   kShortest,    spans of its rows' teams; Span::any: a row may be longer than a cluster holds, and is
 ///   kLongest      read again
-///   kRare         whether few kernels are enough: not the fastest one for each way that rows lie
+///   kFull         whether rows that fill their team have a kernel of their own, kStrided whether long rows
+///                 have that begin anywhere, kPieces whether staged ones have for each size of pieces
 /// and may have
 ///   kParts        of how many warps one does the work, in blocks, where rows are whole words: rows do not
 ///                 stream then, and a thread has as many times more on its way
-///   serving<Access, Span>()  the program that has the kernel for teams that do not stream, if not itself
+///   serving<Access, Span>()  the program that has the kernel for teams that do not stream, if not itself;
+///   streaming<Access, Span>()  for those that do
 ///   Staged<Team>  for staged rows, if it gathers of many: run_staged_turns; and
 ///   teams         which then are in a block and gather together, of whole warps, too
 template <int kLanes, int kChunks, class Program>
@@ -231,7 +240,9 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, L
     if constexpr (kHas && kStreams) {
       using Team = CudaTeam<float, kLanes, kChunksOf<Program, kChunks, kSpan>, kAccess, kSpan,
                             Program::kStreaming.slots, in_words(kAccess) ? Program::kept(kSpan) : 0>;
-      if (launch_streams<Team>(launch, name, program, shape, rows, status)) return true;
+      if (launch_streams<Team>(launch, name, streaming_program_for<kAccess, kSpan>(program), shape, rows,
+                               status))
+        return true;
     }
     // A block's rows that one stride does not walk, and of them those in words, too; longer ones are rarer.
     constexpr bool kInstead = kAccess == Access::strided && kSpan == Span::block;
@@ -258,18 +269,19 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, L
     const int parts = shape.cluster > 1 ? 1 : kPartsOf<Program>;
     const bool full = columns == std::max(1, shape.cluster) * std::int64_t{shape.threads} * kLanes * chunks &&
                       (parts == 1 || shape.threads % (parts * kWarp) == 0);
-    if constexpr (!Program::kRare)
+    if constexpr (Program::kFull)
       if (full && one_stride(program.p.rows) && run_known.template operator()<Access::full>()) return status;
     if (run_known.template operator()<Access::aligned>()) return status;
   }
   if constexpr (Program::kStages)
     if (layout == Layout::neighbours &&
-        launch_staged<kLanes, kChunks>(launch, name, program, shape, rows, status))
+        launch_staged<kLanes, kChunks>(launch, name, program_for<Access::staged_2, Span::warp>(program),
+                                       shape, rows, status))
       return status;
   if constexpr ((!Program::kStages || kTakesTurns<Program>)&&Program::kShortest == Span::warp)
     if (layout == Layout::neighbours && shape.threads < kWarp)
       return direct.template operator()<Access::singly, Span::warp>();
-  if constexpr (!Program::kRare)
+  if constexpr (Program::kStrided)
     if (layout != Layout::apart && shape.threads >= kWarp) {
       if (shape.threads == kWarp) shape.teams = 1;  // a block, as longer rows'
       if (run_known.template operator()<Access::strided>()) return status;

@@ -14,15 +14,15 @@ struct StagedRows {
 };
 /// The places of operands 0, 1, … in shared memory, those without data left out; none where rows of one do
 /// not follow one upon the other.
-template <int kOperands>
-Places touching_places(const Rows<kOperands>& rows, std::initializer_list<StagedRows> operands) {
+template <int kOperands, int n>
+Places touching_places(const Rows<kOperands>& rows, const StagedRows (&operands)[n]) {
   Places places;
-  for (int o = 0; o < static_cast<int>(operands.size()); ++o) {
-    const auto [data, follows] = operands.begin()[o];
+  for (int o = 0; o < n; ++o) {
+    const auto [data, follows] = operands[o];
     if (!data) continue;
     if (rows.rank > 1 || (rows.rank == 1 && rows.stride[o][0] != rows.columns)) return {};
     const auto begin = reinterpret_cast<std::uintptr_t>(data);
-    const void* input = follows >= 0 ? operands.begin()[follows].data : nullptr;
+    const void* input = follows >= 0 ? operands[follows].data : nullptr;
     const bool same = input && (begin - reinterpret_cast<std::uintptr_t>(input)) % 16 == 0;
     places.set(o, same ? places[follows] : places.rows++);
     places.begins |= begin;
@@ -172,7 +172,7 @@ bool launch_staged(const CudaLaunch& launch, const char* name, const Program& pr
     return true;
   };
   const std::uint64_t pieces = places.begins | static_cast<std::uint64_t>(columns) * (16 / kLanes);
-  if constexpr (!Program::kRare) {
+  if constexpr (Program::kPieces) {
     if (pieces % 8 == 0) return run.template operator()<Access::staged_8>();
     if (pieces % 4 == 0) return run.template operator()<Access::staged_4>();
   }

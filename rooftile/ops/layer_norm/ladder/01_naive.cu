@@ -29,7 +29,7 @@ __global__ void layer_norm_naive(const __grid_constant__ LayerNormProblem p) {
     const float d = at.x[i] - mean;  // [for the variance]
     squares += double(d) * double(d);
   }
-  const float rstd = 1 / sqrtf(static_cast<float>(squares / count) + p.eps);
+  const float rstd = 1 / sqrtf(static_cast<float>(squares / count) + p.eps());
 
   for (std::int64_t i = 0; i < at.n; ++i) {
     const float normal = (at.x[i] - mean) * rstd;  // [read again]

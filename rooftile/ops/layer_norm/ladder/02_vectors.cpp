@@ -48,8 +48,9 @@ static void layer_norm_row(const PlainRow& row, std::int64_t n, const float* wei
 
 void launch_vectors(const CpuLaunch&, const LayerNormProblem& p) {
   for (std::int64_t row = 0; row < p.rows.rows; ++row)
-    layer_norm_row(plain_row(p, row), p.rows.columns, static_cast<const float*>(p.weight.data),
-                   static_cast<const float*>(p.bias.data), p.eps);
+    layer_norm_row(plain_row(p, row), p.rows.columns,
+                   static_cast<const float*>(p.vectors[LayerNormProblem::kWeight].data),
+                   static_cast<const float*>(p.vectors[LayerNormProblem::kBias].data), p.eps());
 }
 
 }  // namespace rooftile::ladder

@@ -33,10 +33,10 @@ static void layer_norm_row(const Team& team, const PlainRow& row, std::int64_t n
 
 ROOFTILE_FLATTEN void launch_accumulators(const CpuLaunch& launch, const LayerNormProblem& p) {
   const std::int64_t n = p.rows.columns;
-  const Row<const float> weight{static_cast<const float*>(p.weight.data), n};
-  const Row<const float> bias{static_cast<const float*>(p.bias.data), n};
+  const Row<const float> weight{static_cast<const float*>(p.vectors[LayerNormProblem::kWeight].data), n};
+  const Row<const float> bias{static_cast<const float*>(p.vectors[LayerNormProblem::kBias].data), n};
   for (std::int64_t row = 0; row < p.rows.rows; ++row)
-    layer_norm_row(Team(scratch_of(launch)), plain_row(p, row), n, weight, bias, p.eps);
+    layer_norm_row(Team(scratch_of(launch)), plain_row(p, row), n, weight, bias, p.eps());
 }
 
 }  // namespace rooftile::ladder

@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(kThreads) layer_norm_shuffles(const __grid_con
     const float d = at.x[i] - mean;  // [for the variance]
     squares += d * d;
   }
-  const float rstd = 1 / sqrtf(by_shuffles<1>(squares) / count + p.eps);
+  const float rstd = 1 / sqrtf(by_shuffles<1>(squares) / count + p.eps());
 
   for (std::int64_t i = threadIdx.x; i < at.n; i += kThreads) {
     const float normal = (at.x[i] - mean) * rstd;  // [read again]

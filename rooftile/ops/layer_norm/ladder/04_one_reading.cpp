@@ -10,8 +10,7 @@ using namespace tile;
 using Team = CpuTeam<float, Access::cached>;
 
 static void layer_norm_row(const Team& team, const kernels::LayerNormRow<float>& row,
-                           kernels::LayerNormFloats weight, kernels::LayerNormFloats bias, float eps,
-                           float each_one) {
+                           tile::FloatVector weight, tile::FloatVector bias, float eps, float each_one) {
   const std::int64_t n = row.x.size;
   kernels::LayerNormMoments<Team, float> moments;
   moments.begin(team, n, each_one, [&](auto chunk, auto use) { use(team.load(row.x, chunk)); });
@@ -25,13 +24,13 @@ static void layer_norm_row(const Team& team, const kernels::LayerNormRow<float>&
 
 ROOFTILE_FLATTEN void launch_one_reading(const CpuLaunch& launch, const LayerNormProblem& p) {
   const std::int64_t n = p.rows.columns;
-  const kernels::LayerNormFloats weight{{static_cast<const float*>(p.weight.data), n}};
-  const kernels::LayerNormFloats bias{{static_cast<const float*>(p.bias.data), n}};
+  const tile::FloatVector weight{{static_cast<const float*>(p.vectors[LayerNormProblem::kWeight].data), n}};
+  const tile::FloatVector bias{{static_cast<const float*>(p.vectors[LayerNormProblem::kBias].data), n}};
   for (std::int64_t i = 0; i < p.rows.rows; ++i) {
     const PlainRow row = plain_row(p, i);
     layer_norm_row(Team(scratch_of(launch)),
                    {{row.x, n}, {nullptr, n}, {row.y, n}, {nullptr, n}, row.mean, row.rstd}, weight, bias,
-                   p.eps, 1 / static_cast<float>(n));
+                   p.eps(), 1 / static_cast<float>(n));
   }
 }
 

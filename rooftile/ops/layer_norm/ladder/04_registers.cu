@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(kMostThreads)
     const float d = k * threads + t < n ? row[k] - mean : 0;  // past the end is no part of the variance
     squares += d * d;
   }
-  const float rstd = 1 / sqrtf(sum_of_block<1>(squares) / count + p.eps);
+  const float rstd = 1 / sqrtf(sum_of_block<1>(squares) / count + p.eps());
 
   ROOFTILE_UNROLL for (int k = 0; k < kEach; ++k) {
     const int i = k * threads + t;

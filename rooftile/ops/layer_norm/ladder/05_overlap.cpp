@@ -11,8 +11,8 @@ using namespace tile;
 
 ROOFTILE_FLATTEN void launch_overlap(const CpuLaunch& launch, const LayerNormProblem& p) {
   const std::int64_t n = p.rows.columns;
-  const kernels::LayerNormFloats weight{{static_cast<const float*>(p.weight.data), n}};
-  const kernels::LayerNormFloats bias{{static_cast<const float*>(p.bias.data), n}};
+  const tile::FloatVector weight{{static_cast<const float*>(p.vectors[LayerNormProblem::kWeight].data), n}};
+  const tile::FloatVector bias{{static_cast<const float*>(p.vectors[LayerNormProblem::kBias].data), n}};
   const auto row_at = [&](std::int64_t i) {
     const PlainRow row = plain_row(p, i);
     return kernels::LayerNormRow<float>{{row.x, n},   {nullptr, n}, {row.y, n},
@@ -20,7 +20,7 @@ ROOFTILE_FLATTEN void launch_overlap(const CpuLaunch& launch, const LayerNormPro
   };
   if (p.rows.rows > 0)
     kernels::layer_norm<float, false, false>(CpuTeam<float, Access::cached>(scratch_of(launch)), 0,
-                                             p.rows.rows, row_at, weight, bias, p.eps,
+                                             p.rows.rows, row_at, weight, bias, p.eps(),
                                              1 / static_cast<float>(n));
 }
 

@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(kMostThreads) layer_norm_words(const __grid_co
   float square = 0;
   ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) square +=
       sum_of_word(squares(row[k], k * step + first, n, mean));
-  const float rstd = 1 / sqrtf(sum_of_block<1>(square) / count + p.eps);
+  const float rstd = 1 / sqrtf(sum_of_block<1>(square) / count + p.eps());
 
   ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) {
     const int i = k * step + first;

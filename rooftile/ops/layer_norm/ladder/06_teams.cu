@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(kMostThreads)
   float square = 0;
   ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) square +=
       sum_of_word(squares(row[k], k * step + first, n, mean));
-  const float rstd = 1 / sqrtf(sum_of_team<1>(square, team) / count + p.eps);
+  const float rstd = 1 / sqrtf(sum_of_team<1>(square, team) / count + p.eps());
 
   ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) {
     const int i = k * step + first;

@@ -18,8 +18,8 @@ struct GpuRow {
   __device__ GpuRow(const LayerNormProblem& p, std::int64_t row)
       : n(p.rows.columns),
         x(at(p, LayerNormProblem::kX, row)),
-        weight(static_cast<const float*>(p.weight.data)),
-        bias(static_cast<const float*>(p.bias.data)),
+        weight(static_cast<const float*>(p.vectors[LayerNormProblem::kWeight].data)),
+        bias(static_cast<const float*>(p.vectors[LayerNormProblem::kBias].data)),
         y(at(p, LayerNormProblem::kY, row)),
         mean(at(p, LayerNormProblem::kMean, row)),
         rstd(at(p, LayerNormProblem::kRstd, row)) {}
@@ -99,7 +99,8 @@ inline bool aligned(const LayerNormProblem& p) {
   std::int64_t elements = p.rows.columns;
   for (int d = 0; d < p.rows.rank; ++d) elements |= p.rows.stride[P::kX][d] | p.rows.stride[P::kY][d];
   std::uintptr_t address = 0;
-  for (const void* data : {p.data[P::kX], p.data[P::kY], p.weight.data, p.bias.data})
+  for (const void* data : {p.data[P::kX], p.data[P::kY], p.vectors[LayerNormProblem::kWeight].data,
+                           p.vectors[LayerNormProblem::kBias].data})
     address |= reinterpret_cast<std::uintptr_t>(data);
   return elements % 4 == 0 && address % 16 == 0;
 }

@@ -1,14 +1,15 @@
 #pragma once
-// Where a GPU's teams have a row's weight and bias: in memory, in a slot, in shared memory or in registers.
-#include "rooftile/ops/layer_norm/layer_norm.problem.h"
+// Where a GPU's teams have a vector over the columns, as a weight: in memory, in a slot, in shared memory or
+// in registers.
+#include "rooftile/core/row_problem.h"
 #include "rooftile/tile/cuda/launch.h"
 
-namespace rooftile::layer_norm_weights {
-using namespace tile;
+namespace rooftile::tile {
+inline namespace cuda {
 
-/// A weight or a bias; without data, `absent` throughout. kAhead: it may be read before its turn.
+/// In memory; without data, `absent` throughout. kAhead: it may be read before its turn.
 template <class W, bool kAhead>
-struct Weight {
+struct GlobalVector {
   Row<const W> row;
   float absent;
   template <class Team>
@@ -30,12 +31,12 @@ struct Weight {
 /// instructions, and not when the sums are known (bf16 8192x4096, H200: 40.4 µs, so 40.0; 512x131072: before
 /// the first row 81, so 79.5; layer_norm_backward needs it with the first row, and asks before);
 template <class W, class Team>
-struct KeptWeight {
+struct SlotVector {
   Row<const W> row;
   float absent;
   template <bool kAhead>
-  ROOFTILE_TILE KeptWeight(const Weight<W, kAhead>& weight, int number)
-      : row(weight.row), absent(weight.absent) {
+  ROOFTILE_TILE SlotVector(const GlobalVector<W, kAhead>& vector, int number)
+      : row(vector.row), absent(vector.absent) {
     row.slot = Team::kSlots + number;
   }
   /// Once where rows stream, else with each.
@@ -58,9 +59,9 @@ struct KeptWeight {
 };
 /// or where it is staged, as floats. Its pointer is never null: nvcc would not know that it leads to shared
 /// memory.
-struct StagedWeight {
+struct StagedVector {
   const float* all;
-  ROOFTILE_TILE StagedWeight(const Stage& stage, int operand) : all(stage.vector(operand)) {}
+  ROOFTILE_TILE StagedVector(const Stage& stage, int operand) : all(stage.vector(operand)) {}
   template <class Team>
   ROOFTILE_TILE void ask(const Team&) const {}
   template <class Team>
@@ -76,30 +77,45 @@ struct StagedWeight {
 };
 /// or in registers.
 template <class Team>
-struct HeldWeight {
+struct RegisterVector {
   typename Team::Scratch tiles;
-  template <class Weight>
-  ROOFTILE_TILE HeldWeight(const Team& team, const Weight& weight, std::int64_t size) {
-    team.each(size, [&](const tile::Chunk& chunk) { tiles[chunk] = weight.load(team, chunk); });
+  template <class Vector>
+  ROOFTILE_TILE RegisterVector(const Team& team, const Vector& vector, std::int64_t size) {
+    team.each(size, [&](const tile::Chunk& chunk) { tiles[chunk] = vector.load(team, chunk); });
   }
   ROOFTILE_TILE typename Team::Tile load(const Team&, const tile::Chunk& chunk) const { return tiles[chunk]; }
 };
 /// or there as memory has them.
 template <class W, class Team>
-struct PackedWeight {
+struct PackedVector {
   typename Team::template Held<W> held{};
-  template <class Weight>
-  ROOFTILE_TILE PackedWeight(const Team& team, const Weight& weight, std::int64_t size) {
-    team.each(size, [&](const tile::Chunk& chunk) { held.packs[chunk.index] = weight.pack(team, chunk); });
+  template <class Vector>
+  ROOFTILE_TILE PackedVector(const Team& team, const Vector& vector, std::int64_t size) {
+    team.each(size, [&](const tile::Chunk& chunk) { held.packs[chunk.index] = vector.pack(team, chunk); });
   }
   ROOFTILE_TILE void ask(const Team&) const {}
   ROOFTILE_TILE typename Team::Tile load(const Team&, const tile::Chunk& chunk) const { return held[chunk]; }
 };
 /// The columns that this block has of it.
 template <class W, bool kAhead>
-ROOFTILE_TILE Weight<W, kAhead> weight_of(const LayerNormColumns& c, const Walk& walk, float absent) {
+ROOFTILE_TILE GlobalVector<W, kAhead> vector_of(const ColumnVector& c, const Walk& walk, float absent) {
   const auto* data = static_cast<const W*>(c.data);
   return {{data ? data + walk.first * c.stride : nullptr, walk.size, c.stride}, absent};
 }
 
-}  // namespace rooftile::layer_norm_weights
+/// In memory as f32 or as T, which a kernel for both learns from the call.
+template <class T>
+struct EitherVector {
+  GlobalVector<T, false> as_data;
+  GlobalVector<float, false> as_float;
+  bool is_float;
+  template <class Team>
+  ROOFTILE_TILE void ask(const Team&) const {}
+  template <class Team>
+  ROOFTILE_TILE typename Team::Tile load(const Team& team, const tile::Chunk& chunk) const {
+    return is_float ? as_float.load(team, chunk) : as_data.load(team, chunk);
+  }
+};
+
+}  // namespace cuda
+}  // namespace rooftile::tile

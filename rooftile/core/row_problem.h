@@ -1,0 +1,177 @@
+#pragma once
+// Functions that compute row by row and have a signature: their problem, and how it is made.
+#include "rooftile/core/row_blocks.h"
+#include "rooftile/core/rows.h"
+#include "rooftile/core/signature.h"
+
+namespace rooftile {
+
+/// What a row function's operands are, by the shapes in its signature. Operands with rows, "... C"; row
+/// statistics, "...", which have one f32 for each row; vectors over the columns, "C", and their gradients.
+struct RowCounts {
+  int inputs = 1, statistics_in = 0, outputs = 1, statistics_out = 0, vectors = 0, gradients = 0;
+
+  constexpr bool operator==(const RowCounts&) const = default;
+  /// Those that have rows or one value for each.
+  constexpr int operands() const { return inputs + statistics_in + outputs + statistics_out; }
+};
+
+/// A vector of one element for each column, as a weight; data is null where it is absent.
+struct ColumnVector {
+  const void* data = nullptr;
+  std::int64_t stride = 1;
+};
+
+/// What passes to the launches. Operands in the order of RowCounts, each kind in the signature's order.
+template <RowCounts kCounts_>
+struct RowProblem {
+  static constexpr RowCounts kCounts = kCounts_;
+  static constexpr int kStatisticsIn = kCounts.inputs, kOutputs = kStatisticsIn + kCounts.statistics_in,
+                       kStatisticsOut = kOutputs + kCounts.outputs, kOperands = kCounts.operands();
+  static constexpr int kInputs = kCounts.inputs, kVectors = kCounts.vectors, kGradients = kCounts.gradients;
+  Rows<kOperands> rows;
+  const void* data[kOperands];  ///< null: absent
+  ColumnVector vectors[kVectors + 1], gradients[kGradients + 1];
+  DType dtype, vector_dtype, gradient_dtype;
+  double options[Signature::kMaxOptions];
+  std::int64_t blocks;  ///< of rows, whose column sums are added up apart
+  float* sums;          ///< workspace: each block's sums for the gradients that are there
+
+  float real(int option) const { return static_cast<float>(options[option]); }
+  bool flag(int option) const { return options[option] != 0; }
+  constexpr int gradient_count() const {
+    int n = 0;
+    for (int g = 0; g < kGradients; ++g) n += gradients[g].data != nullptr;
+    return n;
+  }
+  /// Where a block's sums for a gradient lie; null: it is absent.
+  constexpr float* block_sums(std::int64_t block, int gradient) const {
+    if (!gradients[gradient].data) return nullptr;
+    int before = 0;
+    for (int g = 0; g < gradient; ++g) before += gradients[g].data != nullptr;
+    return sums + (block * gradient_count() + before) * column_sums_stride(rows.columns);
+  }
+};
+
+namespace detail {
+
+enum class RowOperand { rows, statistic, vector };
+constexpr RowOperand row_operand(const Signature::Operand& operand) {
+  if (!operand.shape.outer) return RowOperand::vector;
+  return operand.shape.count == 0 ? RowOperand::statistic : RowOperand::rows;
+}
+constexpr RowCounts row_counts(const Signature& s) {
+  RowCounts n{0, 0, 0, 0, 0, 0};
+  for (int o = 0; o < s.operand_count(); ++o) {
+    const bool output = s.operands[o].role != Signature::Role::input;
+    switch (row_operand(s.operands[o])) {
+      case RowOperand::rows:
+        ++(output ? n.outputs : n.inputs);
+        break;
+      case RowOperand::statistic:
+        ++(output ? n.statistics_out : n.statistics_in);
+        break;
+      case RowOperand::vector:
+        ++(output ? n.gradients : n.vectors);
+    }
+  }
+  return n;
+}
+
+/// A statistic as an operand of x's rank, so that its offsets are found with the rows'.
+inline ConstView over_columns(const ConstView& statistic, const ConstView& x) {
+  ConstView v = statistic;
+  v.rank = x.rank;
+  v.shape[v.rank - 1] = x.shape[x.rank - 1];
+  v.stride[v.rank - 1] = 1;  // never walked: each row has one value
+  return v;
+}
+
+inline std::int64_t row_blocks(const Queue& queue, const ConstView& x) {
+  std::int64_t rows = 1;
+  for (int d = 0; d + 1 < x.rank; ++d) rows *= x.shape[d];
+  return queue.device() == Device::cpu
+             ? cpu_row_blocks(rows)
+             : gpu_row_blocks(rows, x.shape[x.rank - 1], x.dtype, queue.architecture());
+}
+
+/// x is the signature's first operand.
+template <class Problem>
+Problem row_problem(const Queue& queue, const Signature& s, const Call& call) {
+  const ConstView& x = call.view(0);
+  Problem p{};
+  ConstView views[Problem::kOperands];
+  int rows_in = 0, statistics_in = Problem::kStatisticsIn, rows_out = Problem::kOutputs,
+      statistics_out = Problem::kStatisticsOut, vectors = 0, gradients = 0;
+  p.dtype = x.dtype;
+  p.vector_dtype = p.gradient_dtype = DType::f32;
+  for (int o = 0; o < s.operand_count(); ++o) {
+    const ConstView& view = call.view(o);
+    const bool output = s.operands[o].role != Signature::Role::input, present = view.present();
+    const RowOperand kind = row_operand(s.operands[o]);
+    if (kind == RowOperand::vector) {
+      ColumnVector& vector = output ? p.gradients[gradients++] : p.vectors[vectors++];
+      if (present && view.shape[0] > 0) vector = {view.data, view.stride[0]};
+      if (present) (output ? p.gradient_dtype : p.vector_dtype) = view.dtype;
+      continue;
+    }
+    int& next = kind == RowOperand::rows ? (output ? rows_out : rows_in)
+                : output                 ? statistics_out
+                                         : statistics_in;
+    // An absent operand has x's strides, which keep nothing from being merged.
+    views[next] = !present ? x : kind == RowOperand::rows ? view : over_columns(view, x);
+    p.data[next++] = present ? view.data : nullptr;
+  }
+  const ConstView* pointers[Problem::kOperands];
+  for (int o = 0; o < Problem::kOperands; ++o) pointers[o] = &views[o];
+  p.rows = rows_of(pointers);
+  for (int k = 0; k < s.option_count(); ++k) p.options[k] = call.options[k];
+  if (Problem::kGradients > 0) p.blocks = row_blocks(queue, x);
+  p.sums = static_cast<float*>(call.workspace.pointer);
+  return p;
+}
+
+template <class Problem>
+Status launch_rows(const Queue& queue, const Op& op, const Call& call) {
+  const auto problem = row_problem<Problem>(queue, op.signature, call);
+  return dispatch(queue, op, &problem, call.variant);
+}
+
+inline std::size_t column_sums_bytes(const Queue& queue, const Signature& s, const Call& call) {
+  const ConstView& x = call.view(0);
+  const std::int64_t columns = x.shape[x.rank - 1];
+  std::int64_t sums = 0;
+  for (int o = 0; o < s.operand_count(); ++o)
+    sums += s.operands[o].role != Signature::Role::input &&
+            row_operand(s.operands[o]) == RowOperand::vector && call.view(o).present();
+  if (columns == 0) return 0;
+  return static_cast<std::size_t>(row_blocks(queue, x) * sums * column_sums_stride(columns) * 4);
+}
+template <const Signature& kSignature>
+std::size_t row_workspace(const Queue& queue, const Call& call) {
+  return column_sums_bytes(queue, kSignature, call);
+}
+
+inline Status takes_all_rows(const void*) { return {}; }
+inline constexpr Variant kRowVariants[] = {
+    {"tile", "every dtype and stride: the block language's kernel", Role::standard, takes_all_rows},
+};
+
+}  // namespace detail
+
+/// The op of a signature whose operands RowCounts tells; `variants`: where it has a ladder.
+template <const Signature& kSignature, class Problem>
+constexpr Op row_op(const char* name, const char* direction,
+                    std::span<const Variant> variants = detail::kRowVariants) {
+  static_assert(detail::row_counts(kSignature) == Problem::kCounts,
+                "rooftile::row_op: the problem's RowCounts are not those of the signature");
+  return {name,
+          direction,
+          kSignature.function,
+          variants,
+          kSignature,
+          &detail::launch_rows<Problem>,
+          Problem::kGradients > 0 ? &detail::row_workspace<kSignature> : nullptr};
+}
+
+}  // namespace rooftile

@@ -1,0 +1,294 @@
+#pragma once
+// Row programs (rooftile/tile/rows.h) on a CPU: one row is written while the next is read, so that memory and
+// arithmetic work at once.
+#include "rooftile/tile/cpu/launch.h"
+
+namespace rooftile::tile {
+inline namespace ROOFTILE_ISA {
+
+/// A vector over the columns as floats side by side;
+struct FloatVector {
+  Row<const float> row;
+  ROOFTILE_TILE FloatVector part(std::int64_t begin, std::int64_t count) const {
+    return {row.part(begin, count)};
+  }
+  template <class Team, class C>
+  ROOFTILE_TILE typename Team::Tile load(const Team& team, C chunk) const {
+    return team.load(row, chunk);
+  }
+};
+/// or as it comes: as f32, as T, or `absent` throughout where neither has data.
+template <class T>
+struct AnyVector {
+  Row<const float> floats;
+  Row<const T> others;
+  float absent;
+  template <class Team, class C>
+  ROOFTILE_TILE typename Team::Tile load(const Team& team, C chunk) const {
+    typename Team::Tile t = team.fill(absent);
+    if (floats.data) t = team.load(floats, chunk);
+    if (others.data) t = team.load(others, chunk);
+    return t;
+  }
+};
+template <class T>
+Row<T> vector_row(const ColumnVector& c, std::int64_t columns) {
+  return {static_cast<T*>(const_cast<void*>(c.data)), columns, c.stride};
+}
+inline bool plain_floats(const ColumnVector& c, DType dtype, std::int64_t columns) {
+  return c.data && dtype == DType::f32 && (columns <= 1 || c.stride == 1);
+}
+template <class W>
+FloatVector floats_of(CpuTeam<float, Access::strided>& team, Row<const W> vector, float absent) {
+  const auto floats = team.scratch(vector.size);
+  team.each(vector.size, [&](auto chunk) ROOFTILE_INLINE {
+    if (vector.data) {
+      floats[chunk] = team.load(vector, chunk);
+    } else {
+      floats[chunk] = team.fill(absent);
+    }
+  });
+  return {{floats.data, vector.size}};
+}
+/// A vector as floats, converted into scratch where it is not. A call, as it happens but once for a thread's
+/// rows.
+__attribute__((noinline)) inline FloatVector floats_of(ThreadScratch& scratch, const ColumnVector& c,
+                                                       DType dtype, std::int64_t columns, float absent) {
+  if (plain_floats(c, dtype, columns)) return {vector_row<const float>(c, columns)};
+  CpuTeam<float, Access::strided> team(scratch, dtype);
+  const FloatVector floats = dtype == DType::f32
+                                 ? floats_of(team, vector_row<const float>(c, columns), absent)
+                                 : floats_of(team, vector_row<const AnyHalf>(c, columns), absent);
+  scratch = team.rest();
+  return floats;
+}
+/// The same for rows that no scratch holds, or whose elements lie apart: as it is.
+template <class T>
+AnyVector<T> as_it_is(const ColumnVector& c, DType dtype, std::int64_t columns, float absent) {
+  const bool is_float = dtype == DType::f32;
+  return {vector_row<const float>(is_float ? c : ColumnVector{}, columns),
+          vector_row<const T>(is_float ? ColumnVector{} : c, columns), absent};
+}
+
+/// Sums by column for the gradients that are there, over a block of rows.
+template <class Team, int n>
+struct ColumnGradients {
+  typename Team::Columns sums[n > 0 ? n : 1];
+  bool first;  ///< the block's first row, which begins the sums
+  template <class C>
+  ROOFTILE_TILE void add(int k, C chunk, const typename Team::Tile& t) const {
+    if (sums[k].sums.data) sums[k].add(chunk, t, first);
+  }
+  /// Adds a · b, fused.
+  template <class C>
+  ROOFTILE_TILE void add_product(int k, C chunk, const typename Team::Tile& a,
+                                 const typename Team::Tile& b) const {
+    if (sums[k].sums.data) sums[k].add_product(chunk, a, b, first);
+  }
+};
+
+/// A chunk of a row's inputs.
+template <class Program, bool kAdds, class T, RowCounts n, class Team, class C>
+ROOFTILE_TILE auto row_input(const Team& team, const RowOperands<T, n>& row, C chunk) {
+  Tiles<typename Team::Tile, kRowInputs<Program>> in;
+  for (int k = 0; k < kRowInputs<Program>; ++k) in.v[k] = team.load(row.in[k], chunk);
+  if constexpr (kAdds) in.v[0] = team.template round_to<T>(in.v[0] + team.load(row.in[n.inputs - 1], chunk));
+  return in;
+}
+
+/// Rows `begin` to `end`, a block of rows where there are gradients. kKeeps: inputs wait as floats in scratch
+/// from the reading of a row to its writing, which pays where reading them again takes more than a load; bits
+/// do not depend on it.
+template <bool kAdds, bool kKeeps, class T, class Program, class Team, class RowAt, class Vectors>
+ROOFTILE_TILE void run_rows(const Program& p, Team team, std::int64_t begin, std::int64_t end, RowAt row_at,
+                            const Vectors& vectors, float each_one,
+                            ColumnGradients<Team, Program::Problem::kGradients> columns) {
+  constexpr RowCounts n = Program::Problem::kCounts;
+  constexpr int kInputs = kRowInputs<Program>;
+  using Tile = typename Team::Tile;
+  using In = Tiles<Tile, kInputs>;
+  RowOperands<T, n> coming = row_at(begin), row = coming;
+  const std::int64_t size = coming.in[0].size;
+  typename Team::Scratch kept[kInputs];
+  if constexpr (kKeeps)
+    for (int k = 0; k < kInputs; ++k) kept[k] = team.scratch(size);
+  const auto input = [&](auto chunk)
+                         ROOFTILE_INLINE { return row_input<Program, kAdds>(team, coming, chunk); };
+  decltype(p.begin(team, size, input)) sums{};
+  decltype(p.measure(team, sums, row, each_one)) found{};
+
+  team.rows(begin, end, [&](std::int64_t i, auto reads, auto writes) ROOFTILE_INLINE {
+    Team reader = team;
+    if (writes) row = coming;
+    columns.first = i - 1 == begin;
+    if (reads) {
+      coming = row_at(i);
+      if (writes) {
+        if constexpr (!kReadsFirst<Program>) reader.walk_once();
+        for (int k = 0; k < kInputs; ++k) reader.hold(coming.in[k], 0);
+        if constexpr (kAdds) reader.hold(coming.in[n.inputs - 1], 0);
+      }
+      sums = p.begin(reader, size, input);
+    }
+    reader.each(size, [&](auto chunk) ROOFTILE_INLINE {
+      const VectorTiles<Vectors, Team, decltype(chunk)> w{vectors, team, chunk};
+      const auto write = [&](const In& in) ROOFTILE_INLINE {
+        if constexpr (Program::kAddsResidual)
+          if (row.out[n.outputs - 1].data) team.store(row.out[n.outputs - 1], chunk, in[0]);
+        store_outputs<kRowOutputs<Program>>(team, row, chunk,
+                                            p.write(team, found, chunk, in, w, row, columns));
+      };
+      if constexpr (kKeeps) {
+        if (writes) {
+          In in;
+          for (int k = 0; k < kInputs; ++k) in.v[k] = kept[k][chunk];
+          write(in);
+        }
+        if (!reads) return;
+        const In in = input(chunk);
+        for (int k = 0; k < kInputs; ++k) kept[k][chunk] = in.v[k];
+        p.read(reader, sums, chunk, in, w, coming);
+      } else {
+        if (writes) write(row_input<Program, kAdds>(team, row, chunk));
+        if (reads) p.read(reader, sums, chunk, input(chunk), w, coming);
+      }
+    });
+    if (reads) {
+      found = p.measure(team, sums, coming, each_one);
+      store_statistics(p, team, coming, found);
+    }
+  });
+}
+
+/// An absent operand has no row.
+template <class T, class Problem>
+Row<T> row_or_none(const Problem& p, int operand, std::int64_t row, std::int64_t end) {
+  if (!p.data[operand]) return {nullptr, p.rows.columns};
+  return row_of<T>(p.rows, operand, p.data[operand], row, end);
+}
+/// A row's one value of a statistic.
+template <class Problem>
+float* value_or_none(const Problem& p, int operand, std::int64_t row) {
+  if (!p.data[operand]) return nullptr;
+  return static_cast<float*>(const_cast<void*>(p.data[operand])) + p.rows.offset(operand, row);
+}
+template <class T, class Problem>
+RowOperands<T, Problem::kCounts> operands_of(const Problem& p, std::int64_t row, std::int64_t end) {
+  constexpr RowCounts n = Problem::kCounts;
+  RowOperands<T, n> r;
+  for (int k = 0; k < n.inputs; ++k) r.in[k] = row_or_none<const T>(p, k, row, end);
+  for (int k = 0; k < n.outputs; ++k) r.out[k] = row_or_none<T>(p, Problem::kOutputs + k, row, end);
+  for (int k = 0; k < n.statistics_in; ++k)
+    r.statistics[k] = *value_or_none(p, Problem::kStatisticsIn + k, row);
+  for (int k = 0; k < n.statistics_out; ++k)
+    r.statistics_out[k] = value_or_none(p, Problem::kStatisticsOut + k, row);
+  return r;
+}
+
+/// A thread's share of the rows; with gradients, of the blocks.
+template <bool kAdds, class T, Access kAccess, class Program>
+void run_share(const Program& program, const typename Program::Problem& p, ThreadScratch scratch,
+               std::int64_t begin, std::int64_t end) {
+  using Problem = typename Program::Problem;
+  using Team = CpuTeam<float, kAccess>;
+  constexpr int kGradients = Problem::kGradients;
+  const std::int64_t columns = p.rows.columns;
+  const bool sums = p.gradient_count() > 0;
+  const auto first_of = [&](std::int64_t block) {
+    return sums ? row_block_begin(p.rows.rows, p.blocks, block) : block;
+  };
+  const std::int64_t last = first_of(end);
+  const auto row_at = [&](std::int64_t row) ROOFTILE_INLINE { return operands_of<T>(p, row, last); };
+  const float each_one = 1 / static_cast<float>(columns);
+  const auto with_vectors = [&](const auto& vectors) ROOFTILE_INLINE {
+    const Team team(scratch, p.dtype);
+    for (std::int64_t block = begin; block < end; block = sums ? block + 1 : end) {
+      ColumnGradients<Team, kGradients> gradients{};
+      for (int g = 0; g < kGradients; ++g)
+        gradients.sums[g] = team.columns(Row<float>{p.block_sums(block, g), columns});
+      constexpr bool kKeeps = kAccess != Access::strided && (kAdds || sizeof(T) < sizeof(float));
+      run_rows<kAdds, kKeeps, T>(program, team, first_of(block), first_of(sums ? block + 1 : end), row_at,
+                                 vectors, each_one, gradients);
+    }
+  };
+  if constexpr (kAccess == Access::strided) {
+    with_vectors(vector_list<AnyVector<T>, Problem::kVectors>([&](int v) ROOFTILE_INLINE {
+      return as_it_is<T>(p.vectors[v], p.vector_dtype, columns, program.absent(v));
+    }));
+  } else {
+    with_vectors(vector_list<FloatVector, Problem::kVectors>([&](int v) ROOFTILE_INLINE {
+      return floats_of(scratch, p.vectors[v], p.vector_dtype, columns, program.absent(v));
+    }));
+  }
+  if (kAccess == Access::streaming) stream_fence();
+}
+
+/// A part of the columns: the sums of all blocks, added in the blocks' order.
+template <class Team, class T>
+ROOFTILE_TILE void add_blocks(Team team, Row<const float> first, std::int64_t blocks, std::int64_t stride,
+                              Row<T> out) {
+  team.each(out.size, [&](auto chunk) ROOFTILE_INLINE {
+    typename Team::Tile total = team.fill(0);
+    for (std::int64_t block = 0; block < blocks; ++block)
+      total += team.load(Row<const float>{first.data + block * stride, first.size}, chunk);
+    team.store(out, chunk, total);
+  });
+}
+template <class Problem>
+void add_blocks(const CpuLaunch& launch, const Problem& p, int gradient) {
+  constexpr std::int64_t kPart = 512;  // columns of one program
+  const ColumnVector& to = p.gradients[gradient];
+  if (!to.data) return;
+  const std::int64_t columns = p.rows.columns, blocks = p.blocks;
+  const std::int64_t stride = p.block_sums(1, gradient) - p.block_sums(0, gradient);
+  with_access(columns <= 1 || to.stride == 1, false, [&]<Access kAccess>() {
+    with_row_type<kAccess>(p.gradient_dtype, [&]<class G>() {
+      for_programs(launch, (columns + kPart - 1) / kPart, columns * blocks * 4,
+                   [&](const ThreadScratch& scratch, std::int64_t begin, std::int64_t end) {
+                     for (std::int64_t part = begin; part < end; ++part)
+                       add_blocks(
+                           CpuTeam<float, kAccess>(scratch, p.gradient_dtype),
+                           Row<const float>{p.block_sums(0, gradient), columns}.part(part * kPart, kPart),
+                           blocks, stride, vector_row<G>(to, columns).part(part * kPart, kPart));
+                   });
+    });
+  });
+}
+
+/// Runs the program on every row.
+template <class Program>
+Status for_row_program(const CpuLaunch& launch, const char*, const typename Program::Problem& p,
+                       const Program& program) {
+  using Problem = typename Program::Problem;
+  constexpr RowCounts n = Problem::kCounts;
+  const std::int64_t columns = p.rows.columns;
+  bool plain = true;  // vectors that need no scratch
+  for (int v = 0; v < n.vectors; ++v) plain = plain && plain_floats(p.vectors[v], p.vector_dtype, columns);
+  int tensors = 0;
+  for (int k = 0; k < n.inputs; ++k) tensors += p.data[k] != nullptr;
+  for (int k = 0; k < n.outputs; ++k) tensors += p.data[Problem::kOutputs + k] != nullptr;
+  const std::int64_t bytes = p.rows.rows * columns * bits(p.dtype) / 8 * tensors;
+  const bool adds = Program::kAddsResidual && p.data[n.inputs - 1];
+  const int kept = (adds || p.dtype != DType::f32 ? kRowInputs<Program> : 0) + (plain ? 0 : n.vectors);
+  // Rows that scratch does not hold, in whole tiles of at most 64 floats, are read again, in small pieces.
+  const bool fits = kept == 0 || columns <= std::int64_t(kScratchBytes) / 4 / kept / 64 * 64;
+  const bool sums = p.gradient_count() > 0;
+  with_access(p.rows.dense() && fits, bytes > launch.streaming_bytes, [&]<Access kAccess>() {
+    with_row_type<kAccess>(p.dtype, [&]<class T>() {
+      const auto run = [&]<bool kAdds>() {
+        for_programs(launch, sums ? p.blocks : p.rows.rows, bytes,
+                     [&](ThreadScratch scratch, std::int64_t begin, std::int64_t end) {
+                       run_share<kAdds, T, kAccess>(program, p, scratch, begin, end);
+                     });
+      };
+      if constexpr (Program::kAddsResidual)
+        if (adds) return run.template operator()<true>();
+      run.template operator()<false>();
+    });
+  });
+  for (int g = 0; g < n.gradients; ++g) add_blocks(launch, p, g);
+  return {};
+}
+
+}  // namespace ROOFTILE_ISA
+}  // namespace rooftile::tile

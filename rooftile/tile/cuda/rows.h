@@ -1,0 +1,241 @@
+#pragma once
+// Row programs (rooftile/tile/rows.h) on a GPU: a team holds a row in registers, reads it, measures it and
+// writes it; other warps fill its waits.
+//
+// Kernels are few: the common call, rows in whole 16-byte vectors with weights of their dtype and without a
+// residual, has its own (kPlain). All others share kernels, which learn from the call whether there is a
+// residual and which dtype vectors have.
+#include "rooftile/tile/cuda/tuning.h"
+#include "rooftile/tile/cuda/vectors.h"
+
+namespace rooftile::tile {
+inline namespace cuda {
+
+template <class T, class Team, class Problem>
+ROOFTILE_TILE Row<const T> input_of(const Problem& p, int operand, const Walk& walk, std::int64_t i,
+                                    bool optional = false) {
+  bool alone = false;
+  for (int o = 0; o < Problem::kOperands; ++o)
+    alone = alone || (o != operand && p.data[o] == p.data[operand]);
+  return row_of<const T, Team>(p.rows, operand, p.data[operand], walk, i, alone, optional);
+}
+template <class T, class Team, class Problem>
+ROOFTILE_TILE Row<T> output_of(const Problem& p, int operand, const Walk& walk, std::int64_t i,
+                               bool optional = true) {
+  return row_of<T, Team>(p.rows, operand, p.data[operand], walk, i, false, optional);
+}
+/// Where the row's value of an operand that has one for each row lies; null: nowhere.
+template <class Team, class Problem>
+ROOFTILE_TILE float* value_of(const Problem& p, int operand, const Walk& walk, std::int64_t i) {
+  if (!p.data[operand]) return nullptr;
+  float* first = static_cast<float*>(const_cast<void*>(p.data[operand]));
+  const std::int64_t row = walk.row + i * walk.step;
+  if constexpr (Team::kStaged) {
+    if (row >= p.rows.rows) return nullptr;
+    // In two parts, of which all rows of a block have one in common.
+    return first + offset_for<Team>(p.rows, operand, walk.row) +
+           i * offset_for<Team>(p.rows, operand, walk.step);
+  }
+  return first + offset_for<Team>(p.rows, operand, row);
+}
+/// Calls f with the vectors' type.
+template <class T, class F>
+Status with_vector_type(DType type, F&& f) {
+  if constexpr (sizeof(T) != sizeof(float))
+    if (type != DType::f32) return f.template operator()<T>();
+  return f.template operator()<float>();
+}
+inline Layout vector_layout(const ColumnVector& c, std::int64_t columns) {
+  if (c.data && c.stride != 1 && columns > 1) return Layout::apart;
+  return reinterpret_cast<std::uintptr_t>(c.data) % 16 == 0 ? Layout::words : Layout::neighbours;
+}
+/// How a problem's rows and vectors lie; the last of them counts.
+template <class T, class Problem>
+Layout problem_layout(const Problem& p) {
+  Layout layout = Layout::words;
+  for (int v = 0; v < Problem::kVectors; ++v)
+    layout = std::max(layout, vector_layout(p.vectors[v], p.rows.columns));
+  for (int o = 0; o < Problem::kOperands; ++o) {
+    const bool statistic =
+        (o >= Problem::kStatisticsIn && o < Problem::kOutputs) || o >= Problem::kStatisticsOut;
+    if (!statistic && p.data[o]) layout = std::max(layout, layout_of(p.rows, o, p.data[o], sizeof(T)));
+  }
+  return layout;
+}
+/// Operands that are staged: rows, then vectors.
+template <class Problem>
+Places staged_places(const Problem& p, bool adds_residual) {
+  constexpr RowCounts n = Problem::kCounts;
+  static_assert(n.operands() + n.vectors <= 8, "rooftile::tile: Places has eight operands");
+  StagedRows all[n.operands()] = {};
+  for (int o = 0; o < n.operands(); ++o) all[o] = {nullptr};
+  for (int k = 0; k < n.inputs; ++k) all[k] = {p.data[k]};
+  // An output follows the input of its number; the sum the residual.
+  for (int k = 0; k < n.outputs; ++k) {
+    const bool sum = adds_residual && k == n.outputs - 1;
+    all[Problem::kOutputs + k] = {p.data[Problem::kOutputs + k], sum ? n.inputs - 1 : k < n.inputs ? k : -1};
+  }
+  Places places = touching_places(p.rows, all);
+  for (int v = 0; v < n.vectors; ++v) places.add_vector(n.operands() + v);
+  return places;
+}
+template <class T, class Program, class Rows, class Vectors>
+ROOFTILE_TILE void each_staged_operand(const Program& program, const typename Program::Problem& p,
+                                       const Rows& rows, const Vectors& vectors) {
+  using Problem = typename Program::Problem;
+  ROOFTILE_UNROLL for (int k = 0; k < Problem::kCounts.inputs; ++k)
+      rows(k, static_cast<const T*>(p.data[k]), false);
+  ROOFTILE_UNROLL for (int k = Problem::kOutputs; k < Problem::kStatisticsOut; ++k)
+      rows(k, static_cast<const T*>(p.data[k]), true);
+  ROOFTILE_UNROLL for (int v = 0; v < Problem::kVectors; ++v) {
+    constexpr int kFirst = Problem::kOperands;
+    if (p.vector_dtype == DType::f32)
+      vectors(kFirst + v, static_cast<const float*>(p.vectors[v].data), program.absent(v));
+    else
+      vectors(kFirst + v, static_cast<const T*>(p.vectors[v].data), program.absent(v));
+  }
+}
+
+/// A vector in memory: the columns that this block has of it.
+template <class T, bool kPlain, class Program>
+ROOFTILE_TILE auto global_vector(const Program& program, const typename Program::Problem& p, int v,
+                                 const Walk& walk) {
+  const float absent = program.absent(v);
+  if constexpr (kPlain)
+    return vector_of<T, true>(p.vectors[v], walk, absent);
+  else
+    return EitherVector<T>{vector_of<T, false>(p.vectors[v], walk, absent),
+                           vector_of<float, false>(p.vectors[v], walk, absent), p.vector_dtype == DType::f32};
+}
+
+/// What column gradients are to a program that has none.
+struct NoColumns {};
+
+/// One row that a team holds, or reads again: what is read, measured and written. `in(chunk)`: its inputs.
+template <bool kAdds, class T, class Program, class Team, class In, class Vectors, class Columns>
+ROOFTILE_TILE void run_row(const Program& p, const Team& team,
+                           const RowOperands<T, Program::Problem::kCounts>& row, const In& in,
+                           const Vectors& vectors, Columns& columns, float each_one) {
+  const std::int64_t size = row.in[0].size;
+  auto sums = p.begin(team, size, in);
+  team.each(size, [&](const Chunk& chunk) {
+    const VectorTiles<Vectors, Team, Chunk> w{vectors, team, chunk};
+    p.read(team, sums, chunk, in(chunk), w, row);
+  });
+  const auto found = p.measure(team, sums, row, each_one);
+  store_statistics(p, team, row, found);
+  team.each(size, [&](const Chunk& chunk) {
+    const VectorTiles<Vectors, Team, Chunk> w{vectors, team, chunk};
+    const auto tiles = in(chunk);
+    if constexpr (kAdds) {
+      const auto& sum = row.out[Program::Problem::kCounts.outputs - 1];
+      if (sum.data) team.store(sum, chunk, tiles[0]);
+    }
+    store_outputs<kRowOutputs<Program>>(team, row, chunk,
+                                        p.write(team, found, chunk, tiles, w, row, columns));
+  });
+}
+
+/// A program without column sums, as for_rows() wants it.
+template <class Program_, class T, bool kPlain>
+struct RowsKernel {
+  using Program = Program_;
+  using Problem = typename Program::Problem;
+  static constexpr RowCounts kCounts = Problem::kCounts;
+  static constexpr int kInputs = kRowInputs<Program>, kVectors = Problem::kVectors;
+  static constexpr bool kAdds = Program::kAddsResidual && !kPlain;
+  static constexpr RowTuning kTuning = row_tuning({kInputs, kVectors, int(sizeof(T)), false});
+  static constexpr int kHeldThreads = kTuning.max_threads;
+  static constexpr Clusters kClusters = kTuning.clusters;
+  static constexpr Streaming kStreaming = kTuning.streaming;
+  static constexpr Span kShortest = Span::warp, kLongest = Span::any;
+  static constexpr bool kFull = kPlain, kPieces = false, kStrided = true, kStages = true,
+                        kSkips = kTuning.skips_empty_chunks;
+  static constexpr int least_threads(std::int64_t columns) { return kTuning.threads_of(columns); }
+  static constexpr int least_blocks(Span span) { return kTuning.min_blocks[static_cast<int>(span)]; }
+  static constexpr int kept(Span) { return 0; }
+  static constexpr Late late(const RowShape&) { return kTuning.late; }
+  Problem p;
+  Program program;
+  float each_one;  // 1 / columns, of the host: before the first load, a division would hold up short rows
+
+  /// Only aligned rows have kernels of their own.
+  template <Access kAccess, Span kSpan>
+  auto serving() const {
+    return RowsKernel < Program, T, kPlain && in_words(kAccess) > {p, program, each_one};
+  }
+  Places places() const { return staged_places(p, Program::kAddsResidual); }
+  template <class Rows, class Vectors>
+  ROOFTILE_TILE void each_staged(const Rows& rows, const Vectors& vectors) const {
+    each_staged_operand<T>(program, p, rows, vectors);
+  }
+
+  template <class Team>
+  ROOFTILE_TILE RowOperands<T, kCounts> row_at(const Walk& walk, std::int64_t i) const {
+    RowOperands<T, kCounts> r;
+    ROOFTILE_UNROLL for (int k = 0; k < kCounts.inputs; ++k) {
+      const bool residual = Program::kAddsResidual && k == kCounts.inputs - 1;
+      if (!residual || kAdds) r.in[k] = input_of<T, Team>(p, k, walk, i, residual);
+    }
+    ROOFTILE_UNROLL for (int k = 0; k < kCounts.outputs; ++k) r.out[k] =
+        output_of<T, Team>(p, Problem::kOutputs + k, walk, i, k > 0);
+    ROOFTILE_UNROLL for (int k = 0; k < kCounts.statistics_in; ++k) {
+      const float* value = value_of<Team>(p, Problem::kStatisticsIn + k, walk, i);
+      r.statistics[k] = value ? *value : 0;
+    }
+    ROOFTILE_UNROLL for (int k = 0; k < kCounts.statistics_out; ++k) r.statistics_out[k] =
+        value_of<Team>(p, Problem::kStatisticsOut + k, walk, i);
+    return r;
+  }
+  template <class Team>
+  ROOFTILE_TILE void operator()(const Team& team, const Walk& walk) const {
+    const auto run = [&](const auto& vectors) {
+      for (std::int64_t i = 0; i < walk.count; ++i) row(team, row_at<Team>(walk, i), vectors);
+    };
+    if constexpr (Team::kStaged) {
+      run(vector_list<StagedVector, kVectors>(
+          [&](int v) { return StagedVector(walk.stage, kCounts.operands() + v); }));
+    } else {
+      using V = decltype(global_vector<T, kPlain>(program, p, 0, walk));
+      run(vector_list<V, kVectors>([&](int v) { return global_vector<T, kPlain>(program, p, v, walk); }));
+    }
+  }
+  template <class Team, class Vectors>
+  ROOFTILE_TILE void row(const Team& team, const RowOperands<T, kCounts>& r, const Vectors& vectors) const {
+    using Tile = typename Team::Tile;
+    constexpr int kResidual = kCounts.inputs - 1;
+    const NoColumns none;
+    if constexpr (Team::kHoldsRows) {
+      typename Team::template Held<T> held[kInputs];
+      ROOFTILE_UNROLL for (int k = 0; k < kInputs; ++k) held[k] = team.hold(r.in[k], 0);
+      if constexpr (kAdds) {
+        if (r.in[kResidual].data) {
+          const auto residual = team.hold(r.in[kResidual], 0);
+          team.each(r.in[0].size,
+                    [&](const Chunk& chunk) { held[0].set(chunk, held[0][chunk] + residual[chunk]); });
+        }
+      }
+      const auto in = [&](const Chunk& chunk) {
+        Tiles<Tile, kInputs> tiles;
+        ROOFTILE_UNROLL for (int k = 0; k < kInputs; ++k) tiles.v[k] = held[k][chunk];
+        return tiles;
+      };
+      run_row<kAdds, T>(program, team, r, in, vectors, none, each_one);
+    } else {
+      const auto in = [&](const Chunk& chunk) {
+        Tiles<Tile, kInputs> tiles;
+        ROOFTILE_UNROLL for (int k = 0; k < kInputs; ++k) tiles.v[k] = team.load(r.in[k], chunk);
+        if constexpr (kAdds)
+          if (r.in[kResidual].data)
+            tiles.v[0] = team.template round_to<T>(tiles.v[0] + team.load(r.in[kResidual], chunk));
+        return tiles;
+      };
+      run_row<kAdds, T>(program, team, r, in, vectors, none, each_one);
+    }
+  }
+};
+
+}  // namespace cuda
+}  // namespace rooftile::tile
+
+#include "rooftile/tile/cuda/row_sums.h"
