@@ -37,8 +37,8 @@ struct RowProblem {
   std::int64_t blocks;  ///< of rows, whose column sums are added up apart
   float* sums;          ///< workspace: each block's sums for the gradients that are there
 
-  float real(int option) const { return static_cast<float>(options[option]); }
-  bool flag(int option) const { return options[option] != 0; }
+  constexpr float real(int option) const { return static_cast<float>(options[option]); }
+  constexpr bool flag(int option) const { return options[option] != 0; }
   constexpr int gradient_count() const {
     int n = 0;
     for (int g = 0; g < kGradients; ++g) n += gradients[g].data != nullptr;

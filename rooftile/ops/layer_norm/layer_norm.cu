@@ -37,7 +37,7 @@ struct Forward {
   static constexpr int kParts = kLong && !kAdds && !kHalf ? 4 : 1;
   static constexpr Span kShortest = kLong ? Span::block : Span::warp,
                         kLongest = kLong ? Span::any : Span::block;
-  static constexpr bool kFull = kSame, kPieces = kSame, kStrided = kSame;
+  static constexpr bool kFull = kSame, kStrided = kSame;
   /// bf16 65536x768, H200: with all chunks 69 µs, without empty ones 62; but f32 65536x1000 134 and 137.
   static constexpr bool kStages = !kLong, kSkips = !kLong && kHalf;
   /// 524288x64, H200: with two threads bf16 42 µs and f32 78, with four 48 and 87, with eight 108 and 136.

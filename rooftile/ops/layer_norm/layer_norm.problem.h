@@ -8,7 +8,7 @@ struct LayerNormProblem
     : RowProblem<RowCounts{.inputs = 2, .outputs = 2, .statistics_out = 2, .vectors = 2}> {
   enum Operand { kX, kResidual, kY, kSum, kMean, kRstd };
   enum Vector { kWeight, kBias };
-  float eps() const { return real(0); }
+  constexpr float eps() const { return real(0); }
 };
 
 struct LayerNormBackwardProblem

@@ -18,7 +18,7 @@ struct Forward {
   static constexpr Streaming kStreaming{};
   static constexpr int kept(Span) { return 0; }
   static constexpr Span kShortest = Span::warp, kLongest = Span::any;
-  static constexpr bool kFull = true, kPieces = true, kStrided = true, kStages = true, kSkips = false;
+  static constexpr bool kFull = true, kStrided = true, kStages = true, kSkips = false;
   /// f32 with two threads, four and eight, H200: 524288x64 82 µs with two, 70 with four; 655360x100 157 with
   /// four, 141 with eight; 2097152x32 154 with two, 196 with four. bf16 524288x64: 40 with two, 49 with four.
   static constexpr int least_threads(std::int64_t columns) {
@@ -56,7 +56,7 @@ struct Backward {
   static constexpr Streaming kStreaming{};
   static constexpr int kept(Span) { return 0; }
   static constexpr Span kShortest = Span::warp, kLongest = Span::any;
-  static constexpr bool kFull = true, kPieces = true, kStrided = true, kStages = true, kSkips = false;
+  static constexpr bool kFull = true, kStrided = true, kStages = true, kSkips = false;
   /// f32 2097152x32, H200: 190 µs with four, 240 with two; bf16 104 and 99.
   static constexpr int least_threads(std::int64_t) { return sizeof(T) == 2 ? 2 : 4; }
   static constexpr int least_blocks(Span span) { return span == Span::cluster ? 3 : 0; }
