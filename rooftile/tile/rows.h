@@ -16,9 +16,9 @@
 //   Problem         its RowProblem (rooftile/core/row_problem.h)
 //   kAddsResidual   whether the last input is an optional residual: then in[0] is x + residual as memory
 //                   would hold it, and the last output, if it is there, receives that
-//   absent(k)       the elements of a vector that is absent
 //
-// and may have kReadsFirst (its begin() reads the row).
+// and, if it has vectors, absent(k), the elements of one that is absent. It may have kReadsFirst: its begin()
+// reads the row.
 #include "rooftile/core/row_problem.h"
 #include "rooftile/tile/kernels.h"
 #include "rooftile/tile/tile.h"
@@ -68,6 +68,15 @@ ROOFTILE_TILE VectorList<V, n> vector_list(const Make& make) {
     return {};
   else
     return vector_list<V>(make, std::make_integer_sequence<int, n>());
+}
+
+/// The elements of a vector that is absent.
+template <class Program>
+constexpr float absent_of(const Program& program, int vector) {
+  if constexpr (Program::Problem::kVectors > 0)
+    return program.absent(vector);
+  else
+    return 0;
 }
 
 template <class Program>

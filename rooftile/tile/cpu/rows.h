@@ -213,11 +213,11 @@ void run_share(const Program& program, const typename Program::Problem& p, Threa
   };
   if constexpr (kAccess == Access::strided) {
     with_vectors(vector_list<AnyVector<T>, Problem::kVectors>([&](int v) ROOFTILE_INLINE {
-      return as_it_is<T>(p.vectors[v], p.vector_dtype, columns, program.absent(v));
+      return as_it_is<T>(p.vectors[v], p.vector_dtype, columns, absent_of(program, v));
     }));
   } else {
     with_vectors(vector_list<FloatVector, Problem::kVectors>([&](int v) ROOFTILE_INLINE {
-      return floats_of(scratch, p.vectors[v], p.vector_dtype, columns, program.absent(v));
+      return floats_of(scratch, p.vectors[v], p.vector_dtype, columns, absent_of(program, v));
     }));
   }
   if (kAccess == Access::streaming) stream_fence();

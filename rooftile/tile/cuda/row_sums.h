@@ -45,8 +45,7 @@ struct SumsKernel {
   static constexpr Clusters kClusters = kTuning.clusters;
   static constexpr Streaming kStreaming = kTuning.streaming;
   static constexpr Span kShortest = Span::warp, kLongest = Span::any;
-  static constexpr bool kFull = kPlain, kStrided = true, kStages = true,
-                        kSkips = kTuning.skips_empty_chunks;
+  static constexpr bool kFull = kPlain, kStrided = true, kStages = true, kSkips = kTuning.skips_empty_chunks;
   static constexpr int least_threads(std::int64_t columns) { return kTuning.threads_of(columns); }
   static constexpr int least_blocks(Span span) { return kTuning.min_blocks[static_cast<int>(span)]; }
   static constexpr int kept(Span) { return kPlain ? kTuning.slots : 0; }
@@ -87,15 +86,6 @@ struct SumsKernel {
     ROOFTILE_UNROLL for (int k = 0; k < kStatistics; ++k) r.statistics[k] = *statistics[k];
     return r;
   }
-  template <class Team, class Held>
-  ROOFTILE_TILE static auto tiles_of(const Held (&held)[kInputs]) {
-    return [&](const Chunk& chunk) {
-      Tiles<typename Team::Tile, kInputs> tiles;
-      ROOFTILE_UNROLL for (int k = 0; k < kInputs; ++k) tiles.v[k] = held[k][chunk];
-      return tiles;
-    };
-  }
-
   /// `walk`: one block of rows.
   template <class Team>
   ROOFTILE_TILE void operator()(const Team& team, const Walk& walk) const {
@@ -211,24 +201,21 @@ struct SumsKernel {
                               const Vectors& vectors, Gradients<Team>& gradients) const {
     ROOFTILE_UNROLL for (int k = 0; k < kInputs; ++k) team.ask(next.in[k]);
     team.ask_no_vectors();
-    using Held = typename Team::template Held<T>;
-    Held coming[kInputs];
+    HeldRows<Team, T, kInputs> coming;
     const auto hold_next = [&] {
       const Team its = team.of_row(next.there);
-      ROOFTILE_UNROLL for (int k = 0; k < kInputs; ++k) coming[k] = its.hold(next.in[k], 0);
+      ROOFTILE_UNROLL for (int k = 0; k < kInputs; ++k) coming.held[k] = its.hold(next.in[k], 0);
     };
     if constexpr (Team::kHoldsNext) hold_next();
     for (Count i = 0; i < count; ++i) {
       const RowOperands<T, kCounts> row = next;
       if constexpr (!Team::kHoldsNext) hold_next();
-      Held held[kInputs];
-      ROOFTILE_UNROLL for (int k = 0; k < kInputs; ++k) held[k] = coming[k];
+      const auto in = coming;
       if (i + 1 < count) {
         next = after(row, i + 1);
         if constexpr (Team::kHoldsNext) hold_next();
       }
-      run_row<false, T>(program, team.of_row(row.there), row, tiles_of<Team>(held), vectors, gradients,
-                        each_one);
+      run_row<false, T>(program, team.of_row(row.there), row, in, vectors, gradients, each_one);
     }
   }
 
@@ -264,9 +251,10 @@ struct SumsKernel {
       ROOFTILE_UNROLL for (int k = 0; k < kStatistics; ++k) pointers[k] = &statistics[k];
       const auto row = kernel.row_of<Team>(walk, 0, pointers);
       ask(next);
-      typename Team::template Held<T> held[kInputs];
-      ROOFTILE_UNROLL for (int k = 0; k < kInputs; ++k) held[k] = team.hold(row.in[k], 0);
-      run_row<false, T>(kernel.program, team, row, tiles_of<Team>(held), vectors, gradients, kernel.each_one);
+      HeldRows<Team, T, kInputs> in;
+      ROOFTILE_UNROLL for (int k = 0; k < kInputs; ++k) in.held[k] = team.hold(row.in[k], 0);
+      in.widen(team, row.in[0].size);
+      run_row<false, T>(kernel.program, team, row, in, vectors, gradients, kernel.each_one);
     }
     ROOFTILE_TILE void finish() const { gradients.write_together(kernel.teams); }
   };

@@ -1,0 +1,37 @@
+#pragma once
+#include "rooftile/ops/normalize/oracle.h"
+
+namespace rooftile::harness {
+
+template <bool kL1>
+void add_normalize_specs(std::vector<Spec>& specs, const char* forward, const char* backward) {
+  const std::vector<double> eps = {1.0, 1e3};
+  Spec f = row_spec({.function = forward,
+                     .oracle = oracles<NormalizeOracle<kL1>>(),
+                     .reason = "a sum, a root, a quotient and a product",
+                     .values = {{"eps", eps}}});
+  f.largest_exponent = 50;  // squares and their sum are numbers
+  // Squares of the least numbers are 0 in f32: without eps they have no norm to divide by.
+  f.suits = [](const Case& c) { return c.fill != Fill::denormals || c.parameter("eps", 1e-12) > 1e-30; };
+  Spec b = row_spec({.function = backward,
+                     .oracle = oracles<NormalizeBackwardOracle<kL1>>(),
+                     .reason = "a sum, two quotients and three products",
+                     .gradient_of = forward,
+                     .values = {{"eps", eps}}});
+  b.largest_exponent = 40;
+  b.suits = f.suits;
+  b.prepare = [](const Case&, Arrays<double>& inputs) {
+    for (double& norm : inputs["norm"].values()) norm = std::fabs(norm);
+  };
+  specs.push_back(f);
+  specs.push_back(b);
+}
+
+inline std::vector<Spec> normalize_specs() {
+  std::vector<Spec> specs;
+  add_normalize_specs<true>(specs, "l1_normalize", "l1_normalize_backward");
+  add_normalize_specs<false>(specs, "l2_normalize", "l2_normalize_backward");
+  return specs;
+}
+
+}  // namespace rooftile::harness
