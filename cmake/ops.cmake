@@ -4,6 +4,7 @@
 #   generated/cpu_plugin.cpp           a CPU plug-in's table
 #   generated/cuda_plugin.cpp          a GPU plug-in's table
 #   generated/case_registry.cpp        all_specs(), for the harness
+#   generated/cases/<op>.cpp           an op's cases and oracles: units of their own, so that all are compiled at a time
 file(GLOB op_folders CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/rooftile/ops/*/*.h)
 list(TRANSFORM op_folders REPLACE "/[^/]*$" "")
 list(REMOVE_DUPLICATES op_folders)
@@ -13,6 +14,7 @@ set(ROOFTILE_GENERATED_INCLUDE_DIR ${PROJECT_BINARY_DIR}/generated)
 set(ROOFTILE_OP_SOURCES "")
 set(ROOFTILE_CPU_SOURCES "")
 set(ROOFTILE_CUDA_SOURCES "")
+set(ROOFTILE_CASE_SOURCES "")
 set(ROOFTILE_PUBLIC_HEADERS rooftile/rooftile.h rooftile/c.h rooftile/c_functions.h)
 foreach(header convert dtype element queue status tensor_view view view_of workspace)
   list(APPEND ROOFTILE_PUBLIC_HEADERS rooftile/core/${header}.h)
@@ -45,8 +47,15 @@ foreach(folder IN LISTS op_folders)
     string(APPEND cuda_externs "extern const PluginEntry ${op}_cuda_kernels[];\n")
     string(APPEND cuda_names "${op}_cuda_kernels, ")
   endif()
-  string(APPEND case_includes "#include \"rooftile/ops/${op}/cases.h\"\n")
-  string(APPEND case_calls "  add(\"${op}\", ${op}_specs());\n")
+  set(case_source ${ROOFTILE_GENERATED_INCLUDE_DIR}/cases/${op}.cpp)
+  file(CONFIGURE OUTPUT ${case_source} CONTENT "#include \"rooftile/ops/${op}/cases.h\"
+
+namespace rooftile::harness {
+std::vector<Spec> cases_of_${op}() { return ${op}_specs(); }
+}  // namespace rooftile::harness\n" @ONLY)
+  list(APPEND ROOFTILE_CASE_SOURCES ${case_source})
+  string(APPEND case_declarations "std::vector<Spec> cases_of_${op}();\n")
+  string(APPEND case_calls "    add(\"${op}\", cases_of_${op}());\n")
 endforeach()
 
 function(write_if_different file text)
@@ -100,8 +109,10 @@ namespace rooftile {
 const PluginFunction built_in_plugins[] = {${entries}nullptr};
 }  // namespace rooftile\n")
 endfunction()
-write_if_different(case_registry.cpp "#include \"rooftile/harness/spec.h\"\n${case_includes}
+write_if_different(case_registry.cpp "#include \"rooftile/harness/spec.h\"
+
 namespace rooftile::harness {
+${case_declarations}
 const std::vector<Spec>& all_specs() {
   static const std::vector<Spec> specs = [] {
     std::vector<Spec> all;

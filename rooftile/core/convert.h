@@ -21,28 +21,38 @@ struct SmallFloat {
   static constexpr std::uint32_t kNaN = Finite ? kSign - 1 : kExponent | (1u << (M - 1));
   static constexpr std::uint32_t kLimit = Finite ? kNaN : kExponent;  // codes from here on are not finite
 
+  /// In integers: rounded to nearest whatever the caller's rounding mode.
   static std::uint32_t encode(double x) {
-    const std::uint32_t sign = std::signbit(x) ? kSign : 0;
-    const double v = std::fabs(x);
-    if (v != v) return sign | kNaN;
-    if (v == 0) return sign;
-    if (std::isinf(v)) return sign | kLimit;
-    const int exponent = std::ilogb(v) > 1 - kBias ? std::ilogb(v) : 1 - kBias;
+    const std::uint64_t bits = std::bit_cast<std::uint64_t>(x), magnitude = bits & ~(1ull << 63);
+    const std::uint32_t sign = bits >> 63 ? kSign : 0;
+    if (magnitude > kInfinity) return sign | kNaN;
+    const int exponent = int(magnitude >> 52) - 1023;
     if (exponent > kBias + 1) return sign | kLimit;
-    const double units = std::nearbyint(std::ldexp(v, M - exponent));
-    const std::uint32_t code = (std::uint32_t(exponent + kBias - 1) << M) + std::uint32_t(units);
+    const int normal = exponent > 1 - kBias ? exponent : 1 - kBias, shift = 52 - M + normal - exponent;
+    if (shift > 53) return sign;  // less than half of the smallest number
+    const std::uint64_t significand = (magnitude & (kImplicit - 1)) | kImplicit, half = 1ull << (shift - 1),
+                        odd = significand >> shift & 1;
+    const std::uint64_t units = (significand + (half - 1) + odd) >> shift;
+    const std::uint32_t code = (std::uint32_t(normal + kBias - 1) << M) + std::uint32_t(units);
     return sign | (code < kLimit ? code : kLimit);
   }
   static double decode(std::uint32_t code) {
-    const double sign = code & kSign ? -1 : 1;
+    const std::uint64_t sign = code & kSign ? 1ull << 63 : 0;
     code &= kSign - 1;
-    if (code > kLimit || (Finite && code == kNaN)) return std::nan("");
-    if (code == kLimit) return sign * HUGE_VAL;
-    const int exponent = int(code >> M);
-    const double mantissa = double(code & ((1u << M) - 1));
-    return sign * (exponent == 0 ? std::ldexp(mantissa, 1 - kBias - M)
-                                 : std::ldexp(mantissa + (1 << M), exponent - kBias - M));
+    if (code > kLimit || (Finite && code == kNaN)) return std::bit_cast<double>(0x7FF8ull << 48);
+    if (code == kLimit) return std::bit_cast<double>(sign | kInfinity);
+    const std::uint64_t mantissa = code & ((1u << M) - 1);
+    if (code >> M == 0) {
+      const double value = double(mantissa) * kSmallest;
+      return sign ? -value : value;
+    }
+    return std::bit_cast<double>(sign | std::uint64_t(int(code >> M) - kBias + 1023) << 52 |
+                                 mantissa << (52 - M));
   }
+
+ private:
+  static constexpr std::uint64_t kInfinity = 0x7FFull << 52, kImplicit = 1ull << 52;
+  static constexpr double kSmallest = std::bit_cast<double>(std::uint64_t(1024 - kBias - M) << 52);
 };
 
 template <class T>

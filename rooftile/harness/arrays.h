@@ -2,8 +2,10 @@
 // What oracles compute with: dense arrays of any scalar, by operand name, and the scalars themselves.
 #include <cmath>
 #include <cstdint>
-#include <map>
+#include <deque>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rooftile/core/convert.h"
@@ -38,6 +40,7 @@ class Array {
 
   std::vector<S>& values() { return values_; }
   const std::vector<S>& values() const { return values_; }
+  std::vector<double>& magnitudes() { return magnitudes_; }
   const std::vector<double>& magnitudes() const { return magnitudes_; }
   std::int64_t touched() const { return touched_by(kRead | kWritten); }
   std::int64_t read() const { return touched_by(kRead); }
@@ -56,19 +59,40 @@ class Array {
   mutable std::vector<unsigned char> touched_;
 };
 
+/// By operand name. Oracles look an array up for each element: few names are compared one after the other,
+/// and none is copied (a map of strings took half of a random case's time). References stay valid.
 template <class S>
 class Arrays {
  public:
-  Array<S>& operator[](const std::string& name) { return arrays_[name]; }
-  const std::map<std::string, Array<S>>& all() const { return arrays_; }
-  std::map<std::string, Array<S>>& all() { return arrays_; }
-  bool has(const std::string& name) const {
-    const auto it = arrays_.find(name);
-    return it != arrays_.end() && it->second.present();
+  Array<S>& operator[](std::string_view name) {
+    for (auto& [its, array] : arrays_)
+      if (same(its, name)) return array;
+    return arrays_.emplace_back(name, Array<S>()).second;
+  }
+  using Named = std::deque<std::pair<std::string, Array<S>>>;
+  const Named& all() const { return arrays_; }
+  Named& all() { return arrays_; }
+  /// Null: the case has none.
+  Array<S>* find(std::string_view name) {
+    for (auto& [its, array] : arrays_)
+      if (same(its, name)) return array.present() ? &array : nullptr;
+    return nullptr;
+  }
+  bool has(std::string_view name) const {
+    for (const auto& [its, array] : arrays_)
+      if (same(its, name)) return array.present();
+    return false;
   }
 
  private:
-  std::map<std::string, Array<S>> arrays_;
+  /// Letter by letter, in place: there are few.
+  static bool same(std::string_view a, std::string_view b) {
+    if (a.size() != b.size()) return false;
+    for (std::size_t i = 0; i < a.size(); ++i)
+      if (a[i] != b[i]) return false;
+    return true;
+  }
+  Named arrays_;
 };
 
 /// A double that counts what is done with it, in operations(): to check the flops that an op states.

@@ -34,13 +34,17 @@ double overflow_from(DType type) {
   }
 }
 
+template <std::size_t kWidth>
+std::uint64_t code_at(const Bytes& bytes, std::size_t i) {
+  std::uint64_t code = 0;
+  std::memcpy(&code, bytes.data() + i * kWidth, kWidth);
+  return code;
+}
+
 /// Bits as an integer that grows with the number: neighbours differ by 1.
-std::int64_t ordered(const std::byte* element, DType type) {
-  std::int64_t code = 0;
-  const std::size_t width = width_of(type);
-  std::memcpy(&code, element, width);
+std::int64_t ordered(std::uint64_t bits_of_it, DType type) {
   const int shift = 64 - bits(type);
-  code = code << shift >> shift;
+  const std::int64_t code = static_cast<std::int64_t>(bits_of_it) << shift >> shift;
   if (!is_floating(type)) return code;
   const std::int64_t magnitude = static_cast<std::int64_t>((std::uint64_t{1} << (bits(type) - 1)) - 1);
   return code >= 0 ? code : -(code & magnitude);
@@ -104,11 +108,13 @@ std::string element_name(const Operand& operand, std::int64_t index) {
   return text.empty() ? operand.name : fmt::format("{}[{}]", operand.name, text);
 }
 
-Comparison compare(const Limits& limits, const Operand& output, const Answer& answer,
-                   const Bytes& got_bytes) {
+namespace {
+
+template <std::size_t kWidth>
+Comparison compare_elements(const Limits& limits, const Operand& output, const Answer& answer,
+                            const Bytes& got_bytes) {
   Comparison result;
   const DType type = output.dtype;
-  const std::size_t width = width_of(type);
   const std::vector<double> got = decode(type, got_bytes);
   const double u = unit_roundoff(type), overflow = overflow_from(type);
   const double half_step = std::max(smallest_subnormal(type) / 2, 0x1p-1074);  // f64's half is no double
@@ -116,13 +122,11 @@ Comparison compare(const Limits& limits, const Operand& output, const Answer& an
   const std::vector<double> nearest = decode(type, answer.rounded);
   double rounding = 0;  // Σ of squared shares of the right answer, rounded to the output alone
   // An element of all ones is a NaN that no arithmetic gives: what the memory held before the call.
-  std::byte unwritten[8];
-  std::memset(unwritten, 0xFF, sizeof unwritten);
+  constexpr std::uint64_t kUnwritten = ~std::uint64_t{0} >> (64 - 8 * kWidth);
 
   const auto fail = [&](std::size_t i, const std::string& how) {
     if (!result.failure.empty()) return;
-    const bool untouched =
-        is_floating(type) && std::memcmp(got_bytes.data() + i * width, unwritten, width) == 0;
+    const bool untouched = is_floating(type) && code_at<kWidth>(got_bytes, i) == kUnwritten;
     result.failure = fmt::format("{}: expected {:.9g}, {}{}",
                                  element_name(output, static_cast<std::int64_t>(i)), answer.value[i],
                                  untouched ? "was never written" : fmt::format("got {:.9g}", got[i]), how);
@@ -130,9 +134,9 @@ Comparison compare(const Limits& limits, const Operand& output, const Answer& an
   };
 
   for (std::size_t i = 0; i < got.size(); ++i) {
-    const double expected = answer.value[i], g = got[i];
-    const std::byte *here = got_bytes.data() + i * width, *there = answer.rounded.data() + i * width;
-    if (is_floating(type) && std::isnan(g) && std::memcmp(here, unwritten, width) == 0) {
+    const double expected = answer.value[i], rest = answer.rest.empty() ? 0 : answer.rest[i], g = got[i];
+    const std::uint64_t here = code_at<kWidth>(got_bytes, i), there = code_at<kWidth>(answer.rounded, i);
+    if (is_floating(type) && here == kUnwritten && std::isnan(g)) {
       fail(i, "");
       continue;
     }
@@ -141,7 +145,7 @@ Comparison compare(const Limits& limits, const Operand& output, const Answer& an
       continue;
     }
     if (limits.exact) {
-      if (std::memcmp(here, there, width) != 0)
+      if (here != there)
         fail(i, ", every bit must match");
       else
         ++result.ulps[0];
@@ -157,19 +161,19 @@ Comparison compare(const Limits& limits, const Operand& output, const Answer& an
     const double magnitude = std::isfinite(answer.magnitude[i]) ? std::fabs(answer.magnitude[i]) : 0;
     const double tolerance = std::max(u * std::fabs(expected), half_step) +
                              limits.per_magnitude * std::max(magnitude, limits.least_magnitude);
-    const double error = std::isinf(g) ? std::max(0.0, overflow - std::fabs(expected))
-                                       : std::fabs(g - expected - answer.rest[i]);
+    const double error =
+        std::isinf(g) ? std::max(0.0, overflow - std::fabs(expected)) : std::fabs(g - expected - rest);
     const double share = error / tolerance;
     // The last bits of `expected` and of the division are double's own.
     if (!(share <= 1 + 1e-9)) fail(i, fmt::format(", tolerance {:.3g}", tolerance));
     result.worst = std::max(result.worst, share);
     if (std::fabs(expected) >= normal && !std::isinf(g)) {
       result.squares += share * share;
-      const double least = (nearest[i] - expected - answer.rest[i]) / tolerance;
+      const double least = (nearest[i] - expected - rest) / tolerance;
       rounding += least * least;
       ++result.count;
     }
-    ++result.ulps[bin_of(std::llabs(ordered(here, type) - ordered(there, type)))];
+    ++result.ulps[here == there ? 0 : bin_of(std::llabs(ordered(here, type) - ordered(there, type)))];
   }
 
   result.gated = !limits.exact && result.count >= 256 && varied(answer.value);
@@ -183,6 +187,22 @@ Comparison compare(const Limits& limits, const Operand& output, const Answer& an
         fmt::format("{}: root mean square of error / tolerance is {:.3f} over {} elements, at most {:.3f}",
                     output.name, rms, result.count, most);
   return result;
+}
+
+}  // namespace
+
+Comparison compare(const Limits& limits, const Operand& output, const Answer& answer,
+                   const Bytes& got_bytes) {
+  switch (width_of(output.dtype)) {
+    case 1:
+      return compare_elements<1>(limits, output, answer, got_bytes);
+    case 2:
+      return compare_elements<2>(limits, output, answer, got_bytes);
+    case 4:
+      return compare_elements<4>(limits, output, answer, got_bytes);
+    default:
+      return compare_elements<8>(limits, output, answer, got_bytes);
+  }
 }
 
 }  // namespace rooftile::harness

@@ -56,6 +56,8 @@ Problem::Problem(const Spec& spec, const Case& c, std::uint64_t seed)
       repeat_first(values_[o], operands_[o].shape);
   }
   encode_inputs();
+  for (std::size_t o = 0; o < operands_.size(); ++o)
+    if (is_input(o)) values_[o] = decode(operands_[o].dtype, bytes_[o]);
 }
 
 Problem::Problem(const Spec& spec, const Case& c, std::vector<std::vector<double>> values)
@@ -72,7 +74,6 @@ void Problem::encode_inputs() {
                                            operands_[o].name, values_[o].size(),
                                            describe(operands_[o].shape)));
     bytes_[o] = encode(operands_[o].dtype, values_[o]);
-    values_[o] = decode(operands_[o].dtype, bytes_[o]);
   }
 }
 
@@ -91,13 +92,20 @@ const Answer& Problem::answer(std::size_t wanted) const {
     const auto take = [&](auto arrays) {
       for (std::size_t o = 0; o < operands_.size(); ++o) {
         if (!is_output(o)) continue;
-        const auto& array = arrays[operands_[o].name];
+        auto& array = arrays[operands_[o].name];
         Answer& answer = answers[o];
-        answer.magnitude = array.magnitudes();
-        for (const auto& v : array.values()) {
-          const double value = to_double(v);
-          answer.value.push_back(value);
-          answer.rest.push_back(quad && std::isfinite(value) ? to_double(v - value) : 0);
+        auto& values = array.values();
+        answer.magnitude = std::move(array.magnitudes());
+        if constexpr (std::is_same_v<std::decay_t<decltype(values)>, std::vector<double>>) {
+          answer.value = std::move(values);
+        } else {
+          answer.value.reserve(values.size());
+          answer.rest.resize(values.size());
+          for (const auto& v : values) {
+            const double value = to_double(v);
+            if (std::isfinite(value)) answer.rest[answer.value.size()] = to_double(v - value);
+            answer.value.push_back(value);
+          }
         }
         answer.rounded = encode(operands_[o].dtype, answer.value);
       }
@@ -121,15 +129,25 @@ const Answer& Problem::answer(std::size_t wanted) const {
 
 std::vector<double> cut(const std::vector<double>& dense, const Shape& shape, const Shape& begin,
                         const Shape& part) {
-  std::vector<double> result(static_cast<std::size_t>(count_of(part)));
-  Shape index(shape.size(), 0);
-  for (double& r : result) {
+  std::vector<double> result;
+  result.reserve(static_cast<std::size_t>(count_of(part)));
+  if (count_of(part) == 0) return result;
+  // Behind the last dimension that is cut, elements are neighbours in both.
+  std::size_t cut_last = 0;
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    if (part[d] != shape[d]) cut_last = d;
+  std::int64_t run = 1;
+  for (std::size_t d = cut_last; d < shape.size(); ++d) run *= part[d];
+  Shape index(cut_last, 0);
+  for (;;) {
     std::int64_t at = 0;
-    for (std::size_t d = 0; d < shape.size(); ++d) at = at * shape[d] + begin[d] + index[d];
-    r = dense[static_cast<std::size_t>(at)];
-    for (std::size_t d = shape.size(); d-- > 0 && ++index[d] == part[d];) index[d] = 0;
+    for (std::size_t d = 0; d < shape.size(); ++d)
+      at = at * shape[d] + begin[d] + (d < cut_last ? index[d] : 0);
+    result.insert(result.end(), dense.begin() + at, dense.begin() + at + run);
+    std::size_t d = cut_last;
+    while (d-- > 0 && ++index[d] == part[d]) index[d] = 0;
+    if (d >= cut_last) return result;
   }
-  return result;
 }
 
 std::optional<Problem> Problem::slice(std::size_t dim, std::int64_t begin, std::int64_t count) const {

@@ -10,8 +10,21 @@
 namespace rooftile::harness {
 namespace {
 
-/// A stride of 0 makes elements equal: the values that such an operand's memory holds.
-Problem as_placed(const Problem& drawn, const std::vector<Placement>& where) {
+bool repeats(const Problem& p, const std::vector<Placement>& where, std::size_t o, std::size_t d) {
+  return where[o].strides[d] == 0 && p.operands()[o].shape[d] > 1;
+}
+/// Whether a stride of 0 makes elements of an input equal.
+bool repeats(const Problem& p, const std::vector<Placement>& where) {
+  bool any = false;
+  for (std::size_t o = 0; o < where.size(); ++o)
+    for (std::size_t d = 0; p.is_input(o) && d < where[o].strides.size(); ++d)
+      any = any || repeats(p, where, o, d);
+  return any;
+}
+
+/// With the values that the memory of such an input holds.
+Problem as_placed(Problem drawn, const std::vector<Placement>& where) {
+  if (!repeats(drawn, where)) return drawn;
   std::vector<std::vector<double>> values(where.size());
   for (std::size_t o = 0; o < where.size(); ++o) {
     if (!drawn.is_input(o)) continue;
@@ -21,7 +34,7 @@ Problem as_placed(const Problem& drawn, const std::vector<Placement>& where) {
       const auto size = static_cast<std::size_t>(shape[d]);
       if (size == 0) break;
       inner /= size;
-      if (where[o].strides[d] == 0 && size > 1)
+      if (repeats(drawn, where, o, d))
         for (std::size_t a = 0; a < outer; ++a)
           for (std::size_t i = inner; i < size * inner; ++i) {
             const std::size_t at = a * size * inner + i;
@@ -35,11 +48,7 @@ Problem as_placed(const Problem& drawn, const std::vector<Placement>& where) {
 
 /// Whether an input shows one value again and again.
 bool alike(const Problem& p, const std::vector<Placement>& where) {
-  bool is = p.what().fill == Fill::constant_rows || p.what().fill == Fill::huge_rows;
-  for (std::size_t o = 0; o < where.size(); ++o)
-    for (std::size_t d = 0; p.is_input(o) && d < where[o].strides.size(); ++d)
-      is = is || (where[o].strides[d] == 0 && p.operands()[o].shape[d] > 1);
-  return is;
+  return p.what().fill == Fill::constant_rows || p.what().fill == Fill::huge_rows || repeats(p, where);
 }
 
 std::vector<Placement> dense(const Problem& p) {
@@ -81,9 +90,9 @@ void check_random(const Spec& spec, DType dtype, int count, std::uint64_t seed, 
                            static_cast<std::uint64_t>(dtype));
     const Case c = random_case(spec, dtype, before * count + k, random);
     if (spec.refuses && spec.refuses(c)) continue;
-    const Problem drawn(spec, c, random());
+    Problem drawn(spec, c, random());
     const std::vector<Placement> where = random_placements(drawn, random);
-    const Problem p = as_placed(drawn, where);
+    const Problem p = as_placed(std::move(drawn), where);
 
     const Queues& queues = subjects.isas[random() % subjects.isas.size()];
     const std::vector<const char*> variants = subjects.of(queues);

@@ -119,8 +119,8 @@ Memory::Memory(const Problem& problem, const std::vector<Placement>& placements,
     const std::size_t host = in_place ? in_place_of(problem, o) : operands.size();
     owner_.push_back(host == operands.size() ? o : host);
     if (owner_[o] != o) continue;
-    tensors_[o] = std::make_unique<Tensor>(operands[o].dtype, operands[o].shape, placements[o], edge, reach);
-    if (problem.is_input(o)) tensors_[o]->fill(problem.bytes(o));
+    tensors_[o] = std::make_unique<Tensor>(operands[o].dtype, operands[o].shape, placements[o], edge, reach,
+                                           problem.is_input(o) ? &problem.bytes(o) : nullptr);
   }
   for (std::size_t o = 0; o < operands.size(); ++o) views_.push_back(tensors_[owner_[o]]->view());
 }

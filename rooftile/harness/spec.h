@@ -55,9 +55,11 @@ struct Case {
   std::int64_t offset = 0;  ///< in elements, with Layout::offset
   bool in_place = false;    ///< outputs with Operand::may_be share that input's memory
 
-  double parameter(const std::string& name, double otherwise = 0) const {
-    const auto it = parameters.find(name);
-    return it == parameters.end() ? otherwise : it->second;
+  double parameter(std::string_view name, double otherwise = 0) const {
+    for (const auto& [its, value] :
+         parameters)  // a few, asked for at each element: no string is made of `name`
+      if (its == name) return value;
+    return otherwise;
   }
 };
 

@@ -1,13 +1,8 @@
 #include "rooftile/harness/tensor.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <new>
-#include <stdexcept>
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -53,21 +48,9 @@ void with_format(DType type, F&& f) {
   }
 }
 
-/// All 65536 values of f16, which take 20 ns each to compute.
-const std::vector<double>& f16_values() {
-  static const std::vector<double> values = [] {
-    std::vector<double> v(65536);
-    for (std::uint32_t code = 0; code < 65536; ++code) v[code] = detail::SmallFloat<5, 10>::decode(code);
-    return v;
-  }();
-  return values;
-}
-
 template <class T>
 double to_number(T x) {
-  if constexpr (std::is_same_v<T, f16>)
-    return f16_values()[x.bits];
-  else if constexpr (std::is_same_v<T, Nibble>)
+  if constexpr (std::is_same_v<T, Nibble>)
     return x.bits;
   else if constexpr (std::is_arithmetic_v<T>)
     return static_cast<double>(x);
@@ -88,20 +71,6 @@ T from_number(double x) {
     return static_cast<T>(std::nearbyint(x));
   } else if constexpr (std::is_same_v<T, Nibble>) {
     return {static_cast<std::uint8_t>(std::clamp(std::nearbyint(x), 0., 15.))};
-  } else if constexpr (std::is_same_v<T, bf16>) {
-    // As SmallFloat<8, 7> does, in a tenth of the time: to odd in 24 bits, then to nearest in 8.
-    if (x != x) return from_double<bf16>(x);
-    float f = static_cast<float>(x);
-    std::uint32_t code = std::bit_cast<std::uint32_t>(f);
-    const double back = static_cast<double>(f);
-    if (back != x && !std::isinf(f)) {
-      if (std::fabs(back) > std::fabs(x)) --code;
-      code |= 1;
-    } else if (back != x) {
-      return from_double<bf16>(x);
-    }
-    if (std::isinf(std::bit_cast<float>(code))) return {static_cast<std::uint16_t>(code >> 16)};
-    return {static_cast<std::uint16_t>((code + 0x7FFF + ((code >> 16) & 1)) >> 16)};
   } else {
     return from_double<T>(x);
   }
@@ -182,8 +151,12 @@ void move_all(const ConstView& view, Dense dense) {
 /// NaN, too.
 void paint_input(DType type, std::byte* memory, std::size_t bytes) {
   const auto with = [&](auto code) {
-    for (std::size_t at = 0; at + sizeof code <= bytes; at += sizeof code)
+    constexpr std::size_t kPiece = 4096;  // written once, then copied
+    const std::size_t piece = std::min(bytes, kPiece);
+    for (std::size_t at = 0; at + sizeof code <= piece; at += sizeof code)
       std::memcpy(memory + at, &code, sizeof code);
+    for (std::size_t at = piece; at < bytes; at += kPiece)
+      std::memcpy(memory + at, memory, std::min(kPiece, bytes - at));
   };
   switch (type) {
     case DType::f64:
@@ -203,8 +176,6 @@ void paint_input(DType type, std::byte* memory, std::size_t bytes) {
       return with(std::uint8_t{0x3C});
   }
 }
-
-constexpr std::size_t kAstray = std::size_t{64} << 20;
 
 }  // namespace
 
@@ -278,48 +249,58 @@ std::int64_t span_of(const Shape& shape, const Placement& placement) {
   return span;
 }
 
-Tensor::Tensor(DType type, const Shape& shape, const Placement& placement, Edge edge, std::int64_t reach)
-    : edge_(edge) {
-  const std::size_t width = width_of(type);
+namespace {
+
+/// From the lowest element's index to the first one's, and to the highest one's.
+struct Ends {
+  std::int64_t low = 0, high = 0;
+  Ends(const Shape& shape, const Placement& placement) {
+    for (std::size_t d = 0; d < shape.size(); ++d)
+      if (shape[d] > 0) (placement.strides[d] < 0 ? low : high) += placement.strides[d] * (shape[d] - 1);
+  }
+};
+
+/// What a tensor takes in memory, in bytes.
+struct Extent {
+  std::size_t span, side, offset;
+  Extent(DType type, const Shape& shape, const Placement& placement, Edge edge, std::int64_t reach) {
+    const Ends ends(shape, placement);
+    const std::int64_t elements = count_of(shape) ? ends.high - ends.low + 1 : 0;
+    span = static_cast<std::size_t>(bytes_of(type, elements));
+    // As wide as the elements' span or as others', to a point: a wrong stride then still lands in it.
+    const std::size_t wide = static_cast<std::size_t>(bytes_of(type, std::max(elements, reach)));
+    side = std::max<std::size_t>(64 * width_of(type), std::min<std::size_t>((wide + 63) / 64 * 64, 1 << 20));
+    offset = edge == Edge::none ? static_cast<std::size_t>(bytes_of(type, placement.offset)) : 0;
+  }
+  std::size_t bytes() const { return side + offset + span + side; }
+};
+
+}  // namespace
+
+Tensor::Tensor(DType type, const Shape& shape, const Placement& placement, Edge edge, std::int64_t reach,
+               const Bytes* elements)
+    : edge_(edge), memory_(Extent(type, shape, placement, edge, reach).bytes()) {
   view_.dtype = type;
   view_.rank = static_cast<int>(shape.size());
-  std::int64_t low = 0, high = 0;
-  for (std::size_t d = 0; d < shape.size(); ++d) {
-    view_.shape[d] = shape[d];
-    view_.stride[d] = placement.strides[d];
-    if (shape[d] > 0) (placement.strides[d] < 0 ? low : high) += placement.strides[d] * (shape[d] - 1);
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    view_.shape[d] = shape[d], view_.stride[d] = placement.strides[d];
+  const Extent extent(type, shape, placement, edge, reach);
+  first_ = edge == Edge::none    ? memory() + extent.side + extent.offset
+           : edge == Edge::front ? memory()
+                                 : memory() + bytes() - extent.span;
+  last_ = first_ + extent.span;
+  view_.data = first_ - Ends(shape, placement).low * static_cast<std::int64_t>(width_of(type));
+  if (elements) {
+    fill(*elements);
+    return;
   }
-  const std::int64_t elements = count_of(shape) ? high - low + 1 : 0;
-  const std::size_t span = static_cast<std::size_t>(bytes_of(type, elements));
-  // As wide as the elements' span or as others', to a point: a wrong stride then still lands in it.
-  const std::size_t wide = static_cast<std::size_t>(bytes_of(type, std::max(elements, reach)));
-  const std::size_t side =
-      std::max<std::size_t>(64 * width, std::min<std::size_t>((wide + 63) / 64 * 64, 1 << 20));
-  const std::size_t offset = static_cast<std::size_t>(bytes_of(type, placement.offset));
-  const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  bytes_ = edge == Edge::none ? side + offset + span + side : (span + side + page - 1) / page * page;
-  // What goes astray further than the guards ends in pages that may not be accessed, and not in the harness's
-  // heap.
-  const std::size_t pages = (bytes_ + page - 1) / page * page, around = edge == Edge::none ? kAstray : page;
-  mapped_ = pages + 2 * around;
-  mapping_ = mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapping_ == MAP_FAILED) throw std::bad_alloc();
-  memory_ = static_cast<std::byte*>(mapping_) + around;
-  if (mprotect(memory_, pages, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
-  first_ = edge == Edge::none    ? memory_ + side + offset
-           : edge == Edge::front ? memory_
-                                 : memory_ + bytes_ - span;
-  last_ = first_ + span;
-  view_.data = first_ - low * static_cast<std::int64_t>(width);
-  std::memset(memory_, static_cast<int>(poison(type)), bytes_);
-  before_.assign(memory_, memory_ + bytes_);
+  guard(false);
+  std::memset(memory(), static_cast<int>(poison(type)), bytes());
+  std::memset(memory_.before(), static_cast<int>(poison(type)), bytes());
   guard(true);
 }
 
-Tensor::~Tensor() {
-  guard(false);
-  munmap(mapping_, mapped_);
-}
+Tensor::~Tensor() { guard(false); }
 
 void Tensor::guard([[maybe_unused]] bool on) const {
 #if defined(__SANITIZE_ADDRESS__)
@@ -332,21 +313,21 @@ void Tensor::guard([[maybe_unused]] bool on) const {
   const auto down = [](std::byte* p) {
     return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(p) / 8 * 8);
   };
-  std::byte *front = down(first_), *back = up(last_), *end = memory_ + bytes_;
+  std::byte *front = down(first_), *back = up(last_), *end = memory() + bytes();
   if (on) {
-    ASAN_POISON_MEMORY_REGION(memory_, static_cast<std::size_t>(front - memory_));
+    ASAN_POISON_MEMORY_REGION(memory(), static_cast<std::size_t>(front - memory()));
     ASAN_POISON_MEMORY_REGION(back, static_cast<std::size_t>(end - back));
   } else {
-    ASAN_UNPOISON_MEMORY_REGION(memory_, bytes_);
+    ASAN_UNPOISON_MEMORY_REGION(memory(), bytes());
   }
 #endif
 }
 
 void Tensor::fill(const Bytes& dense) {
   guard(false);
-  paint_input(view_.dtype, memory_, bytes_);
+  paint_input(view_.dtype, memory(), bytes());
   scatter(view_, dense.data());
-  before_.assign(memory_, memory_ + bytes_);
+  std::memcpy(memory_.before(), memory(), bytes());
   guard(true);
 }
 
@@ -361,7 +342,7 @@ std::string Tensor::restore(bool elements_too) {
   if (!elements_too && is_packed(view_.dtype)) {
     Bytes was(static_cast<std::size_t>(view_.size()));
     ConstView before = view_;
-    before.data = before_.data() + (first_ - memory_);
+    before.data = memory_.before() + (first_ - memory());
     gather(before, was.data());
     scatter(view_, was.data());
   } else if (!elements_too) {  // the elements were read; put back what was in their places
@@ -370,20 +351,20 @@ std::string Tensor::restore(bool elements_too) {
                         run = stride == 1 ? static_cast<std::size_t>(count) : 1;
       for (std::int64_t i = 0; i < count; i += static_cast<std::int64_t>(run)) {
         std::byte* element = line + i * stride * static_cast<std::int64_t>(width);
-        std::memcpy(element, before_.data() + (element - memory_), width * run);
+        std::memcpy(element, memory_.before() + (element - memory()), width * run);
       }
     });
   }
   std::string what;
-  if (bytes_ && std::memcmp(memory_, before_.data(), bytes_) != 0) {
-    const auto at = std::mismatch(before_.begin(), before_.end(), memory_).second;
+  if (std::memcmp(memory(), memory_.before(), bytes()) != 0) {
+    const auto at = std::mismatch(memory(), memory() + bytes(), memory_.before()).first;
     if (at < first_)
       what = "at byte " + std::to_string(first_ - at) + " before its first element";
     else if (at >= last_)
       what = "at byte " + std::to_string(at - last_ + 1) + " past its last element";
     else
       what = "at byte " + std::to_string(at - first_) + (elements_too ? "" : ", between its elements");
-    std::memcpy(memory_, before_.data(), bytes_);
+    std::memcpy(memory(), memory_.before(), bytes());
   }
   guard(true);
   return what;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "rooftile/harness/guarded_memory.h"
 #include "rooftile/harness/spec.h"
 
 namespace rooftile::harness {
@@ -47,16 +48,16 @@ enum class Edge { none, front, back };
 /// elements to both sides and more; under AddressSanitizer these may not even be read.
 class Tensor {
  public:
-  /// `reach`: elements to both sides that a wrong stride (another operand's, say) may lead to.
+  /// `elements`: what it holds, dense; null: poison. `reach`: elements to both sides that a wrong stride
+  /// (another operand's, say) may lead to.
   Tensor(DType type, const Shape& shape, const Placement& placement, Edge edge = Edge::none,
-         std::int64_t reach = 0);
+         std::int64_t reach = 0, const Bytes* elements = nullptr);
   ~Tensor();
   Tensor(const Tensor&) = delete;
   Tensor& operator=(const Tensor&) = delete;
 
   const View& view() const { return view_; }
-  /// Puts elements in, which the tensor from now on holds "before" each call; without, they are poisoned like
-  /// the rest.
+  /// Puts elements in, which the tensor from now on holds "before" each call.
   void fill(const Bytes& dense);
   /// The elements after a call.
   Bytes read() const;
@@ -64,20 +65,16 @@ class Tensor {
   /// not. `elements_too`: nor may the elements have changed. Afterwards everything is as before.
   std::string restore(bool elements_too);
   /// All of its memory, guards included: for a copy of it on a device.
-  std::byte* memory() const { return memory_; }
-  std::size_t bytes() const { return bytes_; }
+  std::byte* memory() const { return memory_.data(); }
+  std::size_t bytes() const { return memory_.size(); }
 
  private:
   void guard(bool on) const;
 
   View view_;
   [[maybe_unused]] Edge edge_;  // AddressSanitizer's
-  std::size_t bytes_ = 0;       // of the guarded memory
-  std::byte* memory_ = nullptr;
+  GuardedMemory memory_;
   std::byte *first_ = nullptr, *last_ = nullptr;  // what the elements span
-  void* mapping_ = nullptr;
-  std::size_t mapped_ = 0;
-  Bytes before_;
 };
 
 /// What poisoned memory of a dtype holds: NaN in each float format.

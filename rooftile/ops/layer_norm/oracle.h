@@ -10,7 +10,9 @@ struct LayerNormOracle {
   static void run(const Case& c, Arrays<S>& a) {
     const std::int64_t columns = c.shape.back(), rows = rows_of_case(c);
     const double n = static_cast<double>(columns);
-    const bool residual = a.has("residual"), weight = a.has("weight"), bias = a.has("bias");
+    const Array<S>&x = a["x"], *residual = a.find("residual"), *weight = a.find("weight"),
+          *bias = a.find("bias");
+    Array<S>&y_of = a["y"], *sum_of = a.find("sum");
     std::vector<S> h(static_cast<std::size_t>(columns)), centred(h);
     for (std::int64_t row = 0; row < rows; ++row) {
       const std::int64_t at = row * columns;
@@ -18,10 +20,10 @@ struct LayerNormOracle {
       double terms = 0;
       for (std::int64_t i = 0; i < columns; ++i) {
         S& value = h[static_cast<std::size_t>(i)];
-        value = a["x"].load(at + i);
+        value = x.load(at + i);
         if (residual) {
-          value = S(rounded_to(c.dtype, to_double(value + a["residual"].load(at + i))));
-          if (a.has("sum")) a["sum"].store(at + i, value, 0);
+          value = S(rounded_to(c.dtype, to_double(value + residual->load(at + i))));
+          if (sum_of) sum_of->store(at + i, value, 0);
         }
         total += value;
         terms += std::fabs(to_double(value));
@@ -51,16 +53,16 @@ struct LayerNormOracle {
         // r's error multiplies the difference, which below the normal numbers has an absolute error.
         double magnitude = r * (3 * std::fmax(std::fabs(to_double(d)), 0x1p-126) + off);
         if (weight) {
-          const S w = a["weight"].load(i);
+          const S w = weight->load(i);
           y = y * w;
           magnitude *= std::fabs(to_double(w));
         }
         if (bias) {
-          const S b = a["bias"].load(i);
+          const S b = bias->load(i);
           y = y + b;
           magnitude += std::fabs(to_double(b));
         }
-        a["y"].store(at + i, y, magnitude);
+        y_of.store(at + i, y, magnitude);
       }
     }
   }
@@ -74,7 +76,8 @@ struct LayerNormBackwardOracle {
     const std::int64_t columns = c.shape.back(), rows = rows_of_case(c);
     const double n = static_cast<double>(columns);
     const std::size_t width = static_cast<std::size_t>(columns);
-    const bool weight = a.has("weight"), dweight = a.has("dweight"), dbias = a.has("dbias");
+    const Array<S>&x = a["x"], &dy_of = a["dy"], *weight = a.find("weight");
+    Array<S>&dx = a["dx"], *dweight = a.find("dweight"), *dbias = a.find("dbias");
     std::vector<S> normal(width), g(width), weights(width, S(0)), biases(width, S(0));
     std::vector<double> weight_terms(width), bias_terms(width);
     for (std::int64_t row = 0; row < rows; ++row) {
@@ -84,9 +87,9 @@ struct LayerNormBackwardOracle {
       double sum_terms = 0, product_terms = 0;
       for (std::size_t i = 0; i < width; ++i) {
         const std::int64_t k = static_cast<std::int64_t>(i);
-        const S dy = a["dy"].load(at + k);
-        normal[i] = (a["x"].load(at + k) - mean) * rstd;
-        g[i] = weight ? dy * a["weight"].load(k) : dy;
+        const S dy = dy_of.load(at + k);
+        normal[i] = (x.load(at + k) - mean) * rstd;
+        g[i] = weight ? dy * weight->load(k) : dy;
         const S product = g[i] * normal[i];
         sum += g[i];
         products += product;
@@ -106,13 +109,13 @@ struct LayerNormBackwardOracle {
       for (std::size_t i = 0; i < width; ++i) {
         const double magnitude =
             std::fabs(to_double(g[i])) + sum_terms / n + std::fabs(to_double(normal[i])) * product_terms / n;
-        a["dx"].store(at + static_cast<std::int64_t>(i), (g[i] - mean_g - normal[i] * mean_product) * rstd,
-                      std::fabs(to_double(rstd)) * magnitude);
+        dx.store(at + static_cast<std::int64_t>(i), (g[i] - mean_g - normal[i] * mean_product) * rstd,
+                 std::fabs(to_double(rstd)) * magnitude);
       }
     }
     for (std::size_t i = 0; i < width; ++i) {
-      if (dweight) a["dweight"].store(static_cast<std::int64_t>(i), weights[i], weight_terms[i]);
-      if (dbias) a["dbias"].store(static_cast<std::int64_t>(i), biases[i], bias_terms[i]);
+      if (dweight) dweight->store(static_cast<std::int64_t>(i), weights[i], weight_terms[i]);
+      if (dbias) dbias->store(static_cast<std::int64_t>(i), biases[i], bias_terms[i]);
     }
   }
 };

@@ -11,25 +11,27 @@ inline double softmax_scale(const Case& c) { return static_cast<float>(c.paramet
 struct SoftmaxOracle {
   template <class S>
   static void run(const Case& c, Arrays<S>& a) {
-    const std::int64_t columns = c.shape.back(), rows = columns ? a["x"].size() / columns : 0;
+    const Array<S>& x = a["x"];
+    Array<S>& y = a["y"];
+    const std::int64_t columns = c.shape.back(), rows = columns ? x.size() / columns : 0;
     const S scale(softmax_scale(c));
+    const bool log_of_it = c.parameter("log") != 0;
     for (std::int64_t row = 0; row < rows; ++row) {
       const std::int64_t at = row * columns;
       S peak(-HUGE_VAL);
-      for (std::int64_t i = 0; i < columns; ++i) peak = max(peak, scale * a["x"].load(at + i));
+      for (std::int64_t i = 0; i < columns; ++i) peak = max(peak, scale * x.load(at + i));
       S sum(0);
-      for (std::int64_t i = 0; i < columns; ++i) sum += exp(scale * a["x"].load(at + i) - peak);
-      const S log_sum = c.parameter("log") ? log(sum) : S(0);
+      for (std::int64_t i = 0; i < columns; ++i) sum += exp(scale * x.load(at + i) - peak);
+      const S log_sum = log_of_it ? log(sum) : S(0);
       for (std::int64_t i = 0; i < columns; ++i) {
-        const S shifted = scale * a["x"].load(at + i) - peak;
+        const S shifted = scale * x.load(at + i) - peak;
         // The exponent's error grows with |s·x - m|: that is where its terms cancel.
         const double distance = 1 + std::fabs(to_double(shifted));
-        if (c.parameter("log")) {
-          const S y = shifted - log_sum;
-          a["y"].store(at + i, y, distance + std::fabs(to_double(log_sum)));
+        if (log_of_it) {
+          y.store(at + i, shifted - log_sum, distance + std::fabs(to_double(log_sum)));
         } else {
-          const S y = exp(shifted) / sum;
-          a["y"].store(at + i, y, to_double(y) * distance);
+          const S share = exp(shifted) / sum;
+          y.store(at + i, share, to_double(share) * distance);
         }
       }
     }
@@ -40,7 +42,9 @@ struct SoftmaxOracle {
 struct SoftmaxBackwardOracle {
   template <class S>
   static void run(const Case& c, Arrays<S>& a) {
-    const std::int64_t columns = c.shape.back(), rows = columns ? a["y"].size() / columns : 0;
+    const Array<S>&y_of = a["y"], &dy_of = a["dy"];
+    Array<S>& dx = a["dx"];
+    const std::int64_t columns = c.shape.back(), rows = columns ? y_of.size() / columns : 0;
     const S scale(softmax_scale(c));
     const bool log_of_it = c.parameter("log") != 0;
     constexpr double kLeast =
@@ -50,20 +54,20 @@ struct SoftmaxBackwardOracle {
       S sum(0);
       double terms = 0;
       for (std::int64_t i = 0; i < columns; ++i) {
-        const S term = log_of_it ? a["dy"].load(at + i) : a["y"].load(at + i) * a["dy"].load(at + i);
+        const S term = log_of_it ? dy_of.load(at + i) : y_of.load(at + i) * dy_of.load(at + i);
         sum += term;
         terms += std::fabs(to_double(term));
       }
       for (std::int64_t i = 0; i < columns; ++i) {
-        const S y = a["y"].load(at + i), dy = a["dy"].load(at + i);
+        const S y = y_of.load(at + i), dy = dy_of.load(at + i);
         const double s = std::fabs(to_double(scale));
         if (log_of_it) {
           const S p = exp(y);
-          a["dx"].store(at + i, scale * (dy - p * sum),
-                        s * (std::fabs(to_double(dy)) + to_double(p) * terms + kLeast));
+          dx.store(at + i, scale * (dy - p * sum),
+                   s * (std::fabs(to_double(dy)) + to_double(p) * terms + kLeast));
         } else {
           const double size = std::fabs(to_double(y)) * (std::fabs(to_double(dy)) + terms) + kLeast;
-          a["dx"].store(at + i, scale * (y * (dy - sum)), s * size);
+          dx.store(at + i, scale * (y * (dy - sum)), s * size);
         }
       }
     }
