@@ -38,8 +38,8 @@ std::vector<Operand> operands_of(const Signature& signature, const Case& c) {
   return list;
 }
 
-Status call_by(const Op& op, const Queue& queue, const Case& c, const Arguments& arguments,
-               const char* variant, Workspace workspace) {
+Status call_by(const Op& op, const std::vector<Option>& its, const Queue& queue, const Case& c,
+               const Arguments& arguments, const char* variant, Workspace workspace) {
   const Signature& s = op.signature;
   ConstView views[Signature::kMaxOperands];
   const ConstView* pointers[Signature::kMaxOperands];
@@ -48,8 +48,7 @@ Status call_by(const Op& op, const Queue& queue, const Case& c, const Arguments&
     views[o] = arguments.in(s.operands[o].name);
     pointers[o] = &views[o];
   }
-  for (int k = 0; k < s.option_count(); ++k)
-    options[k] = c.parameter(s.options[k].name, s.options[k].otherwise);
+  for (std::size_t k = 0; k < its.size(); ++k) options[k] = c.parameter(its[k].name, its[k].otherwise);
   return call(queue, op, Call{pointers, options, variant, workspace});
 }
 
@@ -97,7 +96,7 @@ std::vector<Option> options_of(const Signature& signature) {
   std::vector<Option> options;
   for (int k = 0; k < signature.option_count(); ++k) {
     const Signature::Option& o = signature.options[k];
-    const bool real = o.kind == Signature::Option::Kind::real;
+    const bool real = o.kind == Signature::Option::Kind::real || o.kind == Signature::Option::Kind::any;
     options.push_back({o.name, real ? Option::Kind::real : Option::Kind::choice, o.otherwise,
                        std::max(o.least, -kMaxFloat), std::min(o.most, kMaxFloat)});
   }
@@ -127,8 +126,12 @@ Spec elements_spec(const char* function, const OracleFunctions& oracle, std::vec
   for (int t = 0; t < kDTypes; ++t)
     if (s.types[0].mask >> t & 1) spec.dtypes.push_back(static_cast<DType>(t));
   spec.operands = [&s](const Case& c) { return operands_of(s, c); };
-  spec.call = [op](const Queue& queue, const Case& c, const Arguments& arguments, const char* variant,
-                   Workspace workspace) { return call_by(*op, queue, c, arguments, variant, workspace); };
+  spec.options = options_of(s);
+  if (!values.empty()) spec.options[0].otherwise = values[0];
+  spec.call = [op, options = spec.options](const Queue& queue, const Case& c, const Arguments& arguments,
+                                           const char* variant, Workspace workspace) {
+    return call_by(*op, options, queue, c, arguments, variant, workspace);
+  };
   spec.oracle = oracle;
   spec.flops = [&s, oracle](const Case& c) { return flops_of(s, oracle, c); };
   spec.bytes = [&s](const Case& c) { return bytes_of(s, c); };
@@ -148,7 +151,6 @@ Spec elements_spec(const char* function, const OracleFunctions& oracle, std::vec
   spec.cases = [&s, dtypes = spec.dtypes, values] { return cases_of(s, dtypes, values); };
   spec.bench = [dtypes = spec.dtypes] { return bench_of(dtypes); };
   spec.gradient_of = gradient_of;
-  spec.options = options_of(s);
   return spec;
 }
 

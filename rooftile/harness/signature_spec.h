@@ -6,8 +6,9 @@
 
 namespace rooftile::harness {
 
-/// `values`: of the function's option, if it has one. The flops are the oracle's. `exact`: no arithmetic,
-/// every bit must match. Else the tolerance is a multiple of the oracle's own error bound.
+/// `values`: of the function's option, if it has one; the first is that of a case that does not say. The
+/// flops are the oracle's. `exact`: no arithmetic, every bit must match. Else the tolerance is a multiple of
+/// the oracle's own error bound.
 Spec elements_spec(const char* function, const OracleFunctions& oracle, std::vector<double> values = {},
                    const char* gradient_of = nullptr, bool exact = false);
 
