@@ -68,6 +68,18 @@ static inline rooftile_status rooftile_copy(const rooftile_queue* queue, const r
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "copy", views, options, NULL, none);
 }
+static inline rooftile_status rooftile_swap(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y) {
+  const rooftile_view* const views[] = {x, y};
+  const double options[] = {0};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "swap", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_scal(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y, double alpha) {
+  const rooftile_view* const views[] = {x, y};
+  const double options[] = {alpha};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "scal", views, options, NULL, none);
+}
 static inline rooftile_status rooftile_add(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y, const rooftile_view* z) {
   const rooftile_view* const views[] = {x, y, z};
   const double options[] = {0};
@@ -85,6 +97,18 @@ static inline rooftile_status rooftile_dot(const rooftile_queue* queue, const ro
   const double options[] = {0};
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "dot", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_nrm2(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* result) {
+  const rooftile_view* const views[] = {x, result};
+  const double options[] = {0};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "nrm2", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_asum(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* result) {
+  const rooftile_view* const views[] = {x, result};
+  const double options[] = {0};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "asum", views, options, NULL, none);
 }
 static inline rooftile_status rooftile_geglu(const rooftile_queue* queue, const rooftile_view* gate, const rooftile_view* up, const rooftile_view* y, int tanh) {
   const rooftile_view* const views[] = {gate, up, y};

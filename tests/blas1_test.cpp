@@ -1,5 +1,5 @@
 // What the cases of rooftile/ops/blas1 cannot say: every dtype of copy bit by bit, packed elements, the shape
-// of dot's tree, sums beyond f32's reach, and the sentences.
+// of the reductions' tree, sums beyond f32's reach, norms at both ends of the range, and the sentences.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -103,6 +103,39 @@ TEST(Copy, PackedKeepsTheOtherHalfOfTheLastByte) {
   const Status s = copy(queue, view_of(bytes, DType::u4, {4}, {2}), view_of(bytes + 8, DType::u4, {4}, {1}));
   EXPECT_STREQ(s.message(),
                "copy: x is 4 u4 (strides 2): packed elements must lie side by side in row-major order");
+}
+
+TEST(Swap, BothWaysBetweenStridesAndNeverOfOneTensor) {
+  const Queue queue = queue_of(2, false);
+  std::vector<float> x(600), y(600);
+  std::iota(x.begin(), x.end(), 0.f);
+  std::iota(y.begin(), y.end(), 1000.f);
+  // x[i][j] lies at j·20 + i, y[i][j] at 599 - (i·30 + j).
+  ASSERT_TRUE(swap(queue, view(x.data(), {20, 30}, {1, 20}), view(y.data() + 599, {20, 30}, {-30, -1})));
+  for (std::size_t i = 0; i < 20; ++i)
+    for (std::size_t j = 0; j < 30; ++j) {
+      ASSERT_EQ(x[j * 20 + i], 1599 - static_cast<float>(i * 30 + j));
+      ASSERT_EQ(y[599 - (i * 30 + j)], static_cast<float>(j * 20 + i));
+    }
+  EXPECT_NE(
+      std::string(swap(queue, view(x.data(), {4}), view(x.data(), {4})).message()).find("must lie apart"),
+      std::string::npos);
+  EXPECT_FALSE(swap(queue, view(x.data(), {4}), view(x.data() + 3, {4})));
+  EXPECT_FALSE(swap(queue, view(x.data(), {4}), view(y.data(), {4}, {0})));
+}
+
+TEST(Scal, ZeroMultipliesAsAnyFactor) {
+  const Queue queue = queue_of(1, false);
+  std::vector<float> x(100, 1);
+  x[7] = std::nanf("");
+  x[99] = HUGE_VALF;
+  ASSERT_TRUE(scal(queue, 0, view(x.data(), {100}), view(x.data(), {100})));
+  EXPECT_EQ(x[0], 0);
+  EXPECT_TRUE(std::isnan(x[7]) && std::isnan(x[99]));
+  // What f32 cannot hold is a factor for f64.
+  double d = 3;
+  ASSERT_TRUE(scal(queue, 0x1.0000000001p-200, view(&d, {1}), view(&d, {1})));
+  EXPECT_EQ(d, 3 * 0x1.0000000001p-200);
 }
 
 TEST(Axpby, AFactorOfZeroReadsNothing) {
@@ -221,6 +254,61 @@ TEST(Dot, HasTheSameBitsForAnyThreadsAndStrides) {
   expect_same_bits<double>();
   expect_same_bits<f16>();
   expect_same_bits<bf16>();
+}
+
+using Reduction = Status (*)(const Queue&, ConstView, View);
+constexpr Reduction kReductions[] = {
+    [](const Queue& queue, ConstView x, View result) { return nrm2(queue, x, result); },
+    [](const Queue& queue, ConstView x, View result) { return asum(queue, x, result); },
+};
+
+TEST(Reductions, HaveTheSameBitsForAnyThreadsAndStrides) {
+  constexpr std::int64_t M = 301, N = 257;
+  std::mt19937 random(4);
+  std::normal_distribution<double> normal;
+  std::vector<double> x(M * N), columns(M * N), off(M * N + 1);
+  // Chunks on both sides of what squares can hold.
+  for (auto& v : x) v = std::ldexp(normal(random), 505);
+  for (std::size_t i = 0; i < M; ++i)
+    for (std::size_t j = 0; j < N; ++j) columns[j * M + i] = x[i * N + j];
+  std::copy(x.begin(), x.end(), off.begin() + 1);
+  for (const Reduction reduce : kReductions) {
+    double expected = 0;
+    ASSERT_TRUE(reduce(queue_of(1, false), view(x.data(), {M * N}), scalar_view(&expected)));
+    for (bool streaming : {false, true})
+      for (int threads : {1, 2, 3, 7})
+        for (const ConstView& same :
+             {ConstView(view(x.data(), {M, N})), ConstView(view(columns.data(), {M, N}, {1, M})),
+              ConstView(view(off.data() + 1, {M * N}))}) {
+          double result = 0;
+          ASSERT_TRUE(reduce(queue_of(threads, streaming), same, scalar_view(&result)));
+          EXPECT_EQ(result, expected);
+        }
+    ASSERT_TRUE(reduce(queue_of(1, false), view(x.data(), {0}), scalar_view(&expected)));
+    EXPECT_EQ(expected, 0);
+  }
+}
+
+TEST(Nrm2, IsExactAtBothEndsOfTheRange) {
+  const Queue queue = queue_of(1, false);
+  double result = 0;
+  for (double unit : {0x1p-1074, 0x1p-1022, 1.0, 0x1p1021}) {
+    const double x[] = {3 * unit, 4 * unit};
+    ASSERT_TRUE(nrm2(queue, view(x, {2}), scalar_view(&result)));
+    EXPECT_EQ(result, 5 * unit);
+  }
+  // One chunk of the largest numbers, one of the smallest, one that is an infinity's.
+  std::vector<double> x(3 * 16384, 0x1p-1074);
+  x[0] = 3 * 0x1p1021;
+  x[20000] = 4 * 0x1p1021;
+  ASSERT_TRUE(nrm2(queue, view(x.data(), {3 * 16384}), scalar_view(&result)));
+  EXPECT_EQ(result, 5 * 0x1p1021);
+  x[40000] = -HUGE_VAL;
+  ASSERT_TRUE(nrm2(queue, view(x.data(), {3 * 16384}), scalar_view(&result)));
+  EXPECT_EQ(result, HUGE_VAL);
+  x[1] = std::nan("");
+  ASSERT_TRUE(nrm2(queue, view(x.data(), {3 * 16384}), scalar_view(&result)));
+  EXPECT_TRUE(std::isnan(result));
 }
 
 TEST(Dot, TheCompensatedVariantIsTheMoreExact) {

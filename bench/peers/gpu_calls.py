@@ -219,7 +219,7 @@ def torch_eager(case):
     if found is None:
         return []
     function, arguments = found
-    x = case.inputs[0]
+    x = case.inputs[0] if case.inputs else None
     ways = [lambda: in_order(case, function(*arguments))]
     out = case.output
     if case.function == "add":

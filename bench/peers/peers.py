@@ -264,6 +264,42 @@ def torch_dot(case):
     return [run]
 
 
+def torch_swap(case):
+    x, y = case.outputs[0].tensor(), case.outputs[1].tensor()
+
+    def run():
+        return y.clone(), x.clone()
+
+    return [run]
+
+
+def torch_scal(case):
+    x, y, a = case.inputs[0].tensor(), case.outputs[0].tensor(), case.parameter(["alpha"], 0.7)
+
+    def run():
+        torch.mul(x, a, out=y)
+        return (y,)
+
+    return [run]
+
+
+def torch_norm(order):
+    def ways(case):
+        x = case.inputs[0].tensor()
+
+        def run():
+            return (torch.linalg.vector_norm(x, order, dtype=wide(x)),)
+
+        return [run]
+
+    return ways
+
+
+def wide(x):
+    """What sums are in: halves' in f32."""
+    return torch.float64 if x.dtype == torch.float64 else torch.float32
+
+
 TORCH = {
     "softmax": torch_softmax,
     "softmax_backward": torch_softmax_backward,
@@ -274,6 +310,10 @@ TORCH = {
     "add": torch_add,
     "axpby": torch_axpby,
     "dot": torch_dot,
+    "swap": torch_swap,
+    "scal": torch_scal,
+    "nrm2": torch_norm(2),
+    "asum": torch_norm(1),
 }
 
 

@@ -5,7 +5,8 @@
 
 namespace rooftile {
 
-/// What passes to the launches: outputs first, then inputs, each in the signature's order.
+/// What passes to the launches: outputs first, then inputs, each in the signature's order; what is read and
+/// written is both.
 template <int kOperands>
 struct ElementsProblem {
   Rows<kOperands> rows;
@@ -14,20 +15,46 @@ struct ElementsProblem {
   double options[Signature::kMaxOptions];
 
   bool flag(int option) const { return options[option] != 0; }
+  /// With these operands alone.
+  template <int... kKept>
+  ElementsProblem<sizeof...(kKept)> only() const {
+    ElementsProblem<sizeof...(kKept)> p{{}, {data[kKept]...}, dtype, {}};
+    p.rows.rows = rows.rows;
+    p.rows.columns = rows.columns;
+    p.rows.rank = rows.rank;
+    std::copy_n(rows.extent, kMaxRank, p.rows.extent);
+    int to = 0;
+    ((std::copy_n(rows.stride[kKept], kMaxRank, p.rows.stride[to]),
+      p.rows.column_stride[to++] = rows.column_stride[kKept]),
+     ...);
+    return p;
+  }
 };
 
 namespace detail {
-template <int kOperands>
-Status launch_elements(const Queue& queue, const Op& op, const Call& call) {
-  const Signature& s = op.signature;
-  const ConstView* views[kOperands];
+/// Which of the signature's operands the problem's are.
+struct ElementsOrder {
   int count = 0;
+  int place[2 * Signature::kMaxOperands] = {};
+};
+constexpr ElementsOrder elements_order(const Signature& s) {
+  ElementsOrder order;
   for (const bool outputs : {true, false})
-    for (int o = 0; o < kOperands; ++o)
-      if ((s.operands[o].role != Signature::Role::input) == outputs) views[count++] = call.views[o];
+    for (int o = 0; o < s.operand_count(); ++o)
+      if (s.operands[o].role != (outputs ? Signature::Role::input : Signature::Role::output))
+        order.place[order.count++] = o;
+  return order;
+}
+
+template <const Signature& kSignature>
+Status launch_elements(const Queue& queue, const Op& op, const Call& call) {
+  static constexpr ElementsOrder kOrder = elements_order(kSignature);
+  constexpr int kOperands = kOrder.count, kOptions = kSignature.option_count();
+  const ConstView* views[kOperands];
+  for (int o = 0; o < kOperands; ++o) views[o] = call.views[kOrder.place[o]];
   ElementsProblem<kOperands> problem{elements_of(views), {}, views[0]->dtype, {}};
   for (int o = 0; o < kOperands; ++o) problem.data[o] = views[o]->data;
-  for (int k = 0; k < s.option_count(); ++k) problem.options[k] = call.options[k];
+  for (int k = 0; k < kOptions; ++k) problem.options[k] = call.options[k];
   return dispatch(queue, op, &problem, call.variant);
 }
 
@@ -56,7 +83,7 @@ constexpr Op elements_op(const char* name, const char* direction) {
           kSignature.function,
           detail::kElementsVariants,
           kSignature,
-          &detail::launch_elements<kSignature.operand_count()>};
+          &detail::launch_elements<kSignature>};
 }
 
 }  // namespace rooftile

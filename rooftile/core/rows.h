@@ -110,6 +110,30 @@ Rows<n> elements_of(const ConstView* const (&view)[n]) {
   for (int o = 0; o < n; ++o) r.column_stride[o] = any ? r.stride[o][r.rank] : 1;
   return r;
 }
+/// Rows in row-major order, as long as one stride walks them in every view: for kernels whose result depends
+/// on the order of elements.
+template <int n>
+Rows<n> row_major_of(const ConstView* const (&view)[n]) {
+  Rows<n> r;
+  r.rank = view[0]->rank;
+  std::int64_t size = 1;
+  for (int d = 0; d < r.rank; ++d) {
+    size *= r.extent[d] = view[0]->shape[d];
+    for (int o = 0; o < n; ++o) r.stride[o][d] = view[o]->stride[d];
+  }
+  std::fill_n(r.column_stride, n, 1);
+  if (size != 0) detail::merge_outer(r);
+  if (size <= 1 || r.rank == 0) {
+    r.rank = 0;
+    r.columns = size;
+    return r;
+  }
+  --r.rank;
+  r.columns = r.extent[r.rank];
+  r.rows = size / r.columns;
+  for (int o = 0; o < n; ++o) r.column_stride[o] = r.stride[o][r.rank];
+  return r;
+}
 template <class... V>
 Rows<sizeof...(V)> elements_of(const V&... views) {
   const ConstView* const view[] = {&views...};

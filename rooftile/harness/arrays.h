@@ -161,10 +161,19 @@ inline double tanh(double a) { return std::tanh(a); }
 inline double erfc(double a) { return std::erfc(a); }
 inline double to_double(double a) { return a; }
 
-/// Quadruple precision, for the oracles of f64 kernels: + - · / only.
+/// Quadruple precision, for the oracles of f64 kernels: + - · / √ only.
 using Quad = __float128;
 inline Quad max(Quad a, Quad b) { return a > b ? a : b; }
 inline double to_double(Quad a) { return static_cast<double>(a); }
+/// Of what doubles hold or of their squares: a double's root of a number brought into range, then a step of
+/// Newton's method.
+inline Quad sqrt(Quad a) {
+  const bool large = a > 0x1p1000, small = a < 0x1p-900;
+  const Quad scaled = a * (large ? 0x1p-600 : small ? 0x1p700 : 1) * (large ? 0x1p-600 : small ? 0x1p700 : 1);
+  const Quad root = std::sqrt(static_cast<double>(scaled));
+  const Quad better = root == 0 || root - root != 0 ? root : (root + scaled / root) / 2;
+  return better * (large ? 0x1p600 : small ? 0x1p-700 : 1);
+}
 
 /// One oracle for each scalar; null where an op needs none of that scalar (quad: only f64 kernels).
 struct OracleFunctions {

@@ -128,8 +128,10 @@ void Impostors::show(const Problem& p) {
     const Operand& output = p.operands()[o];
     if (!p.is_output(o) || count_of(output.shape) == 0) continue;
     const auto meet = [&](const char* impostor, const char* detail, auto&& make) {
-      Record& record = records_[{output.name, std::string(impostor) + detail}];
-      const Excuse* excused = excuse(impostor, output.name, p.what());
+      const std::string one = std::string(impostor) + detail;
+      Record& record = records_[{output.name, one}];
+      const Excuse* excused = excuse(one.c_str(), output.name, p.what());
+      if (!excused) excused = excuse(impostor, output.name, p.what());
       if (excused ? record.excused >= kMostExcused || !record.false_excuse.empty() : record.rejected) return;
       const auto values = make();
       if (!values) return;

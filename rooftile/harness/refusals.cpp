@@ -63,7 +63,10 @@ class Misuse {
       if (operands[o].dtype != DType::boolean)
         refused(who + " of dtype bool", with([](View& v) { v.dtype = DType::boolean; }));
       const View& whole = memory_.views()[o];
-      if (whole.rank > 0 && whole.shape[whole.rank - 1] > 1 && operands.size() > 1)
+      const bool alone = std::none_of(operands.begin(), operands.end(), [&](const Operand& other) {
+        return &other != &operands[o] && !other.shape.empty();
+      });
+      if (whole.rank > 0 && whole.shape[whole.rank - 1] > 1 && !alone)
         refused(who + " one element short", with([](View& v) { --v.shape[v.rank - 1]; }));
       refused(who + " with null data", with([](View& v) { v.data = nullptr; }));
       if (width_of(operands[o].dtype) > 1)
@@ -90,6 +93,10 @@ class Misuse {
         const std::size_t shift = alike ? width_of(operands[o].dtype) : 0;
         v[o].data = static_cast<const std::byte*>(v[other].data) + shift;
         refused(fmt::format("output {} half over {}", operands[o].name, operands[other].name), v);
+        if (alike && p_.is_output(other)) {
+          v[o] = v[other];
+          refused(fmt::format("output {} as {}", operands[o].name, operands[other].name), v);
+        }
         if (alike && !operands[o].shape.empty() && !p_.is_output(other) && !is_packed(operands[o].dtype))
           interleaved(o, other);
       }

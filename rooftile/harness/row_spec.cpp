@@ -229,7 +229,7 @@ Spec row_spec(const RowSpec& row) {
   spec.operands = [f](const Case& c) { return f.operands(c); };
   spec.call = [f](const Queue& queue, const Case& c, const Arguments& arguments, const char* variant,
                   Workspace workspace) {
-    return with_call(f.signature(), c, arguments, [&](Call its) {
+    return with_call(f.signature(), f.options(), c, arguments, [&](Call its) {
       its.variant = variant;
       its.workspace = workspace;
       return call(queue, f.op(), its);
@@ -237,7 +237,7 @@ Spec row_spec(const RowSpec& row) {
   };
   if (f.op().workspace)
     spec.workspace = [f](const Queue& queue, const Case& c, const Arguments& arguments, std::size_t& bytes) {
-      return with_call(f.signature(), c, arguments,
+      return with_call(f.signature(), f.options(), c, arguments,
                        [&](const Call& its) { return workspace_of(queue, f.op(), its, bytes); });
     };
   spec.oracle = row.oracle;

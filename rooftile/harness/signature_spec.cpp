@@ -99,7 +99,7 @@ std::vector<Option> options_of(const Signature& signature) {
   std::vector<Option> options;
   for (int k = 0; k < signature.option_count(); ++k) {
     const Signature::Option& o = signature.options[k];
-    const bool real = o.kind == Signature::Option::Kind::real;
+    const bool real = o.kind == Signature::Option::Kind::real || o.kind == Signature::Option::Kind::any;
     options.push_back({o.name, real ? Option::Kind::real : Option::Kind::choice, o.otherwise,
                        std::max(o.least, -kMaxFloat), std::min(o.most, kMaxFloat)});
   }
@@ -116,9 +116,11 @@ Spec elements_spec(const char* function, const OracleFunctions& oracle, std::vec
   spec.axes = "any shape";
   spec.dtypes = dtypes_of(s);
   spec.operands = [&s](const Case& c) { return operands_of(s, c); };
-  spec.call = [op](const Queue& queue, const Case& c, const Arguments& arguments, const char* variant,
-                   Workspace workspace) {
-    return with_call(op->signature, c, arguments, [&](Call its) {
+  spec.options = options_of(s);
+  if (!values.empty()) spec.options[0].otherwise = values[0];
+  spec.call = [op, options = spec.options](const Queue& queue, const Case& c, const Arguments& arguments,
+                                           const char* variant, Workspace workspace) {
+    return with_call(op->signature, options, c, arguments, [&](Call its) {
       its.variant = variant;
       its.workspace = workspace;
       return call(queue, *op, its);
@@ -143,7 +145,6 @@ Spec elements_spec(const char* function, const OracleFunctions& oracle, std::vec
   spec.cases = [&s, dtypes = spec.dtypes, values] { return cases_of(s, dtypes, values); };
   spec.bench = [dtypes = spec.dtypes] { return bench_of(dtypes); };
   spec.gradient_of = gradient_of;
-  spec.options = options_of(s);
   return spec;
 }
 

@@ -7,8 +7,9 @@
 
 namespace rooftile::harness {
 
-/// `values`: of the function's option, if it has one. The flops are the oracle's. `exact`: no arithmetic,
-/// every bit must match. Else the tolerance is a multiple of the oracle's own error bound.
+/// `values`: of the function's option, if it has one; the first is that of a case that does not say. The
+/// flops are the oracle's. `exact`: no arithmetic, every bit must match. Else the tolerance is a multiple of
+/// the oracle's own error bound.
 Spec elements_spec(const char* function, const OracleFunctions& oracle, std::vector<double> values = {},
                    const char* gradient_of = nullptr, bool exact = false);
 
@@ -16,9 +17,11 @@ Spec elements_spec(const char* function, const OracleFunctions& oracle, std::vec
 std::vector<DType> dtypes_of(const Signature& signature);
 /// Its options, a real one's range as far as floats reach.
 std::vector<Option> options_of(const Signature& signature);
-/// Calls run(call) with a case's views and options in the signature's order.
+/// Calls run(call) with a case's views and options in the signature's order; `its` say what a case has that
+/// names no value.
 template <class Run>
-Status with_call(const Signature& s, const Case& c, const Arguments& arguments, Run run) {
+Status with_call(const Signature& s, const std::vector<Option>& its, const Case& c, const Arguments& arguments,
+                 Run run) {
   ConstView views[Signature::kMaxOperands];
   const ConstView* pointers[Signature::kMaxOperands];
   double options[Signature::kMaxOptions];
@@ -26,8 +29,10 @@ Status with_call(const Signature& s, const Case& c, const Arguments& arguments, 
     views[o] = arguments.in(s.operands[o].name);
     pointers[o] = &views[o];
   }
-  for (int k = 0; k < s.option_count(); ++k)
-    options[k] = c.parameter(s.options[k].name, s.options[k].otherwise);
+  for (int k = 0; k < s.option_count(); ++k) {
+    const Option& option = its[static_cast<std::size_t>(k)];
+    options[k] = c.parameter(option.name, option.otherwise);
+  }
   return run(Call{pointers, options});
 }
 

@@ -124,8 +124,8 @@ class Dot : public Ladder {
     DotProblem p{};
     p.rows.columns = kSize;
     for (std::int64_t& stride : p.rows.column_stride) stride = 1;
-    p.x = memory<float>(kSize);
-    p.y = memory<float>(kSize);
+    p.data[0] = memory<float>(kSize);
+    p.data[1] = memory<float>(kSize);
     p.result = memory<float>(1);
     p.dtype = p.result_dtype = DType::f32;
     return p;

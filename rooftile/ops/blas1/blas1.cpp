@@ -20,9 +20,15 @@ constexpr Signature kAxpby{"axpby",
                            {kReals},
                            {input("x", 'T', "..."), in_out("y", 'T', "...", "x")},
                            {any_real("alpha", 1), any_real("beta", 1)}};
-constexpr Signature kDot{"dot",
-                         {kReals, {'R', {DType::f64, DType::f32}, 'T'}},
-                         {input("x", 'T', "..."), input("y", 'T', "..."), output("result", 'R', "1")}};
+constexpr Signature kSwap{"swap", {kReals}, {in_out("x", 'T', "..."), in_out("y", 'T', "...")}};
+constexpr Signature kScal{
+    "scal", {kReals}, {input("x", 'T', "..."), output("y", 'T', "...", "x")}, {any_real("alpha", 1)}};
+
+constexpr Signature::Types kResult{'R', {DType::f64, DType::f32}, 'T'};
+constexpr Signature kDot{
+    "dot", {kReals, kResult}, {input("x", 'T', "..."), input("y", 'T', "..."), output("result", 'R', "1")}};
+constexpr Signature kNrm2{"nrm2", {kReals, kResult}, {input("x", 'T', "..."), output("result", 'R', "1")}};
+constexpr Signature kAsum{"asum", {kReals, kResult}, {input("x", 'T', "..."), output("result", 'R', "1")}};
 
 template <class Problem>
 Status any(const Problem&) {
@@ -62,7 +68,7 @@ Status words_add(const AddProblem& p) {
 }
 Status words_dot(const DotProblem& p) {
   ROOFTILE_TRY(plain_dot(p));
-  return begins_with_word("dot", p.rows, {p.x, p.y});
+  return begins_with_word("dot", p.rows, p.data);
 }
 
 constexpr Variant kCopyVariants[] = {
@@ -79,10 +85,6 @@ constexpr Variant kAddVariants[] = {
     {"03_vector_loads", "16 bytes a load", Role::gpu_rung, accepts<words_add>},
     {"02_grid_stride", "a grid as large as the GPU; threads that go on", Role::gpu_rung, accepts<plain_add>},
     {"01_one_element", "a thread for each element", Role::gpu_rung, accepts<plain_add>},
-};
-constexpr Variant kAxpbyVariants[] = {
-    {"tile", "every dtype and stride: the block language's kernel", Role::standard,
-     accepts<any<AxpbyProblem>>},
 };
 constexpr Variant kDotVariants[] = {
     {"tile", "every dtype and stride, prefetch; bitwise the rung below", Role::standard,
@@ -104,30 +106,6 @@ constexpr Variant kDotVariants[] = {
     {"01_thread_sums", "a thread a sum, a share of the vector for each", Role::gpu_rung, accepts<plain_dot>},
 };
 
-/// Dimensions merged where one stride walks them in both operands, in row-major order.
-Rows<2> flat_of(const ConstView& x, const ConstView& y) {
-  Rows<2> r;
-  r.rank = x.rank;
-  std::int64_t size = 1;
-  for (int d = 0; d < x.rank; ++d) {
-    size *= r.extent[d] = x.shape[d];
-    r.stride[0][d] = x.stride[d];
-    r.stride[1][d] = y.stride[d];
-  }
-  r.column_stride[0] = r.column_stride[1] = 1;
-  if (size != 0) detail::merge_outer(r);
-  if (size <= 1 || r.rank == 0) {
-    r.rank = 0;
-    r.columns = size;
-    return r;
-  }
-  --r.rank;
-  r.columns = r.extent[r.rank];
-  r.rows = size / r.columns;
-  for (int o = 0; o < 2; ++o) r.column_stride[o] = r.stride[o][r.rank];
-  return r;
-}
-
 Status launch_copy(const Queue& queue, const Op& op, const Call& c) {
   const ConstView &x = c.view(0), &y = c.view(1);
   const CopyProblem problem{elements_of(y, x), x.data, c.output(1), x.dtype};
@@ -138,29 +116,28 @@ Status launch_add(const Queue& queue, const Op& op, const Call& c) {
   const AddProblem problem{elements_of(z, x, y), x.data, y.data, c.output(2), x.dtype};
   return dispatch(queue, op, &problem, c.variant);
 }
-Status launch_axpby(const Queue& queue, const Op& op, const Call& c) {
-  const ConstView &x = c.view(0), &y = c.view(1);
-  const AxpbyProblem problem{elements_of(y, x), c.options[0], x.data, c.options[1], c.output(1), x.dtype};
-  return dispatch(queue, op, &problem, c.variant);
-}
-Status launch_dot(const Queue& queue, const Op& op, const Call& c) {
-  const ConstView &x = c.view(0), &y = c.view(1), &result = c.view(2);
-  if (x.dtype == DType::f64 && result.dtype != DType::f64)
-    return Status::error("dot: result is %s, must be f64 where x is", name(result.dtype));
-  const DotProblem problem{flat_of(x, y), x.data, y.data, c.output(2), x.dtype, result.dtype};
-  return dispatch(queue, op, &problem, c.variant);
-}
 
 }  // namespace
 
 extern const Op copy_op{"copy", "forward", "copy", kCopyVariants, kCopy, launch_copy};
 extern const Op add_op{"add", "forward", "add", kAddVariants, kAdd, launch_add};
-extern const Op axpby_op{"axpby", "forward", "axpby", kAxpbyVariants, kAxpby, launch_axpby};
-extern const Op dot_op{"dot", "forward", "dot", kDotVariants, kDot, launch_dot};
-extern const Op* const blas1_ops[] = {&copy_op, &add_op, &axpby_op, &dot_op, nullptr};
+extern const Op swap_op = elements_op<kSwap>("swap", "forward");
+extern const Op scal_op = elements_op<kScal>("scal", "forward");
+extern const Op axpby_op = elements_op<kAxpby>("axpby", "forward");
+extern const Op dot_op = reduction_op<kDot>(kDotVariants);
+extern const Op nrm2_op = reduction_op<kNrm2>();
+extern const Op asum_op = reduction_op<kAsum>();
+extern const Op* const blas1_ops[] = {&copy_op, &swap_op, &scal_op, &add_op, &axpby_op,
+                                      &dot_op,  &nrm2_op, &asum_op, nullptr};
 
 Status copy(const Queue& queue, ConstView x, View y, const CopyOptions& options) {
   return call(queue, copy_op, {&x, &y}, {}, options.variant);
+}
+Status swap(const Queue& queue, View x, View y, const SwapOptions& options) {
+  return call(queue, swap_op, {&x, &y}, {}, options.variant);
+}
+Status scal(const Queue& queue, double alpha, ConstView x, View y, const ScalOptions& options) {
+  return call(queue, scal_op, {&x, &y}, {alpha}, options.variant);
 }
 Status add(const Queue& queue, ConstView x, ConstView y, View z, const AddOptions& options) {
   return call(queue, add_op, {&x, &y, &z}, {}, options.variant);
@@ -171,6 +148,12 @@ Status axpby(const Queue& queue, double alpha, ConstView x, double beta, View y,
 }
 Status dot(const Queue& queue, ConstView x, ConstView y, View result, const DotOptions& options) {
   return call(queue, dot_op, {&x, &y, &result}, {}, options.variant);
+}
+Status nrm2(const Queue& queue, ConstView x, View result, const Nrm2Options& options) {
+  return call(queue, nrm2_op, {&x, &result}, {}, options.variant);
+}
+Status asum(const Queue& queue, ConstView x, View result, const AsumOptions& options) {
+  return call(queue, asum_op, {&x, &result}, {}, options.variant);
 }
 
 }  // namespace rooftile

@@ -22,6 +22,25 @@ struct CopyOptions {
 /// order. y may be x. Cost: 2n elements moved, no flops.
 Status copy(const Queue& queue, ConstView x, View y, const CopyOptions& options = {});
 
+struct SwapOptions {
+  const char* variant = nullptr;
+};
+
+/// x ↔ y, f64 f32 f16 bf16, exactly. Both are outputs: views that share an element are refused, equal ones,
+/// too. Cost: 4n elements moved, no flops.
+Status swap(const Queue& queue, View x, View y, const SwapOptions& options = {});
+
+struct ScalOptions {
+  const char* variant = nullptr;
+};
+
+/// y ← α·x, f64 f32 f16 bf16; halves are multiplied in f32 and rounded once. For all but f64, α is rounded to
+/// f32 first. y may be x.
+///
+/// α = 0 multiplies as any other factor does: it makes a NaN of a NaN or an infinity (for zeros whatever x
+/// holds: axpby with both factors 0). Cost: 2n elements moved, n flops.
+Status scal(const Queue& queue, double alpha, ConstView x, View y, const ScalOptions& options = {});
+
 struct AddOptions {
   const char* variant = nullptr;
 };
@@ -55,5 +74,25 @@ struct DotOptions {
 /// has the same bits for any strides, alignment and thread count, and the error does not grow with n: 2^31
 /// ones give 2^31. Cost: 2n elements moved, 2n flops.
 Status dot(const Queue& queue, ConstView x, ConstView y, View result, const DotOptions& options = {});
+
+struct Nrm2Options {
+  const char* variant = nullptr;
+};
+
+/// result ← √Σ x_i², f64 f32 f16 bf16. `result` and the order of additions as in dot.
+///
+/// Nothing overflows or underflows on the way: of finite elements the norm is right to a few units in the
+/// last place wherever `result` can hold it, and so is that of subnormal ones. Of an infinity it is +∞, of a
+/// NaN a NaN. A chunk whose squares leave the range of its sums is read twice. Cost: n elements moved, 2n + 1
+/// flops.
+Status nrm2(const Queue& queue, ConstView x, View result, const Nrm2Options& options = {});
+
+struct AsumOptions {
+  const char* variant = nullptr;
+};
+
+/// result ← Σ |x_i|, f64 f32 f16 bf16. `result`, the order and the width of additions as in dot.
+/// Cost: n elements moved, 2n flops.
+Status asum(const Queue& queue, ConstView x, View result, const AsumOptions& options = {});
 
 }  // namespace rooftile

@@ -1,6 +1,7 @@
 #pragma once
-// What passes from validation (blas1.cpp) to the launches (blas1.cpu.cpp and the ladder).
-#include "rooftile/core/rows.h"
+// What passes from validation (blas1.cpp) to the launches (blas1.cpu.cpp, blas1.cu and the ladder).
+#include "rooftile/core/elements.h"
+#include "rooftile/core/reduction.h"
 
 namespace rooftile {
 
@@ -19,38 +20,13 @@ struct AddProblem {
   DType dtype;
 };
 
-struct AxpbyProblem {
-  Rows<2> rows;  // of y, x
-  double alpha;
-  const void* x;
-  double beta;
-  void* y;
-  DType dtype;
+using AxpbyProblem = ElementsProblem<3>;  // y, x, y
+/// A factor as the arithmetic has it: for f64 as it is, else rounded to f32, which may be 0.
+inline double axpby_factor(const AxpbyProblem& p, int option) {
+  const double given = p.options[option];
+  return p.dtype == DType::f64 ? given : static_cast<double>(static_cast<float>(given));
+}
 
-  /// A factor as the arithmetic has it: for f64 as it is, else rounded to f32, which may be 0.
-  double factor(double given) const {
-    return dtype == DType::f64 ? given : static_cast<double>(static_cast<float>(given));
-  }
-};
-
-struct DotProblem {
-  Rows<2> rows;  // of x, y, in row-major order
-  const void* x;
-  const void* y;
-  void* result;
-  DType dtype;
-  DType result_dtype;
-
-  std::int64_t size() const { return rows.rows * rows.columns; }
-  /// Whether an operand's elements lie one beside the other in row-major order.
-  bool side_by_side(int operand) const {
-    std::int64_t expected = rows.columns;
-    for (int d = rows.rank - 1; d >= 0; --d) {
-      if (rows.stride[operand][d] != expected) return false;
-      expected *= rows.extent[d];
-    }
-    return rows.column_stride[operand] == 1;
-  }
-};
+using DotProblem = ReductionProblem<2>;
 
 }  // namespace rooftile

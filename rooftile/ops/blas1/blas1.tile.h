@@ -1,5 +1,5 @@
 #pragma once
-#include "rooftile/tile/tile.h"
+#include "rooftile/tile/reduction.h"
 
 namespace rooftile::kernels {
 using namespace rooftile::tile;
@@ -26,25 +26,39 @@ ROOFTILE_TILE void add(Team team, Row<const T> x, Row<const T> y, Row<T> z) {
 }
 // [/add]
 
-/// y = αx + β · before, what y held; for factors that are not 0.
-template <class Team, class T>
-ROOFTILE_TILE void axpby(Team team, typename Team::Real alpha, Row<const T> x, typename Team::Real beta,
-                         Row<const T> before, Row<T> y) {
-  auto in = team.hold(x, 0);
-  auto out = team.hold(before, 0);
-  team.each(y.size, [&](auto chunk) { team.store(y, chunk, fma(in[chunk], alpha, out[chunk] * beta)); });
-}
+// [swap]
+/// x ↔ y.
+struct Swap {
+  template <Lanes X>
+  ROOFTILE_TILE auto operator()(const X& x, const X& y) const {
+    return Pair<X>{y, x};
+  }
+};
+// [/swap]
 /// y = αx.
-template <class Team, class T>
-ROOFTILE_TILE void scale(Team team, typename Team::Real alpha, Row<const T> x, Row<T> y) {
-  auto in = team.hold(x, 0);
-  team.each(y.size, [&](auto chunk) { team.store(y, chunk, in[chunk] * alpha); });
-}
+struct Scale {
+  double alpha;
+  template <Lanes X>
+  ROOFTILE_TILE auto operator()(const X& x) const {
+    return x * static_cast<typename X::Lane>(alpha);
+  }
+};
+/// y = αx + βy, for factors that are not 0.
+struct Axpby {
+  double alpha, beta;
+  template <Lanes X>
+  ROOFTILE_TILE auto operator()(const X& x, const X& y) const {
+    using Real = typename X::Lane;
+    return fma(x, static_cast<Real>(alpha), y * static_cast<Real>(beta));
+  }
+};
 /// y = 0.
-template <class Team, class T>
-ROOFTILE_TILE void zero(Team team, Row<T> y) {
-  team.each(y.size, [&](auto chunk) { team.store(y, chunk, team.fill(0)); });
-}
+struct Zero {
+  template <Lanes X>
+  ROOFTILE_TILE auto operator()(const X& x) const {
+    return like(x, 0);
+  }
+};
 
 // [dot]
 /// One chunk of Σ xᵢyᵢ. A tile holds four vectors of sums: four chains, which hide each other's latency.
@@ -58,37 +72,70 @@ ROOFTILE_TILE typename Team::Real dot(Team team, const X& x, const X& y) {
 }
 // [/dot]
 
-/// Elements of a chunk: long enough that its own cost vanishes (128 KiB of f32), short enough that no lane
-/// adds more than 2^14 / 64 = 256 terms in f32 on AVX-512 (2^14 / 16 = 1024 on the baseline).
-inline constexpr std::int64_t kDotChunk = std::int64_t{1} << 14;
-
-/// Adds numbers pairwise in the order they come: ((0 + 1) + (2 + 3)) + ((4 + 5) + 6). Like a binary counter:
-/// level l holds the sum of 2^l neighbours, and two of one level are added and carried. The tree follows from
-/// the count alone, and the sum of 2^l neighbours that begin at a multiple of 2^l is a node of it: threads
-/// may compute these apart.
-class PairwiseSum {
- public:
-  ROOFTILE_TILE
-  void add(double value) {
-    int l = 0;
-    for (std::int64_t carry = count_++; carry & 1; carry >>= 1) value = level_[l++] + value;
-    level_[l] = value;
+struct Dot : Sum {
+  template <class Team, class X>
+  ROOFTILE_TILE static double chunk(const Team& team, const X& x, const X& y) {
+    return dot(team, x, y);
   }
-  ROOFTILE_TILE
-  double total() const {
-    double sum = 0;
-    bool any = false;
-    for (int l = 0; count_ >> l; ++l) {
-      if (!(count_ >> l & 1)) continue;
-      sum = any ? level_[l] + sum : level_[l];
-      any = true;
-    }
-    return sum;
-  }
-
- private:
-  std::int64_t count_ = 0;
-  double level_[50];  // 2^50 chunks are 2^64 elements
 };
+
+// [asum]
+/// Σ |xᵢ|.
+struct Asum : Sum {
+  template <class Team, class X>
+  ROOFTILE_TILE static double chunk(Team team, const X& x) {
+    auto in = team.hold(x, 0);
+    auto sums = team.fill(0);
+    team.each(x.size, [&](auto chunk) { sums = sums + abs(in[chunk]); });
+    return team.sum(sums);
+  }
+};
+// [/asum]
+
+// [nrm2]
+/// √Σ xᵢ². A chunk's squares are added as they are. Where the sum overflows, or is so small that squares may
+/// have lost their digits, the chunk is read once more, from the cache, and scaled by a power of two.
+struct Nrm2 {
+  struct Partial {
+    double sum, unit;  ///< Σ (xᵢ/unit)²
+  };
+
+  template <bool kScaled, class Team, class X>
+  ROOFTILE_TILE static typename Team::Real squares(Team team, const X& x, typename Team::Real scale) {
+    auto in = team.hold(x, 0);
+    auto sums = team.fill(0);
+    team.each(x.size, [&](auto chunk) {
+      decltype(sums) t = in[chunk];
+      if constexpr (kScaled) t = t * scale;
+      sums = fma(t, t, sums);
+    });
+    return team.sum(sums);
+  }
+  template <class Team, class X>
+  ROOFTILE_TILE static Partial chunk(const Team& team, const X& x) {
+    using Real = typename Team::Real;
+    constexpr bool kWide = sizeof(Real) == 8;
+    // Below kLeast a square that counts may be subnormal; kMost leaves room for 2^63 chunks. kUnit brings the
+    // largest number's square into range, 1/kUnit the smallest one's.
+    constexpr Real kLeast = static_cast<Real>(kWide ? 0x1p-900 : 0x1p-80);
+    constexpr Real kMost = static_cast<Real>(kWide ? 0x1p960 : 0x1p127);
+    constexpr double kUnit = kWide ? 0x1p600 : 0x1p90;
+    const Real sum = squares<false>(team, x, 1);
+    if (!(sum < kLeast || sum > kMost)) return {sum, 1};  // a NaN, too
+    const double unit = sum < kLeast ? 1 / kUnit : kUnit;
+    return {squares<true>(team, x, static_cast<Real>(1 / unit)), unit};
+  }
+
+  ROOFTILE_TILE static Partial nothing() { return {0, 0x1p-600}; }
+  /// In the larger unit. The factor is applied twice: its square may underflow where the product does not.
+  ROOFTILE_TILE static Partial join(const Partial& left, const Partial& right) {
+    const bool down = left.unit < right.unit;
+    const Partial &large = down ? right : left, &small = down ? left : right;
+    const double factor = small.unit / large.unit;
+    return {large.sum + small.sum * factor * factor, large.unit};
+  }
+  ROOFTILE_TILE static double finish(const Partial& all) { return sqrt(all.sum) * all.unit; }
+};
+// [/nrm2]
 
 }  // namespace rooftile::kernels

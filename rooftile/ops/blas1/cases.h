@@ -1,4 +1,5 @@
 #pragma once
+#include "rooftile/harness/signature_spec.h"
 #include "rooftile/ops/blas1/blas1.h"
 #include "rooftile/ops/blas1/oracle.h"
 
@@ -10,6 +11,7 @@ inline double blas1_count(const Case& c) {
   return n;
 }
 inline double blas1_width(const Case& c) { return bits(c.dtype) / 8.0; }
+inline double blas1_one(const Case&, std::string_view) { return 1; }
 
 /// What single precision and half computes in.
 inline DType blas1_accumulator(const Case& c) { return c.dtype == DType::f64 ? DType::f64 : DType::f32; }
@@ -26,152 +28,121 @@ inline BenchCases blas1_bench() {
   return b;
 }
 
-// ---- copy
+// ---- copy, swap
 
 inline Spec copy_spec() {
-  return {
-      .function = "copy",
-      .axes = "any shape",
-      .dtypes = {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32, DType::i8,
-                 DType::u8, DType::u4},
-      .operands = [](const Case& c) -> std::vector<Operand> {
-        return {{"x", Operand::Kind::input, c.dtype, c.shape},
-                {"y", Operand::Kind::output, c.dtype, c.shape, true, "x"}};
-      },
-      .call = [](const Queue& q, const Case&, const Arguments& a, const char* variant,
-                 Workspace) { return copy(q, a.in("x"), a.out("y"), {variant}); },
-      .oracle = oracles<CopyOracle, true>(),
-      .flops = [](const Case&) { return 0.0; },
-      .bytes = [](const Case& c) { return 2 * blas1_count(c) * blas1_width(c); },
-      .tolerance = {.exact = true, .reason = "no arithmetic"},
-      .excuses = {{"input", "a copy is its input"}},
-      .cases =
-          [] {
-            std::vector<Case> cases;
-            for (DType type : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32,
-                               DType::i8, DType::u8})
-              for (Layout layout : {Layout::contiguous, Layout::transposed, Layout::reversed})
-                cases.push_back({{3, 70, 130}, type, {}, layout});
-            return cases;
-          },
-      .bench =
-          [] {
-            BenchCases b = blas1_bench();
-            for (std::int64_t n = 512; n <= std::int64_t{1} << 27; n *= 2)
-              b.sweep.push_back({{n}, DType::f32, {}});
-            return b;
-          },
+  Spec spec = elements_spec("copy", oracles<CopyOracle, true>(), {}, nullptr, true);
+  spec.dtypes = {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64,
+                 DType::i32, DType::i8,  DType::u8,  DType::u4};
+  spec.excuses = {{"input", "a copy is its input"}};
+  spec.cases = [] {
+    std::vector<Case> cases;
+    for (DType type :
+         {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32, DType::i8, DType::u8})
+      for (Layout layout : {Layout::contiguous, Layout::transposed, Layout::reversed})
+        cases.push_back({{3, 70, 130}, type, {}, layout});
+    return cases;
   };
+  spec.bench = [] {
+    BenchCases b = blas1_bench();
+    for (std::int64_t n = 512; n <= std::int64_t{1} << 27; n *= 2) b.sweep.push_back({{n}, DType::f32, {}});
+    return b;
+  };
+  return spec;
 }
 
-// ---- add
+inline Spec swap_spec() {
+  Spec spec = elements_spec("swap", oracles<SwapOracle, true>(), {}, nullptr, true);
+  spec.excuses = {{"input y", "x becomes what y was", nullptr, "x"},
+                  {"input x", "y becomes what x was", nullptr, "y"}};
+  spec.bench = blas1_bench;
+  return spec;
+}
+
+// ---- scal, add
+
+inline Tolerance rounded_once() {
+  return {.c = 1,
+          .chain = blas1_one,
+          .accumulator = blas1_accumulator,
+          .reason = "f64 and f32 are rounded once, as the output must be; halves once more, to f32 before"};
+}
+
+inline Spec scal_spec() {
+  // 0 meets a NaN and an infinity: both give a NaN. 1e-50 is 0 in f32.
+  Spec spec = elements_spec("scal", oracles<ScalOracle, true>(), {0.7, 0, 1, -1, 1e-50, 1e30, HUGE_VAL});
+  spec.tolerance = rounded_once();
+  spec.bench = blas1_bench;
+  return spec;
+}
 
 inline Spec add_spec() {
-  return {
-      .function = "add",
-      .axes = "any shape",
-      .dtypes = {DType::f64, DType::f32, DType::f16, DType::bf16},
-      .operands = [](const Case& c) -> std::vector<Operand> {
-        return {{"x", Operand::Kind::input, c.dtype, c.shape},
-                {"y", Operand::Kind::input, c.dtype, c.shape},
-                {"z", Operand::Kind::output, c.dtype, c.shape, true, "x"}};
-      },
-      .call = [](const Queue& q, const Case&, const Arguments& a, const char* variant,
-                 Workspace) { return add(q, a.in("x"), a.in("y"), a.out("z"), {variant}); },
-      .oracle = oracles<AddOracle, true>(),
-      .flops = blas1_count,
-      .bytes = [](const Case& c) { return 3 * blas1_count(c) * blas1_width(c); },
-      .tolerance =
-          {.c = 1,
-           .chain = [](const Case&, std::string_view) { return 1.0; },
-           .accumulator = blas1_accumulator,
-           .reason = "f64 and f32 are rounded once, as the output must be; halves once more, to f32 before"},
-      .excuses = {{"lower_precision", "a sum of two bf16 that is rounded to bf16 is the answer",
-                   [](const Case& c) { return c.dtype == DType::bf16; }}},
-      .cases =
-          [] {
-            std::vector<Case> cases;
-            for (DType type : {DType::f64, DType::f32, DType::f16, DType::bf16})
-              for (Layout layout : {Layout::contiguous, Layout::transposed, Layout::broadcast})
-                cases.push_back({{3, 70, 130}, type, {}, layout, Fill::wide});
-            return cases;
-          },
-      .bench = blas1_bench,
-  };
+  Spec spec = elements_spec("add", oracles<AddOracle, true>());
+  spec.tolerance = rounded_once();
+  spec.excuses = {{"lower_precision", "a sum of two bf16 that is rounded to bf16 is the answer",
+                   [](const Case& c) { return c.dtype == DType::bf16; }}};
+  spec.bench = blas1_bench;
+  return spec;
 }
 
 // ---- axpby
 
-inline double axpby_alpha(const Case& c) { return axpby_factor(c, "alpha", 0.7); }
-inline double axpby_beta(const Case& c) { return axpby_factor(c, "beta", -0.3); }
+inline double axpby_alpha(const Case& c) { return factor_of(c, "alpha", 0.7); }
+inline double axpby_beta(const Case& c) { return factor_of(c, "beta", -0.3); }
 
 inline Spec axpby_spec() {
-  return {
-      .function = "axpby",
-      .axes = "any shape",
-      .dtypes = {DType::f64, DType::f32, DType::f16, DType::bf16},
-      .operands = [](const Case& c) -> std::vector<Operand> {
-        return {{"x", Operand::Kind::input, c.dtype, c.shape}, {"y", Operand::Kind::inout, c.dtype, c.shape}};
-      },
-      .call =
-          [](const Queue& q, const Case& c, const Arguments& a, const char* variant, Workspace) {
-            return axpby(q, c.parameter("alpha", 0.7), a.in("x"), c.parameter("beta", -0.3), a.out("y"),
-                         {variant});
-          },
-      .oracle = oracles<AxpbyOracle, true>(),
-      .flops =
-          [](const Case& c) {
-            const int factors = (axpby_alpha(c) != 0) + (axpby_beta(c) != 0);
-            return (factors == 2 ? 3 : factors) * blas1_count(c);
-          },
-      .bytes =
-          [](const Case& c) {
-            return (1 + (axpby_alpha(c) != 0) + (axpby_beta(c) != 0)) * blas1_count(c) * blas1_width(c);
-          },
-      .tolerance = {.c = 3,
-                    .chain = [](const Case&, std::string_view) { return 1.0; },
-                    .accumulator = blas1_accumulator,
-                    .reason =
-                        "the factors and the product with β are rounded, halves also to f32 before the end"},
-      .excuses = {},
-      .cases =
-          [] {
-            std::vector<Case> cases;
-            for (DType type : {DType::f64, DType::f32, DType::f16, DType::bf16})
-              for (auto [alpha, beta] : {std::pair{0.0, 1.5},
-                                         {1.5, 0.0},
-                                         {0.0, 0.0},
-                                         {1.0, 1.0},
-                                         {-1.0, 1.0},
-                                         {1e-3, 1e3},
-                                         {1e-50, 1.5},
-                                         {-0.3, -1e-60},
-                                         {1e-50, 1e-50},
-                                         {1e30, 1e-30}})
-                for (Layout layout : {Layout::contiguous, Layout::transposed})
-                  cases.push_back({{7, 300}, type, {{"alpha", alpha}, {"beta", beta}}, layout});
-            return cases;
-          },
-      .bench = blas1_bench,
-      .options = {{"alpha", Option::Kind::real, 0.7, -kMaxFloat, kMaxFloat},
-                  {"beta", Option::Kind::real, -0.3, -kMaxFloat, kMaxFloat}},
-      .largest_exponent = 890,  // f64 times a float's largest
-      // What a factor of 0 leaves unread may hold anything.
-      .prepare =
-          [](const Case& c, Arrays<double>& inputs) {
-            if (axpby_alpha(c) == 0)
-              for (double& x : inputs["x"].values()) x = std::nan("");
-            if (axpby_beta(c) == 0)
-              for (double& y : inputs["y"].values()) y = std::nan("");
-          },
+  Spec spec = elements_spec("axpby", oracles<AxpbyOracle, true>());
+  spec.call = [](const Queue& q, const Case& c, const Arguments& a, const char* variant, Workspace) {
+    return axpby(q, c.parameter("alpha", 0.7), a.in("x"), c.parameter("beta", -0.3), a.out("y"), {variant});
   };
+  spec.flops = [](const Case& c) {
+    const int factors = (axpby_alpha(c) != 0) + (axpby_beta(c) != 0);
+    return (factors == 2 ? 3 : factors) * blas1_count(c);
+  };
+  spec.bytes = [](const Case& c) {
+    return (1 + (axpby_alpha(c) != 0) + (axpby_beta(c) != 0)) * blas1_count(c) * blas1_width(c);
+  };
+  spec.tolerance = {
+      .c = 3,
+      .chain = blas1_one,
+      .accumulator = blas1_accumulator,
+      .reason = "the factors and the product with β are rounded, halves also to f32 before the end"};
+  spec.cases = [] {
+    std::vector<Case> cases;
+    for (DType type : {DType::f64, DType::f32, DType::f16, DType::bf16})
+      for (auto [alpha, beta] : {std::pair{0.0, 1.5},
+                                 {1.5, 0.0},
+                                 {0.0, 0.0},
+                                 {1.0, 1.0},
+                                 {-1.0, 1.0},
+                                 {1e-3, 1e3},
+                                 {1e-50, 1.5},
+                                 {-0.3, -1e-60},
+                                 {1e-50, 1e-50},
+                                 {1e30, 1e-30}})
+        for (Layout layout : {Layout::contiguous, Layout::transposed})
+          cases.push_back({{7, 300}, type, {{"alpha", alpha}, {"beta", beta}}, layout});
+    return cases;
+  };
+  spec.bench = blas1_bench;
+  spec.options = {{"alpha", Option::Kind::real, 0.7, -kMaxFloat, kMaxFloat},
+                  {"beta", Option::Kind::real, -0.3, -kMaxFloat, kMaxFloat}};
+  spec.largest_exponent = 890;  // f64 times a float's largest
+  // What a factor of 0 leaves unread may hold anything.
+  spec.prepare = [](const Case& c, Arrays<double>& inputs) {
+    if (axpby_alpha(c) == 0)
+      for (double& x : inputs["x"].values()) x = std::nan("");
+    if (axpby_beta(c) == 0)
+      for (double& y : inputs["y"].values()) y = std::nan("");
+  };
+  return spec;
 }
 
-// ---- dot
+// ---- dot, nrm2, asum
 
 /// f64 shows each bit that the sum is off; rounded to the data's dtype, where a case says so, most of them
 /// vanish.
-inline DType dot_result(const Case& c) { return c.parameter("own_result") != 0 ? c.dtype : DType::f64; }
+inline DType blas1_result(const Case& c) { return c.parameter("own_result") != 0 ? c.dtype : DType::f64; }
 
 /// What a rung's chain counts as. Terms that are all alike may round the same way at every step: then errors
 /// pile up as their number, not as its root.
@@ -200,26 +171,31 @@ inline double dot_chain(const Case& c, std::string_view variant) {
   return chunk / 16 + 16;
 }
 
-inline Spec dot_spec() {
+/// A sum over all elements of its inputs: `x` alone, or `x` and `y`.
+inline Spec reduction_spec(const char* function, const OracleFunctions& oracle, bool two) {
   return {
-      .function = "dot",
+      .function = function,
       .axes = "any shape, summed whole",
       .dtypes = {DType::f64, DType::f32, DType::f16, DType::bf16},
-      .operands = [](const Case& c) -> std::vector<Operand> {
-        return {{"x", Operand::Kind::input, c.dtype, c.shape},
-                {"y", Operand::Kind::input, c.dtype, c.shape},
-                {"result", Operand::Kind::output, dot_result(c), {}, false}};
-      },
-      .call = [](const Queue& q, const Case&, const Arguments& a, const char* variant,
-                 Workspace) { return dot(q, a.in("x"), a.in("y"), a.out("result"), {variant}); },
-      .oracle = oracles<DotOracle, true>(),
+      .operands =
+          [two](const Case& c) {
+            std::vector<Operand> operands = {{"x", Operand::Kind::input, c.dtype, c.shape}};
+            if (two) operands.push_back({"y", Operand::Kind::input, c.dtype, c.shape});
+            operands.push_back({"result", Operand::Kind::output, blas1_result(c), {}, false});
+            return operands;
+          },
+      .call = {},
+      .oracle = oracle,
       .flops = [](const Case& c) { return 2 * blas1_count(c); },
-      .bytes = [](const Case& c) { return 2 * blas1_count(c) * blas1_width(c) + bits(dot_result(c)) / 8; },
+      .bytes =
+          [two](const Case& c) {
+            return (two ? 2 : 1) * blas1_count(c) * blas1_width(c) + bits(blas1_result(c)) / 8;
+          },
       .tolerance = {.c = 2,
                     .chain = dot_chain,
                     .accumulator = blas1_accumulator,
-                    .reason = "a fused multiply-add rounds once; the first two rungs and the baseline twice"},
-      .excuses = {},
+                    .reason =
+                        "a fused multiply-add rounds once; dot's first two rungs and the baseline twice"},
       .cases =
           [] {
             std::vector<Case> cases;
@@ -244,6 +220,64 @@ inline Spec dot_spec() {
   };
 }
 
-inline std::vector<Spec> blas1_specs() { return {copy_spec(), add_spec(), axpby_spec(), dot_spec()}; }
+inline Spec dot_spec() {
+  Spec spec = reduction_spec("dot", oracles<DotOracle, true>(), true);
+  spec.call = [](const Queue& q, const Case&, const Arguments& a, const char* variant, Workspace) {
+    return dot(q, a.in("x"), a.in("y"), a.out("result"), {variant});
+  };
+  return spec;
+}
+
+inline Spec asum_spec() {
+  Spec spec = reduction_spec("asum", oracles<AsumOracle, true>(), false);
+  spec.call = [](const Queue& q, const Case&, const Arguments& a, const char* variant, Workspace) {
+    return asum(q, a.in("x"), a.out("result"), {variant});
+  };
+  return spec;
+}
+
+/// Powers of two for all elements, at which squares leave the range of sums, or a chunk's 2^14 squares are
+/// about there, so that some chunks' do; and down to subnormal elements.
+inline std::vector<double> nrm2_powers(DType type) {
+  if (type == DType::f64) return {-1060, -600, -510, -457, -440, 505, 511, 600, 1010};
+  if (type == DType::f16) return {-22, -14, 11};
+  return {-140, -100, -70, -47, -35, 57, 63, 80, 115};
+}
+
+inline Spec nrm2_spec() {
+  Spec spec = reduction_spec("nrm2", oracles<Nrm2Oracle, true>(), false);
+  spec.call = [](const Queue& q, const Case&, const Arguments& a, const char* variant, Workspace) {
+    return nrm2(q, a.in("x"), a.out("result"), {variant});
+  };
+  spec.flops = [](const Case& c) { return 2 * blas1_count(c) + 1; };
+  spec.tolerance.reason = "as dot, and the root, of which f64 has digits to spare";
+  spec.cases = [sums = spec.cases] {
+    std::vector<Case> cases = sums();
+    for (DType type : {DType::f64, DType::f32, DType::f16, DType::bf16})
+      for (double power : nrm2_powers(type)) {
+        cases.push_back({{4 * 16384 + 5}, type, {{"power", power}}});
+        cases.push_back({{4 * 16384 + 5}, type, {{"power", power}, {"apart", 1}}});
+        cases.push_back({{3, 70}, type, {{"power", power}, {"own_result", 1}}});
+      }
+    return cases;
+  };
+  // 2^power times each element; `apart`: chunk by chunk to this side of 1, to the other, and not at all.
+  spec.prepare = [](const Case& c, Arrays<double>& inputs) {
+    const double power = c.parameter("power"), most = nrm2_powers(c.dtype).back();
+    std::int64_t i = 0;
+    for (double& x : inputs["x"].values()) {
+      const std::int64_t chunk = i++ / 16384;
+      const int side = c.parameter("apart") != 0 ? 1 - static_cast<int>(chunk % 3) : 1;
+      x = std::ldexp(x, static_cast<int>(std::fmin(side * power, most)));
+    }
+  };
+  spec.huge_output = [](const Case& c, std::string_view, std::int64_t) { return std::sqrt(blas1_count(c)); };
+  return spec;
+}
+
+inline std::vector<Spec> blas1_specs() {
+  return {copy_spec(),  swap_spec(), scal_spec(), add_spec(),
+          axpby_spec(), dot_spec(),  nrm2_spec(), asum_spec()};
+}
 
 }  // namespace rooftile::harness

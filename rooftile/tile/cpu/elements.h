@@ -28,12 +28,11 @@ struct Part {
   }
 };
 
-/// The operands of a call, outputs first, and whether these are read, too.
+/// The operands of a call, outputs first; what is read and written is both.
 template <int kOperands>
 struct Operands {
   const Rows<kOperands>& rows;  ///< by elements_of
   const void* data[kOperands];
-  bool reads_output = false;
   int outputs = 1;
 
   std::byte* at(int operand, std::int64_t row, int element_bytes) const {
@@ -165,7 +164,7 @@ void for_staged_parts(const CpuLaunch& launch, const Operands<kOperands>& operan
         if (rows.column_stride[o] == 1) continue;
         staged[o] = reinterpret_cast<T*>(scratch.begin) + o * kTile;
         pitch[o] = tile_width;
-        if (o >= operands.outputs || operands.reads_output)
+        if (o >= operands.outputs)
           move_block<false>(from[o], tile_width, tile_height, rows.column_stride[o], down[o], staged[o]);
       }
       for (std::int64_t r = 0; r < tile_height; ++r) {

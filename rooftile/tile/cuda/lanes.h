@@ -48,10 +48,12 @@ struct LanesProgram {
   }
 };
 
-/// y, … = f(x, …) for each element, f32, f16 or bf16; `kInputs`: how many tiles f takes, the problem's last.
-template <int kInputs, int kOperands, class F>
+/// y, … = f(x, …) for each element, of one of Types, or of f32, f16 or bf16; `kInputs`: how many tiles f
+/// takes, the problem's last.
+template <int kInputs, class... Types, int kOperands, class F>
 Status for_lanes(const Launch& launch, const char* name, const ElementsProblem<kOperands>& p, const F& f) {
-  return with_type<float, f16, bf16>(p.dtype, [&]<class T>() {
+  if constexpr (sizeof...(Types) == 0) return for_lanes<kInputs, float, f16, bf16>(launch, name, p, f);
+  return with_type<Types...>(p.dtype, [&]<class T>() {
     // 64 bytes of each operand a thread, four 16-byte vectors in flight; two of several operands.
     constexpr int kVectors = kOperands > 3 ? 2 : 4;
     LanesProgram<T, kInputs, kOperands, F> program{p.rows, {}, f};
@@ -60,8 +62,9 @@ Status for_lanes(const Launch& launch, const char* name, const ElementsProblem<k
       program.data[o] = p.data[o];
       aligned = aligned && aligned_rows(p.rows, o, p.data[o], sizeof(T));
     }
-    return for_parts<16 / int(sizeof(T)), kVectors, float>(launch, name, p.rows.rows, p.rows.columns, aligned,
-                                                           program);
+    using Real = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    return for_parts<16 / int(sizeof(T)), kVectors, Real>(launch, name, p.rows.rows, p.rows.columns, aligned,
+                                                          program);
   });
 }
 

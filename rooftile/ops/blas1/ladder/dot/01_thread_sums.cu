@@ -24,9 +24,9 @@ __global__ void dot_thread_sums(const float* x, const float* y, std::int64_t n, 
 }  // namespace
 
 Status launch_dot_thread_sums(const CudaLaunch& launch, const DotProblem& p) {
-  const Status status =
-      cuda::launch(launch, "dot", {kBlocks, kDotThreads}, dot_thread_sums, static_cast<const float*>(p.x),
-                   static_cast<const float*>(p.y), p.rows.columns, static_cast<float*>(launch.scratch));
+  const Status status = cuda::launch(
+      launch, "dot", {kBlocks, kDotThreads}, dot_thread_sums, static_cast<const float*>(p.data[0]),
+      static_cast<const float*>(p.data[1]), p.rows.columns, static_cast<float*>(launch.scratch));
   return status ? launch_add_sums(launch, p, kMostSums) : status;
 }
 

@@ -21,9 +21,9 @@ __global__ void dot_neighbours(const float* x, const float* y, std::int64_t n, f
 }  // namespace
 
 Status launch_dot_neighbours(const CudaLaunch& launch, const DotProblem& p) {
-  const Status status =
-      cuda::launch(launch, "dot", {kBlocks, kDotThreads}, dot_neighbours, static_cast<const float*>(p.x),
-                   static_cast<const float*>(p.y), p.rows.columns, static_cast<float*>(launch.scratch));
+  const Status status = cuda::launch(
+      launch, "dot", {kBlocks, kDotThreads}, dot_neighbours, static_cast<const float*>(p.data[0]),
+      static_cast<const float*>(p.data[1]), p.rows.columns, static_cast<float*>(launch.scratch));
   return status ? launch_add_sums(launch, p, kMostSums) : status;
 }
 

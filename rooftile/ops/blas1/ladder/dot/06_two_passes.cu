@@ -48,9 +48,9 @@ Status launch_dot_two_passes(const CudaLaunch& launch, const DotProblem& p) {
   const auto chunks = static_cast<unsigned>((n + chunk - 1) / chunk);
   auto* sums = static_cast<double*>(launch.scratch);
   if (chunks > 0) {
-    const Status status =
-        cuda::launch(launch, "dot", {chunks, kDotThreads}, dot_chunk_sums, static_cast<const float*>(p.x),
-                     static_cast<const float*>(p.y), n, chunk, sums);
+    const Status status = cuda::launch(launch, "dot", {chunks, kDotThreads}, dot_chunk_sums,
+                                       static_cast<const float*>(p.data[0]),
+                                       static_cast<const float*>(p.data[1]), n, chunk, sums);
     if (!status) return status;
   }
   const cuda::Grid one{1, kDotThreads};

@@ -7,7 +7,8 @@ namespace rooftile::ladder {
 /// Calls sum(x, y, n) and writes what it returns.
 template <class Sum>
 void write_dot(const DotProblem& p, Sum sum) {
-  const double value = sum(static_cast<const float*>(p.x), static_cast<const float*>(p.y), p.rows.columns);
+  const double value =
+      sum(static_cast<const float*>(p.data[0]), static_cast<const float*>(p.data[1]), p.rows.columns);
   if (p.result_dtype == DType::f64)
     *static_cast<double*>(p.result) = value;
   else

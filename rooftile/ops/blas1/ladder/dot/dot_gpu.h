@@ -39,9 +39,9 @@ inline Status launch_block_sums(const CudaLaunch& launch, const DotProblem& p, s
   const std::int64_t needed = (steps + kDotThreads - 1) / kDotThreads;
   const auto blocks = static_cast<unsigned>(needed < kDotBlocks ? needed : kDotBlocks);
   if (blocks > 0) {
-    const Status status =
-        cuda::launch(launch, "dot", {blocks, kDotThreads}, kernel, static_cast<const float*>(p.x),
-                     static_cast<const float*>(p.y), p.rows.columns, static_cast<float*>(launch.scratch));
+    const Status status = cuda::launch(
+        launch, "dot", {blocks, kDotThreads}, kernel, static_cast<const float*>(p.data[0]),
+        static_cast<const float*>(p.data[1]), p.rows.columns, static_cast<float*>(launch.scratch));
     if (!status) return status;
   }
   return launch_add_sums(launch, p, blocks);
