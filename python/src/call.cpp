@@ -173,12 +173,15 @@ class Call {
         return false;
       }
       if (!framework_of(object_[o], place(o), array_[o].framework)) return false;
-      if (array_[o].framework.has_gradients && !f_.below_gradients && !wants_gradients_) {
-        static PyObject* const requires_grad = PyUnicode_InternFromString("requires_grad");
-        Owned wants{PyObject_GetAttr(object_[o], requires_grad)};
-        if (!wants) return false;
-        wants_gradients_ = wants.get() == Py_True || array_[o].framework.kind != Framework::Kind::exchange;
+      if (!array_[o].framework.has_gradients || f_.below_gradients || wants_gradients_) continue;
+      if (array_[o].framework.kind != Framework::Kind::exchange) {  // a subclass, a tracer: no plain array
+        wants_gradients_ = true;
+        continue;
       }
+      static PyObject* const requires_grad = PyUnicode_InternFromString("requires_grad");
+      Owned wants{PyObject_GetAttr(object_[o], requires_grad)};
+      if (!wants) return false;
+      wants_gradients_ = wants.get() == Py_True;
     }
     return true;
   }

@@ -35,11 +35,12 @@ struct QueueObject {
 extern PyTypeObject* queue_type;
 extern PyTypeObject* function_type;
 
-bool make_types(PyObject* module);
 /// The library's function of that place as a Python callable.
 PyObject* make_function(PyObject* module, PyObject* args);
 /// [{name, backward, workspace, operands: […], options: […]}, …].
 PyObject* describe_functions(PyObject* module, PyObject* none);
+/// XLA's custom call, in a capsule.
+PyObject* xla_handler(PyObject* module, PyObject* none);
 
 PyObject* call_function(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords);
 /// The queue of a call without one: all threads of the CPU, the emulated device, or the arrays' stream.

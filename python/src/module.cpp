@@ -152,6 +152,7 @@ PyMethodDef methods[] = {
     {"set_helpers", set_helpers, METH_VARARGS, "Python's side of reading and making arrays."},
     {"set_numpy", set_numpy, METH_VARARGS,
      "(numpy.empty, a sample, dtypes): reads NumPy's arrays from now on."},
+    {"xla_handler", xla_handler, METH_NOARGS, "XLA's custom call, for jax.ffi.register_ffi_target."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef definition{

@@ -110,7 +110,7 @@ def test_gradients_against_differences(name, optional):
     places, words = tensors(name, optional, outer=(3,))
     names = [o["name"] for o in f.inputs if not o["optional"]] + list(words)
     inputs = [away_from_zero(t).requires_grad_() for t in (*places, *words.values())]
-    wanted = {n: True for n in f.sums()} if optional else {}
+    wanted = {n: True for n in f.sums} if optional else {}
 
     def run(*given):
         return rooftile_call(*given[:len(places)], **dict(zip(names[len(places):], given[len(places):])), **wanted)

@@ -5,50 +5,40 @@ An operator takes the inputs in the signature's order, then the options, then wi
 returns all outputs; one that was not asked for has no elements.
 """
 
-import inspect
-
 import torch
 
 from rooftile import _frameworks, _functions
+from rooftile._signature import IN_OUT, Signature
 
 library = torch.library.Library("rooftile", "DEF")
-OUTPUT, IN_OUT = "output", "in_out"
 
 
 def dtype_of(name):
     return getattr(torch, _frameworks.DTYPES[name])
 
 
-class Function:
+class Function(Signature):
     """What follows from one signature."""
 
+    known = {}
+    module = "rooftile.torch"
+
     def __init__(self, signature):
-        self.name = signature["name"]
-        self.operands = signature["operands"]
-        self.options = signature["options"]
-        self.inputs = [o for o in self.operands if o["role"] != OUTPUT]
-        self.outputs = [o for o in self.operands if o["role"] == OUTPUT]
-        self.optional_outputs = [o["name"] for o in self.outputs if o["optional"]]
-        self.required = len([o for o in self.inputs if not o["optional"]])
-        self.mutates = any(o["role"] == IN_OUT for o in self.operands)
-        self.backward = signature["backward"]
+        super().__init__(signature)
         self.kernel = _functions.below_gradients[self.name]
-        self.defaults = {o["name"]: self.default(o) for o in self.options}
+        #: Its tensors in the operator's order: required ones may stand behind optional ones in a signature.
+        self.order = self.places + self.words
 
     def schema(self):
         words, letter = [], ord("a")
-        for o in self.inputs:
+        roles = {o["name"]: o["role"] for o in self.inputs}
+        for name in self.order:
             kind = "Tensor"
-            if o["role"] == IN_OUT:
+            if roles[name] == IN_OUT:
                 kind = f"Tensor({chr(letter)}!)"
                 letter += 1
-            words.append(f"{kind}? {o['name']}=None" if o["optional"] else f"{kind} {o['name']}")
-        # Required ones may stand behind optional ones in a signature; a schema has them first.
-        words.sort(key=lambda w: "=" in w)
-        self.order = [w.split()[1].split("=")[0] for w in words]
-        for o in self.options:
-            value = self.defaults[o["name"]]
-            words.append(f"{type(value).__name__} {o['name']}={value}")
+            words.append(f"{kind}? {name}=None" if name in self.words else f"{kind} {name}")
+        words += [f"{type(value).__name__} {name}={value}" for name, value in self.defaults.items()]
         words += [f"bool with_{name}=False" for name in self.optional_outputs]
         result = ", ".join(["Tensor"] * len(self.outputs))
         return f"{self.name}({', '.join(words)}) -> {result if len(self.outputs) == 1 else '(' + result + ')'}"
@@ -59,33 +49,27 @@ class Function:
         tensors = dict.fromkeys(self.order) | dict(zip(self.order, args))
         at = len(self.order)
         options = dict(self.defaults)
-        options.update((o["name"], value) for o, value in zip(self.options, args[at:]))
+        options.update(zip(self.defaults, args[at:]))
         at += len(self.options)
         wanted = {name for name, value in zip(self.optional_outputs, args[at:]) if value}
         return tensors, options, wanted
 
     def join(self, tensors, options, wanted):
-        return (*(tensors.get(name) for name in self.order),
-                *({**self.defaults, **options}[o["name"]] for o in self.options),
+        return (*(tensors.get(name) for name in self.order), *(options.get(n, value) for n, value in self.defaults.items()),
                 *(name in wanted for name in self.optional_outputs))
 
-    @staticmethod
-    def default(option):
-        value = option["default"]
-        if option["kind"] == "flag":
-            return bool(value)
-        return int(value) if option["kind"] == "choice" else float(_functions.shortest(value))
+    def by_name(self, result):
+        return dict(zip(self.output_names, result if isinstance(result, tuple) else (result,)))
 
     # -- What the operator does
 
     def run(self, *args):
-        if len(self.order) == self.required and not self.optional_outputs and not self.mutates:  # 3 µs less
-            return self.kernel(*args[:self.required], **dict(zip(self.defaults, args[self.required:])))
+        if not self.words and not self.optional_outputs and not self.mutates:  # 3 µs less
+            return self.kernel(*args[:len(self.order)], **dict(zip(self.defaults, args[len(self.order):])))
         tensors, options, wanted = self.split(args)
         like = next(t for t in tensors.values() if t is not None)
-        places = [tensors[o["name"]] for o in self.inputs if not o["optional"]]
-        words = {o["name"]: tensors[o["name"]] for o in self.inputs if o["optional"]}
-        result = self.kernel(*places, **words, **options, **{name: True for name in wanted})
+        places, words = [tensors[n] for n in self.places], {n: tensors[n] for n in self.words}
+        result = self.kernel(*places, **words, **options, **dict.fromkeys(wanted, True))
         if self.mutates and not self.outputs:
             return None
         made = iter(result if isinstance(result, tuple) else (result,))
@@ -94,28 +78,6 @@ class Function:
         return filled[0] if len(filled) == 1 else filled
 
     # -- What it would return: shapes and dtypes from the letters
-
-    def infer(self, tensors, operand):
-        dtype = None
-        letter = operand["type"]
-        while letter and dtype is None:  # its own letter's, else that of the letter which it may follow
-            bound = [o for o in self.inputs if o["type"] == letter and tensors[o["name"]] is not None]
-            dtype = tensors[bound[0]["name"]].dtype if bound else None
-            letter = next(o for o in self.operands if o["type"] == letter)["or_as"]
-        shape = []
-        for o in self.inputs if operand["outer"] else ():
-            tensor = tensors[o["name"]]
-            if o["outer"] and tensor is not None:
-                shape += tensor.shape[:tensor.dim() - len(o["letters"])]
-                break
-        for letter in operand["letters"]:
-            size = int(letter) if letter.isdigit() else None
-            for o in self.inputs:
-                tensor = tensors[o["name"]]
-                if size is None and letter in o["letters"] and tensor is not None:
-                    size = tensor.shape[tensor.dim() - len(o["letters"]) + o["letters"].index(letter)]
-            shape.append(size)
-        return shape, dtype or dtype_of(operand["dtypes"][0])
 
     def fake(self, *args):
         tensors, _, wanted = self.split(args)
@@ -128,49 +90,27 @@ class Function:
                 made.append(like.new_empty(0))
             else:
                 shape, dtype = self.infer(tensors, o)
-                made.append(like.new_empty(shape, dtype=dtype))
+                made.append(like.new_empty(shape, dtype=dtype_of(dtype) if isinstance(dtype, str) else dtype))
         return made[0] if len(made) == 1 else tuple(made)
 
     # -- Gradients
 
-    def sums(self):
-        """Outputs that are the sum of inputs: {"sum": ["x", "residual"]}."""
-        return {o["name"]: o["sum_of"].split() for o in self.outputs if o["sum_of"]}
-
-    def needed_outputs(self, tensors):
-        """The optional outputs without which the backward can not run."""
-        if self.backward is None:
-            return set()
-        names = {o["name"] for o in known[self.backward].inputs}
-        needed = names & set(self.optional_outputs)
-        for output, summands in self.sums().items():
-            if summands[0] in names and any(tensors.get(s) is not None for s in summands[1:]):
-                needed.add(output)
-        return needed
-
     def remember(self, ctx, inputs, output):
         tensors, ctx.options, wanted = self.split(inputs)
-        results = dict(zip([o["name"] for o in self.outputs], output if isinstance(output, tuple) else (output,)))
         ctx.set_materialize_grads(False)
         if self.backward is None:
             return
-        missing = self.needed_outputs(tensors) - wanted
-        ctx.missing = sorted(missing)
-        if missing:
-            return
-        backward = known[self.backward]
-        given = dict(tensors)
-        for summed, summands in self.sums().items():
-            if summed in self.needed_outputs(tensors):
-                given[summands[0]] = results[summed]
-        given.update({n: r for n, r in results.items() if n not in given})
-        names = [o["name"] for o in backward.inputs]
-        ctx.saved = [n for n in names if n in given]
-        ctx.save_for_backward(*(given[n] for n in ctx.saved))
         ctx.present = {n for n, t in tensors.items() if t is not None}
-        differentiable = {"d" + n for n in results} & set(names)
-        still = [r for n, r in results.items() if "d" + n not in differentiable and n not in self.sums()]
-        ctx.mark_non_differentiable(*still)
+        ctx.missing = sorted(self.needed_outputs(ctx.present) - wanted)
+        if ctx.missing:
+            return
+        results = self.by_name(output)
+        ctx.outputs = {n: (r.shape, r.dtype) for n, r in results.items()}
+        saved = self.saved(tensors, results)
+        ctx.saved = list(saved)
+        ctx.save_for_backward(*saved.values())
+        names = {o["name"] for o in self.known[self.backward].inputs}
+        ctx.mark_non_differentiable(*(r for n, r in results.items() if "d" + n not in names and n not in self.sums))
 
     def gradient(self, ctx, *gradients):
         if self.backward is None:
@@ -179,28 +119,21 @@ class Function:
         if ctx.missing:
             raise RuntimeError(f"rooftile.{self.name}: its gradient needs the outputs {', '.join(ctx.missing)}; call "
                                f"rooftile.torch.{self.name}, or the operator with with_<output>=True")
-        backward = known[self.backward]
+        backward = self.known[self.backward]
         given = dict(zip(ctx.saved, ctx.saved_tensors))
-        arrived = dict(zip([o["name"] for o in self.outputs], gradients))
+        arrived = dict(zip(self.output_names, gradients))
         for o in backward.inputs:
             name = o["name"]
-            if name in given or name[0] != "d":
+            if name in given or name[1:] not in arrived:
                 continue
             given[name] = arrived[name[1:]]
             if given[name] is None and not o["optional"]:  # only another output was used
-                given[name] = torch.zeros_like(next(given[n] for n in (name[1:], *given) if given.get(n) is not None))
-        needs = {n for n, need in zip(self.order, ctx.needs_input_grad) if need and n in ctx.present}
-        replaced = {s: summands[0] for summands in self.sums().values() for s in summands}
-        wanted = {"d" + replaced.get(n, n) for n in needs} & set(backward.optional_outputs)
-        options = {o["name"]: ctx.options[o["name"]] for o in backward.options}
-        results = backward.operator(*backward.join(given, options, wanted))
-        results = dict(zip([o["name"] for o in backward.outputs], results if isinstance(results, tuple) else (results,)))
-        gradient = {}
-        for n in needs:
-            gradient[n] = results.get("d" + replaced.get(n, n))
-            for summed, summands in self.sums().items():
-                if n in summands and arrived[summed] is not None:
-                    gradient[n] = gradient[n] + arrived[summed]
+                shape, dtype = ctx.outputs[name[1:]]
+                given[name] = ctx.saved_tensors[0].new_zeros(shape, dtype=dtype)
+        names = self.gradient_names(n for n, need in zip(self.order, ctx.needs_input_grad) if need and n in ctx.present)
+        wanted = set(names.values()) & set(backward.optional_outputs)
+        results = backward.by_name(backward.operator(*backward.join(given, ctx.options, wanted)))
+        gradient = self.with_sums({n: results.get(d) for n, d in names.items()}, arrived)
         return (*(gradient.get(n) for n in self.order), *(None for _ in self.options), *(None for _ in self.optional_outputs))
 
     # -- Batches
@@ -234,79 +167,23 @@ class Function:
     # -- What rooftile.torch shows
 
     def public(self):
-        places = [o["name"] for o in self.inputs if not o["optional"]]
-        words = [o["name"] for o in self.inputs if o["optional"]]
-        numbers = {o["name"]: o for o in self.options}
-        asked = self.optional_outputs
-        name, outputs = self.name, [o["name"] for o in self.outputs]
-
         def call(*args, **named):
-            if len(args) > len(places):
-                raise TypeError(f"{name}: takes {len(places)} tensors by place, was given {len(args)}")
-            tensors = dict(zip(places, args))
-            options, wanted = {}, set()
-            for word, value in named.items():
-                if word in tensors:
-                    raise TypeError(f"{name}: {word} is given twice")
-                if word in places or word in words:
-                    tensors[word] = value
-                elif word in numbers:
-                    options[word] = number(name, numbers[word], value)
-                elif word in asked:
-                    if not isinstance(value, bool) and value is not None:
-                        raise TypeError(f"{name}: {word} must be True or False where gradients are")
-                    if value:
-                        wanted.add(word)
-                elif word in _functions.CALL_WORDS:
-                    if value is not None:
-                        raise TypeError(f"{name}: {word}= does not go together with gradients, torch.compile and vmap; "
-                                        "call it under torch.no_grad() on plain tensors")
-                else:
-                    raise TypeError(f"{name}: takes no '{word}'; it takes {signature}")
-            for place in places:
-                if place not in tensors:
-                    raise TypeError(f"{name}: {place} is absent; it takes {signature}")
-            needs = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors.values())
+            tensors, options, wanted = self.bind(args, named)
+            needs = torch.is_grad_enabled() and any(t.requires_grad for t in tensors.values())
             if needs and self.mutates:
-                raise RuntimeError(f"{name}: writes its operand and has no gradient; call it under torch.no_grad()")
-            result = self.operator(*self.join(tensors, options, wanted | (self.needed_outputs(tensors) if needs else set())))
-            if not outputs:
-                written = tuple(tensors[o["name"]] for o in self.inputs if o["role"] == IN_OUT)
-                return written[0] if len(written) == 1 else written
-            if len(outputs) == 1:
-                return result
-            shown = tuple(r for n, r in zip(outputs, result) if n not in asked or n in wanted)
-            return shown[0] if len(shown) == 1 else shown
+                raise RuntimeError(f"{self.name}: writes its operand and has no gradient; call it under torch.no_grad()")
+            computed = wanted | self.needed_outputs(tensors) if needs else wanted
+            result = self.operator(*self.join(tensors, options, computed))
+            if self.outputs:
+                return self.show(self.by_name(result), wanted)
+            written = tuple(tensors[o["name"]] for o in self.inputs if o["role"] == IN_OUT)
+            return written[0] if len(written) == 1 else written
 
-        parameters = [inspect.Parameter(p, inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in places]
-        parameters += [inspect.Parameter(w, inspect.Parameter.KEYWORD_ONLY, default=None) for w in words]
-        parameters += [inspect.Parameter(w, inspect.Parameter.KEYWORD_ONLY, default=False) for w in asked]
-        parameters += [inspect.Parameter(w, inspect.Parameter.KEYWORD_ONLY, default=value)
-                       for w, value in self.defaults.items()]
-        signature = f"{name}{inspect.Signature(parameters)}"
-        call.__name__ = call.__qualname__ = name
-        call.__signature__ = inspect.Signature(parameters)
-        call.__module__ = "rooftile.torch"
-        call.__doc__ = _functions.docstring(_functions.signatures[name])
-        return call
+        return self.dress(call)
 
 
-def number(name, option, value):
-    """An option as the operator takes it."""
-    if option["kind"] == "flag" and value in (0, 1):
-        return bool(value)
-    if option["kind"] == "choice":
-        words = option["words"].split()
-        if isinstance(value, str) and value not in words:
-            raise ValueError(f"{name}: {option['name']} is {value!r}, must be one of: {option['words']}")
-        return words.index(value) if isinstance(value, str) else int(value)
-    if option["kind"] == "flag" or isinstance(value, str):
-        raise TypeError(f"{name}: {option['name']} is {value!r}, must be "
-                        f"{'True or False' if option['kind'] == 'flag' else 'a number'}")
-    return float(value)
-
-
-known = {name: Function(signature) for name, signature in _functions.signatures.items()}
+known = Function.known
+known.update((name, Function(signature)) for name, signature in _functions.signatures.items())
 for function in known.values():
     library.define(function.schema(), tags=(torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order))
     for device in ("CPU", "CUDA"):
