@@ -153,6 +153,8 @@ def test_what_has_no_gradient_says_so():
         g.sum().backward()
     with pytest.raises(RuntimeError, match="its gradient needs the outputs mean, rstd"):
         torch.ops.rooftile.layer_norm(x)[0].sum().backward()
+    y, mean, rstd = rooftile.torch.layer_norm(x, mean=True, rstd=True)
+    assert y.requires_grad and not mean.requires_grad and not rstd.requires_grad
     with pytest.raises(TypeError, match="softmax: takes no 'scales'"):
         rooftile.torch.softmax(x, scales=2)
 
