@@ -9,13 +9,14 @@ REPORT ?= report.html
 PHOTO ?=
 export PHOTO REPORT PREFIX  # as shell variables, so that file names with spaces or quotes stay whole
 
-.PHONY: help report build test test-all mutants sanitize-gpu format lint docs install clean
+.PHONY: help report build test test-python test-all mutants sanitize-gpu format lint docs install clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make report    install what is missing, build for this machine, check, measure, write report.html"
 	@echo "               PHOTO=picture.jpg puts your picture through the image kernels, REPORT=file names the output"
 	@echo "make test      install what is missing, build and run all tests that fit a continuous integration's budget"
+	@echo "make test-python  the Python package in a virtual environment in build/, on NumPy, PyTorch and JAX from PyPI"
 	@echo "make test-all  the long tests too: everything under ThreadSanitizer, all cases, tensors beyond 2^31 elements,"
 	@echo "               planted faults (make mutants), reads of memory that nobody wrote (valgrind)"
 	@echo "make mutants   plant the faults of tests/mutants one by one; each must make its check fail"
@@ -42,6 +43,9 @@ build:
 
 test:
 	@scripts/test.sh
+
+test-python:
+	@scripts/test_python.sh
 
 test-all:
 	@scripts/test.sh --all

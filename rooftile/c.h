@@ -62,6 +62,31 @@ ROOFTILE_API rooftile_status rooftile_queue_cuda(int device /* -1: the current o
                                                  rooftile_queue** queue);
 ROOFTILE_API rooftile_status rooftile_queue_emulated(int architecture /* 90 */, int checked,
                                                      rooftile_queue** queue);
+/* The same with every option. Start from ROOFTILE_QUEUE_DEFAULTS; a device reads those that are its own. */
+typedef struct rooftile_queue_options {
+  const char* plugin_folder; /* NULL: $ROOFTILE_PLUGINS, else the library's own folder */
+  const char* isa;           /* CPU: "baseline", "avx2", "avx512"; NULL: $ROOFTILE_CPU, else the best */
+  int threads;               /* CPU, emulated: 0: all that this process may use */
+  int architecture;          /* emulated: 80, 86, 89 or 90 */
+  int checked;               /* emulated: 1 finds races and more, far slower */
+  uint64_t seed;             /* emulated: shuffles a block's threads; 0: in order */
+  int device;                /* CUDA: its number; -1: the thread's current one */
+  void* stream;              /* CUDA: a cudaStream_t; NULL: the default stream */
+} rooftile_queue_options;
+#define ROOFTILE_QUEUE_DEFAULTS \
+  { NULL, NULL, 0, 90, 0, 0, -1, NULL }
+ROOFTILE_API rooftile_status rooftile_queue_new(const char* device /* "cpu", "cuda", "emulated" */,
+                                                const rooftile_queue_options* options /* NULL: defaults */,
+                                                rooftile_queue** queue);
+/* What a queue runs on; the texts live as long as it does. */
+typedef struct rooftile_queue_facts {
+  const char* device;     /* "cpu", "cuda", "emulated" */
+  const char* isa;        /* "avx512"; of a GPU "sm_90" */
+  const char* isa_reason; /* why, in a sentence */
+  int threads;
+  int architecture; /* of a GPU: 90 for compute capability 9.0; 0: of a CPU */
+} rooftile_queue_facts;
+ROOFTILE_API rooftile_status rooftile_queue_about(const rooftile_queue* queue, rooftile_queue_facts* facts);
 ROOFTILE_API void rooftile_queue_free(rooftile_queue* queue);
 
 /* Any function by its name: views and options in the order of docs/reference.md. A variant of NULL is the
@@ -73,6 +98,42 @@ ROOFTILE_API rooftile_status rooftile_call(const rooftile_queue* queue, const ch
 ROOFTILE_API rooftile_status rooftile_workspace_of(const rooftile_queue* queue, const char* function,
                                                    const rooftile_view* const* views, const double* options,
                                                    size_t* bytes);
+
+/* What functions take, for programs that learn it at run time. The texts live as long as the library. */
+enum { ROOFTILE_INPUT, ROOFTILE_OUTPUT, ROOFTILE_IN_OUT };
+typedef struct rooftile_operand {
+  const char* name;
+  const char* may_be; /* an output: the inputs whose memory it may be, as "x residual"; or "" */
+  const char* sum_of; /* an output that holds the sum of these inputs, as "x residual"; or "" */
+  uint32_t dtypes;    /* which it may have: bit 1 << ROOFTILE_F32, ... */
+  char type;          /* the letter that stands for its dtype: operands that share it have one dtype */
+  char or_as;         /* the letter whose dtype it may have, too; or 0 */
+  uint8_t role;       /* ROOFTILE_INPUT, ... */
+  uint8_t optional;   /* it may be NULL */
+  uint8_t one;        /* one element, in any number of dimensions: no letters */
+  uint8_t outer;      /* any outer sizes come first, alike in all operands that have them */
+  char letters[9];    /* then one size for each letter: "MN"; a digit stands for itself */
+} rooftile_operand;
+enum { ROOFTILE_FLAG, ROOFTILE_CHOICE, ROOFTILE_REAL, ROOFTILE_ANY_REAL };
+typedef struct rooftile_option {
+  const char* name;
+  const char* words; /* of a choice, whose number is a word's place: "bt601 luminosity"; or "" */
+  int kind;          /* ROOFTILE_FLAG: 0 or 1; ..._REAL: finite, ..._ANY_REAL: also infinite or NaN */
+  double otherwise;  /* the default */
+  double least, most;
+} rooftile_option;
+typedef struct rooftile_function {
+  const char* name;
+  /* The function that computes its gradient, or NULL. Of that one's inputs each is an operand of this
+   * function by its name, or d<output>, the gradient of an output; its outputs are d<input>. */
+  const char* backward;
+  int has_workspace; /* ask rooftile_workspace_of */
+  int operands, options;
+  rooftile_operand operand[12];
+  rooftile_option option[8];
+} rooftile_function;
+/* The function of that place, from 0; returns 0 beyond the last one. */
+ROOFTILE_API int rooftile_function_at(int place, rooftile_function* function);
 
 /* A dense row-major view. */
 static inline rooftile_view rooftile_dense(const void* data, int dtype, int rank, const int64_t* shape) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the packages that rooftile needs and that this machine lacks. Says nothing when all are there.
-#   scripts/install_packages.sh [--test] [--all] [--lint] [--ci]
-# --test adds what the tests need, --all what those of make test-all need beside it, --lint what the formatter and linter need, --ci what tests use where they find it.
+#   scripts/install_packages.sh [--test] [--python] [--all] [--lint] [--ci]
+# --test adds what the tests need, --python what building the Python package needs, --all what those of make test-all need beside it, --lint what the formatter and linter need, --ci what tests use where they find it.
 # ROOFTILE_PACKAGES=ready skips the check: for systems that are not Debian's, where you installed them yourself.
 set -euo pipefail
 
@@ -30,12 +30,13 @@ esac
 packages=(g++ cmake ninja-build libcli11-dev libfmt-dev nlohmann-json3-dev libpng-dev "$jpeg" libjs-chart.js)
 for option in "$@"; do
   case $option in
-    --test) packages+=(libgtest-dev pkg-config ${browser:+"$browser"}) ;;
+    --test) packages+=(libgtest-dev pkg-config python3-dev python3-numpy python3-pytest ${browser:+"$browser"}) ;;
+    --python) packages+=(python3-dev python3-venv) ;;
     --all) packages+=(valgrind) ;;
     --lint) packages+=(python3-venv shellcheck) ;;
     --ci) packages+=(clang gdb groff-base mandoc) ;;
     *)
-      echo "install_packages.sh: unknown option $option; it takes --test, --all, --lint and --ci" >&2
+      echo "install_packages.sh: unknown option $option; it takes --test, --python, --all, --lint and --ci" >&2
       exit 2
       ;;
   esac

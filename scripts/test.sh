@@ -45,7 +45,7 @@ run() {
   fi
 }
 
-configure=("-DROOFTILE_ISAS=baseline;avx2;avx512")
+configure=("-DROOFTILE_ISAS=baseline;avx2;avx512" -DROOFTILE_PYTHON=ON)
 if [ -n "$all" ]; then run release all; else run release all -LE long; fi
 configure=(-DROOFTILE_ISAS=native)
 run asan-ubsan all -LE 'once|long'

@@ -18,7 +18,68 @@ static void expect_message(rooftile_status status, const char* expected) {
   ++failures;
 }
 
+/* The function of that name, as the library describes it. */
+static rooftile_function described(const char* name) {
+  rooftile_function f;
+  int place = 0;
+  while (rooftile_function_at(place, &f) && strcmp(f.name, name) != 0) ++place;
+  expect(rooftile_function_at(place, &f), name);
+  return f;
+}
+
+static void expect_descriptions(void) {
+  rooftile_function f = described("layer_norm");
+  expect(strcmp(f.backward, "layer_norm_backward") == 0 && !f.has_workspace, "layer_norm's backward is another");
+  expect(f.operands == 8 && f.options == 1, "layer_norm takes other numbers of operands and options");
+  const rooftile_operand *x = &f.operand[0], *w = &f.operand[2], *sum = &f.operand[5], *mean = &f.operand[6];
+  expect(strcmp(x->name, "x") == 0 && x->role == ROOFTILE_INPUT && !x->optional && x->type == 'T', "x is another");
+  expect(x->dtypes == (1u << ROOFTILE_F32 | 1u << ROOFTILE_F16 | 1u << ROOFTILE_BF16) && !x->or_as, "x's dtypes");
+  expect(x->outer && !x->one && strcmp(x->letters, "C") == 0, "x's shape");
+  expect(w->optional && w->or_as == 'T' && w->dtypes == x->dtypes && !w->outer, "weight is another");
+  expect(sum->role == ROOFTILE_OUTPUT && strcmp(sum->sum_of, "x residual") == 0, "sum is the sum of others");
+  expect(strcmp(sum->may_be, "x residual") == 0 && !*x->may_be && !*x->sum_of, "what sum may be");
+  expect(mean->dtypes == 1u << ROOFTILE_F32 && mean->outer && !*mean->letters, "mean is another");
+  expect(strcmp(f.option[0].name, "eps") == 0 && f.option[0].kind == ROOFTILE_REAL && f.option[0].least == 0,
+         "eps is another");
+  f = described("layer_norm_backward");
+  expect(!f.backward && f.has_workspace && f.operand[6].dtypes == x->dtypes, "layer_norm_backward is another");
+  f = described("rgb_to_gray");
+  expect(!f.backward && f.option[0].kind == ROOFTILE_CHOICE && strcmp(f.option[0].words, "bt601 luminosity") == 0,
+         "rgb_to_gray is another");
+  expect(strcmp(f.operand[0].letters, "3") == 0, "rgb's shape");
+  f = described("axpby");
+  expect(f.operand[1].role == ROOFTILE_IN_OUT && f.option[0].kind == ROOFTILE_ANY_REAL, "axpby is another");
+  f = described("dot");
+  expect(f.operand[2].one && !*f.operand[2].letters, "dot's result is one element");
+  expect(!rooftile_function_at(-1, &f) && !rooftile_function_at(1 << 20, &f), "a function beyond the last");
+}
+
+static void expect_queues(void) {
+  rooftile_queue_options options = ROOFTILE_QUEUE_DEFAULTS;
+  rooftile_queue_facts facts;
+  rooftile_queue* queue = NULL;
+  options.threads = 2;
+  options.isa = "avx3";
+  expect(strstr(rooftile_queue_new("cpu", &options, &queue).message, "avx3") != NULL && !queue, "isa avx3 is taken");
+  options.isa = NULL;
+  expect_message(rooftile_queue_new("cpu", &options, &queue), "");
+  expect_message(rooftile_queue_about(queue, &facts), "");
+  expect(strcmp(facts.device, "cpu") == 0 && facts.threads == 2 && !facts.architecture && *facts.isa_reason,
+         "the queue runs on something else");
+  rooftile_queue_free(queue);
+  expect_message(rooftile_queue_about(NULL, &facts), "rooftile_queue_about: the queue is NULL");
+  expect_message(rooftile_queue_new("tpu", NULL, &queue),
+                 "rooftile_queue: device is \"tpu\", must be cpu, cuda or emulated");
+  expect(!queue, "a queue without a device");
+  options.architecture = 37;
+  expect(strstr(rooftile_queue_new("emulated", &options, &queue).message, "37") != NULL, "architecture 37 is taken");
+  options.device = -2;
+  expect(strstr(rooftile_queue_new("cuda", &options, &queue).message, "-2") != NULL, "device -2 is taken");
+}
+
 int main(void) {
+  expect_descriptions();
+  expect_queues();
   rooftile_queue* queue = NULL;
   expect_message(rooftile_queue_cpu(1, &queue), "");
   const int64_t rows[] = {2, 3}, row[] = {3}, outer[] = {2};

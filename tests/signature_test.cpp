@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,48 @@ const Op& op_of(const char* function) {
   for (const Op* op : all_ops())
     if (std::string(op->function) == function) return *op;
   throw std::runtime_error(function);
+}
+
+/// What Python's gradients are made from: see Op::direction and Signature::Operand::sum_of.
+TEST(Signature, BackwardsSpeakOfTheirForwardsOperands) {
+  const auto has = [](const Signature& s, const std::string& name, bool output) {
+    for (int o = 0; o < s.operand_count(); ++o)
+      if (name == s.operands[o].name && output == (s.operands[o].role != Signature::Role::input)) return true;
+    return false;
+  };
+  int backwards = 0;
+  for (const Op* op : all_ops()) {
+    const Signature& s = op->signature;
+    for (int o = 0; o < s.operand_count(); ++o) {
+      std::istringstream summands(s.operands[o].sum_of);
+      for (std::string word; summands >> word;)
+        EXPECT_TRUE(has(s, word, false)) << op->function << " " << s.operands[o].name << " " << word;
+    }
+    if (std::string(op->direction) != "backward") continue;
+    ++backwards;
+    const Signature* forward = nullptr;
+    for (const Op* other : all_ops())
+      if (std::string(other->direction) == "forward" && std::string(other->name) == op->name) {
+        EXPECT_EQ(forward, nullptr) << op->name << " has two forwards";
+        forward = &other->signature;
+      }
+    ASSERT_NE(forward, nullptr) << op->function << " has no forward";
+    for (int o = 0; o < s.operand_count(); ++o) {
+      const std::string name = s.operands[o].name;
+      const bool input = s.operands[o].role == Signature::Role::input;
+      const bool gradient = name[0] == 'd' && has(*forward, name.substr(1), input);
+      const bool given = input && (has(*forward, name, false) || has(*forward, name, true));
+      EXPECT_TRUE(gradient || given) << op->function << ": " << name << " is no operand of "
+                                     << forward->function << " and no gradient of one";
+    }
+    for (int k = 0; k < s.option_count(); ++k) {
+      bool known = false;
+      for (int f = 0; f < forward->option_count(); ++f)
+        known = known || std::string(forward->options[f].name) == s.options[k].name;
+      EXPECT_TRUE(known) << op->function << ": its forward has no option " << s.options[k].name;
+    }
+  }
+  EXPECT_GE(backwards, 9);
 }
 
 TEST(Signature, RefusesWithTheSentencesOfOtherFunctions) {

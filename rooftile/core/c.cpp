@@ -1,8 +1,10 @@
 #include "rooftile/c.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <new>
 #include <string_view>
 
@@ -20,6 +22,11 @@ static_assert(sizeof(rooftile_view) == sizeof(ConstView) &&
               offsetof(rooftile_view, rank) == offsetof(ConstView, rank) &&
               offsetof(rooftile_view, shape) == offsetof(ConstView, shape) &&
               offsetof(rooftile_view, stride) == offsetof(ConstView, stride));
+static_assert(std::size(rooftile_function{}.operand) == Signature::kMaxOperands &&
+              std::size(rooftile_function{}.option) == Signature::kMaxOptions &&
+              sizeof rooftile_operand{}.letters == kMaxRank + 1 &&
+              ROOFTILE_IN_OUT == static_cast<int>(Signature::Role::in_out) &&
+              ROOFTILE_ANY_REAL == static_cast<int>(Signature::Option::Kind::any));
 static_assert(sizeof(rooftile_status) == sizeof(Status) && ROOFTILE_U4 == static_cast<int>(DType::u4));
 
 rooftile_status told(const Status& status) {
@@ -71,6 +78,41 @@ rooftile_status with_call(const rooftile_queue* queue, const char* function,
   return told(use(*op, Call{pointers, options}));
 }
 
+const Signature::Types& types_of(const Signature& signature, char letter) {
+  const Signature::Types* its = signature.types;
+  while (its->letter != letter) ++its;
+  return *its;
+}
+
+rooftile_operand operand_of(const Signature& signature, const Signature::Operand& it) {
+  const Signature::Types& types = types_of(signature, it.type);
+  rooftile_operand o{};
+  o.name = it.name;
+  o.may_be = it.may_be;
+  o.sum_of = it.sum_of;
+  o.type = it.type;
+  o.or_as = types.or_as;
+  for (const Signature::Types* t = &types;; t = &types_of(signature, t->or_as)) {
+    o.dtypes |= t->mask;
+    if (!t->or_as) break;
+  }
+  o.role = static_cast<std::uint8_t>(it.role);
+  o.optional = it.optional;
+  o.one = it.shape.one;
+  o.outer = it.shape.outer;
+  if (!it.shape.one) std::copy_n(it.shape.letters, it.shape.count, o.letters);
+  return o;
+}
+
+/// Of one name, the op of direction "backward" is the gradient of the one of direction "forward".
+const char* backward_of(const Op& forward) {
+  if (std::strcmp(forward.direction, "forward") != 0) return nullptr;
+  for (const Op* op : all_ops())
+    if (std::strcmp(op->direction, "backward") == 0 && std::strcmp(op->name, forward.name) == 0)
+      return op->function;
+  return nullptr;
+}
+
 }  // namespace
 }  // namespace rooftile
 
@@ -84,6 +126,34 @@ rooftile_status rooftile_queue_cuda(int device, void* stream, rooftile_queue** q
 }
 rooftile_status rooftile_queue_emulated(int architecture, int checked, rooftile_queue** queue) {
   return give(Queue::emulated({.architecture = architecture, .checked = checked != 0}), queue);
+}
+rooftile_status rooftile_queue_new(const char* device, const rooftile_queue_options* options,
+                                   rooftile_queue** queue) {
+  static constexpr rooftile_queue_options kDefaults = ROOFTILE_QUEUE_DEFAULTS;
+  const rooftile_queue_options& o = options ? *options : kDefaults;
+  const std::string_view name = device ? device : "NULL";
+  if (name == "cpu")
+    return give(Queue::cpu({.threads = o.threads, .isa = o.isa, .plugin_folder = o.plugin_folder}), queue);
+  if (name == "cuda")
+    return give(Queue::cuda({.stream = o.stream, .device = o.device, .plugin_folder = o.plugin_folder}),
+                queue);
+  if (name == "emulated")
+    return give(Queue::emulated({.architecture = o.architecture,
+                                 .threads = o.threads,
+                                 .seed = o.seed,
+                                 .checked = o.checked != 0,
+                                 .plugin_folder = o.plugin_folder}),
+                queue);
+  *queue = nullptr;
+  return told(
+      Status::error("rooftile_queue: device is \"%.40s\", must be cpu, cuda or emulated", name.data()));
+}
+rooftile_status rooftile_queue_about(const rooftile_queue* queue, rooftile_queue_facts* facts) {
+  if (!queue) return told(Status::error("rooftile_queue_about: the queue is NULL"));
+  static constexpr const char* kDevices[] = {"cpu", "cuda", "emulated"};
+  const Queue& q = queue->queue;
+  *facts = {kDevices[static_cast<int>(q.device())], q.isa(), q.isa_reason(), q.threads(), q.architecture()};
+  return told(Status());
 }
 void rooftile_queue_free(rooftile_queue* queue) { delete queue; }
 
@@ -102,4 +172,23 @@ rooftile_status rooftile_workspace_of(const rooftile_queue* queue, const char* f
                                       std::size_t* bytes) {
   return with_call(queue, function, views, options,
                    [&](const Op& op, const Call& c) { return workspace_of(queue->queue, op, c, *bytes); });
+}
+
+int rooftile_function_at(int place, rooftile_function* function) {
+  if (place < 0 || static_cast<std::size_t>(place) >= all_ops().size()) return 0;
+  const Op& op = *all_ops()[static_cast<std::size_t>(place)];
+  const Signature& s = op.signature;
+  rooftile_function f{};
+  f.name = op.function;
+  f.backward = backward_of(op);
+  f.has_workspace = op.workspace != nullptr;
+  f.operands = s.operand_count();
+  f.options = s.option_count();
+  for (int o = 0; o < f.operands; ++o) f.operand[o] = operand_of(s, s.operands[o]);
+  for (int k = 0; k < f.options; ++k) {
+    const Signature::Option& it = s.options[k];
+    f.option[k] = {it.name, it.words, static_cast<int>(it.kind), it.otherwise, it.least, it.most};
+  }
+  *function = f;
+  return 1;
 }

@@ -33,9 +33,11 @@ struct Call;
 /// One op in one direction: its name and its variants, fastest first, then the CPU's rungs downwards, then
 /// the GPU's, the oracle last.
 struct Op {
-  const char* name;       ///< "softmax"
-  const char* direction;  ///< "forward" or "backward"
-  const char* function;   ///< "softmax_backward": the public function, and the name that plug-ins register
+  const char* name;  ///< "softmax"
+  /// "forward" or "backward": of one name, the backward is the gradient of the forward. Each of its inputs is
+  /// an operand of the forward by its name, or d<output>; its outputs are d<input>.
+  const char* direction;
+  const char* function;  ///< "softmax_backward": the public function, and the name that plug-ins register
   std::span<const Variant> variants;
   const Signature& signature;  ///< what the function takes
   /// Makes the problem of a call that was validated by the signature, and dispatches it.

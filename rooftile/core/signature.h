@@ -62,6 +62,10 @@ struct Signature {
     Shape shape;
     const char* may_be = "";  ///< "x residual": inputs whose memory this output may be
     bool optional = false;
+    /// "x residual": an output that holds these inputs' sum, rounded, with which the function goes on. So the
+    /// backward's input of the first one's name is this output, and d<first> is each one's gradient, to which
+    /// the gradient of this output comes in addition.
+    const char* sum_of = "";
   };
 
   /// A number beside the operands. A flag is 0 or 1, a choice the place of one of its words, a real lies
@@ -113,6 +117,10 @@ constexpr Signature::Operand in_out(const char* name, char type, Signature::Shap
 constexpr Signature::Operand optional(Signature::Operand operand) {
   operand.optional = true;
   return operand;
+}
+constexpr Signature::Operand sum_of(const char* inputs, Signature::Operand output) {
+  output.sum_of = inputs;
+  return output;
 }
 constexpr Signature::Option flag(const char* name) { return {name}; }
 constexpr Signature::Option choice(const char* name, const char* words) {

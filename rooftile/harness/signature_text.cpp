@@ -50,6 +50,8 @@ std::string notes_of(const Signature::Operand& operand) {
   std::string notes = operand.optional ? "optional" : "";
   if (*operand.may_be)
     notes += (notes.empty() ? "may be " : "; may be ") + joined(words_of(operand.may_be), " or ");
+  if (*operand.sum_of)
+    notes += (notes.empty() ? "the sum of " : "; the sum of ") + joined(words_of(operand.sum_of), " and ");
   return notes;
 }
 

@@ -17,8 +17,8 @@ constexpr Signature kForward{
     {kT, kW, kF},
     {input("x", 'T', "... C"), optional(input("residual", 'T', "... C")), optional(input("weight", 'W', "C")),
      optional(input("bias", 'W', "C")), output("y", 'T', "... C", "x residual"),
-     optional(output("sum", 'T', "... C", "x residual")), optional(output("mean", 'F', "...")),
-     optional(output("rstd", 'F', "..."))},
+     sum_of("x residual", optional(output("sum", 'T', "... C", "x residual"))),
+     optional(output("mean", 'F', "...")), optional(output("rstd", 'F', "..."))},
     {real("eps", 1e-5f, 0)}};
 
 constexpr Signature kBackward{

@@ -1,0 +1,105 @@
+"""Writes, while the package is built, what follows from the signatures and from the comments at the C++ declarations:
+__init__.pyi for type checkers and editors, and _comments.py, which help() shows.
+  generate.py MODULE HEADERS_FOLDER OUT_FOLDER VERSION
+"""
+
+import importlib.util
+import pathlib
+import sys
+import types
+
+
+def comments_of(headers):
+    """{"softmax": "Softmax along the last dimension: …"}, of each `Status name(` with /// lines before it."""
+    found = {}
+    for header in sorted(headers.glob("*/*.h")):
+        comment = []
+        for line in header.read_text().splitlines():
+            if line.startswith("///"):
+                comment.append(line[4:])
+                continue
+            if line.startswith("Status ") and "(" in line and comment:
+                found.setdefault(line[len("Status "):line.index("(")], "\n".join(comment))
+            comment = []
+    return found
+
+
+STUB_HEAD = '''"""Written by python/generate.py from the functions' signatures."""
+from typing import Any, Literal, NamedTuple, Optional, Tuple, TypeVar, Union, overload
+
+__version__: str
+_Array = TypeVar("_Array")
+
+class Queue:
+    def __init__(self, device: Literal["cpu", "cuda", "emulated"] = "cpu", *, threads: int = 0, isa: Optional[str] = None,
+                 architecture: int = 90, checked: bool = False, seed: int = 0, index: int = -1,
+                 stream: Optional[int] = None, plugin_folder: Optional[str] = None) -> None: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def isa(self) -> str: ...
+    @property
+    def isa_reason(self) -> str: ...
+    @property
+    def threads(self) -> int: ...
+    @property
+    def architecture(self) -> int: ...
+'''
+
+
+def stub_of(f, functions):
+    def option_type(o):
+        words = ", ".join(map(repr, o["words"].split()))
+        return {"flag": "bool", "choice": f"Literal[{words}]"}.get(o["kind"], "float")
+
+    asked = any(functions.is_output(o) and o["optional"] for o in f["operands"])
+    count = len(functions.outputs(f))
+    result = "_Array" if count == 1 else "Tuple[" + ", ".join(["_Array"] * count) + "]"
+    parameters = [f"{o['name']}: _Array" for o in functions.inputs(f)] + ["*"]
+    for o in f["operands"]:
+        if o["optional"]:
+            parameters.append(f"{o['name']}: {'Union[_Array, bool, None]' if functions.is_output(o) else 'Optional[_Array]'} = None")
+    parameters += [f"{o['name']}: {option_type(o)} = {functions.default_of(o)}" for o in f["options"]]
+    types_of_words = {"out": f"Optional[{result}]", "queue": "Optional[Queue]",
+                      "device": "Optional[Literal['cpu', 'cuda', 'emulated']]", "variant": "Optional[str]"}
+    parameters += [f"{w}: {types_of_words[w]} = None" for w in functions.call_words(f)]
+    doc = functions.docstring(f).replace("\\", "\\\\").replace("\n", "\n    ").replace("    \n", "\n")
+    return (f"\ndef {f['name']}({', '.join(parameters)}) -> {'Any' if asked else result}:\n"
+            f'    """{doc}\n    """\n')
+
+
+def load(name, path):
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def main(module, headers, out, version):
+    comments = comments_of(pathlib.Path(headers))
+    here = pathlib.Path(__file__).parent / "rooftile"
+    package = types.ModuleType("rooftile")
+    package.__path__ = [str(here)]
+    sys.modules["rooftile"] = package
+    package._core = load("rooftile._core", module)
+    known = types.ModuleType("rooftile._comments")
+    known.comments = comments
+    sys.modules["rooftile._comments"] = known
+    from rooftile import _functions
+
+    missing = [name for name in _functions.signatures if name not in comments]
+    if missing:
+        sys.exit(f"generate.py: no header of {headers} declares {', '.join(missing)} with a comment")
+    out = pathlib.Path(out)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "__init__.pyi").write_text(STUB_HEAD + "".join(stub_of(f, _functions) for f in _functions.signatures.values()))
+    (out / "_comments.py").write_text(
+        '"""Written by python/generate.py: the comments at the C++ declarations."""\n\ncomments = {\n' +
+        "".join(f"    {name!r}: {comments[name]!r},\n" for name in _functions.signatures) + "}\n")
+    (out / "_version.py").write_text(f"version = {version!r}\n")
+    (out / "py.typed").write_text("")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,3 @@
+from rooftile._command import main
+
+main()

@@ -1,0 +1,134 @@
+"""What _core asks about frameworks the first time that it meets one, or where speed is no matter."""
+
+import collections
+import sys
+
+from rooftile import _core
+
+#: The library's dtypes by the frameworks' names for them, in the order of rooftile/c.h.
+DTYPES = {"f64": "float64", "f32": "float32", "tf32": None, "f16": "float16", "bf16": "bfloat16", "f8e4m3": "float8_e4m3fn",
+          "f8e5m2": "float8_e5m2", "i64": "int64", "i32": "int32", "i8": "int8", "u8": "uint8", "bool": "bool", "u4": None}
+CODES = {name: code for code, name in enumerate(DTYPES.values()) if name}
+
+
+def is_jax(kind):
+    return kind.__module__.split(".")[0] in ("jax", "jaxlib")
+
+
+def is_torch(kind):
+    torch = sys.modules.get("torch")
+    return torch is not None and issubclass(kind, torch.Tensor)
+
+
+def framework_of(function, operand, kind):
+    """How arrays of this type are read, whether they may have gradients, whether they are immutable."""
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and issubclass(kind, numpy.ndarray):
+        if issubclass(kind, numpy.ma.MaskedArray):
+            raise TypeError(f"{function}: {operand} is a masked array, and the mask would be ignored; pass its .filled() or .data")
+        learn_numpy(numpy)
+        return "numpy", False, False
+    exchange = hasattr(kind, "__dlpack_c_exchange_api__")
+    if is_torch(kind):
+        torch = sys.modules["torch"]
+        plain = kind in (torch.Tensor, torch.nn.Parameter)
+        return "exchange" if plain and exchange else "dlpack", True, False
+    if exchange:
+        return "exchange", False, False
+    if is_jax(kind):
+        import jax
+
+        return "dlpack", issubclass(kind, jax.core.Tracer), True
+    if hasattr(kind, "__dlpack__") and hasattr(kind, "__dlpack_device__"):
+        return "dlpack", False, False
+    raise TypeError(f"{function}: {operand} is of type {kind.__name__}, must be an array: of NumPy, PyTorch, JAX or another "
+                    "framework that speaks DLPack")
+
+
+learned = []
+
+
+def learn_numpy(numpy):
+    if learned:
+        return
+    sample = numpy.zeros((2, 6), numpy.float32)[:, ::2]
+    sample.flags.writeable = False
+    native = [(numpy.dtype(name), code) for name, code in CODES.items() if name[:5] not in ("bfloa", "float") or name in
+              ("float64", "float32", "float16")]
+    _core.set_numpy(numpy.empty, sample, native)
+    learned.append(True)
+
+
+def dtype_code(function, operand, dtype):
+    """Of a NumPy dtype that was not met before."""
+    if not dtype.isnative:
+        raise ValueError(f"{function}: {operand} has dtype {dtype.str}, whose bytes are in the other order than this machine's; "
+                         f"pass {operand}.astype({dtype.newbyteorder('=').str!r})")
+    if dtype.name not in CODES:
+        raise TypeError(f"{function}: {operand} has dtype {dtype.name}, which the library does not know; it knows "
+                        f"{', '.join(CODES)}")
+    return CODES[dtype.name]
+
+
+def numpy_dtype(name):
+    import numpy
+
+    name = DTYPES[name]
+    if name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
+        import ml_dtypes
+
+        return numpy.dtype(getattr(ml_dtypes, name))
+    return numpy.dtype(name)
+
+
+def empty(function, like, shape, dtype):
+    """A new array beside `like`; where _core can not make it by itself."""
+    kind = type(like)
+    if is_torch(kind):
+        torch = sys.modules["torch"]
+        return torch.empty(shape, dtype=getattr(torch, DTYPES[dtype]), device=like.device)
+    if is_jax(kind) or isinstance(like, sys.modules["numpy"].ndarray if "numpy" in sys.modules else ()):
+        import numpy
+
+        if is_jax(kind) and any(device.platform != "cpu" for device in like.devices()):
+            raise ValueError(f"{function}: takes JAX arrays of the CPU; these are on {like.devices()}")
+        return numpy.empty(shape, numpy_dtype(dtype))
+    if kind.__module__.split(".")[0] == "cupy":
+        cupy = sys.modules["cupy"]
+        with cupy.cuda.Device(like.device.id):
+            return cupy.empty(shape, numpy_dtype(dtype))
+    if hasattr(like, "__array_namespace__"):
+        namespace = like.__array_namespace__()
+        return namespace.empty(shape, dtype=getattr(namespace, DTYPES[dtype]), device=like.device)
+    raise TypeError(f"{function}: does not know how to make an array of type {kind.__name__}; pass out=")
+
+
+def finish(like, array):
+    """JAX's arrays are immutable: NumPy's was written, and becomes one of JAX's."""
+    import jax
+
+    return jax.device_put(array, next(iter(like.devices())))
+
+
+def with_gradients(function, args, words):
+    """A call with a tensor that requires a gradient, or is no plain one, or a tracer of JAX."""
+    arrays = [*args, *words.values()]
+    if any(is_jax(type(a)) for a in arrays):
+        raise TypeError(f"{function}: got one of JAX's tracers; under jit, grad and vmap call rooftile.jax.{function}")
+    import torch
+
+    plain = all(type(a) in (torch.Tensor, torch.nn.Parameter) for a in arrays if isinstance(a, torch.Tensor))
+    if plain and not torch.is_grad_enabled():
+        from rooftile import _functions
+
+        return _functions.below_gradients[function](*args, **words)
+    import rooftile.torch
+
+    return getattr(rooftile.torch, function)(*args, **words)
+
+
+def result_type(function, names):
+    """Makes a named tuple of these outputs from a tuple."""
+    kind = collections.namedtuple(f"{function}_{'_'.join(names)}", names, module=__name__)
+    globals()[kind.__name__] = kind  # where pickle looks for it
+    return kind._make

@@ -1,0 +1,136 @@
+"""The library's functions as Python's, by a loop over their signatures; how they are called and what help() says."""
+
+import keyword
+import struct
+
+from rooftile import _core, _frameworks
+
+try:
+    from rooftile._comments import comments
+except ImportError:  # not installed: run from a build folder
+    comments = {}
+
+#: What each function takes, by its name, in the library's order.
+signatures = {f["name"]: f for f in _core.functions()}
+
+# What every function takes beside its own operands and options.
+CALL_WORDS = {
+    "out": "an array that receives the result, or a tuple of one for each output; None: new ones",
+    "queue": "a rooftile.Queue; None: by the arrays, all threads of the CPU or their GPU's current stream",
+    "device": "'emulated': the GPU's kernels on the CPU, on host arrays; None: where the arrays are",
+    "variant": "one that `rooftile list` names; None: the library chooses",
+}
+
+
+def is_output(operand):
+    return operand["role"] == "output"
+
+
+def inputs(f):
+    """The operands given by place: those that are neither optional nor outputs."""
+    return [o for o in f["operands"] if not is_output(o) and not o["optional"]]
+
+
+def outputs(f):
+    """What a call returns when nothing else is asked for; a function without an output returns what it wrote."""
+    pure = [o for o in f["operands"] if is_output(o)]
+    return [o for o in pure if not o["optional"]] or [o for o in f["operands"] if o["role"] == "in_out"]
+
+
+def has_out(f):
+    return any(is_output(o) and not o["optional"] for o in f["operands"])
+
+
+def shortest(value):
+    """A default of the library, which is a float32 or a float64, in the fewest digits that mean it."""
+    if struct.unpack("f", struct.pack("f", value))[0] == value:
+        for digits in range(1, 10):
+            text = f"{value:.{digits}g}"
+            if struct.pack("f", float(text)) == struct.pack("f", value):
+                return repr(float(text))
+    return repr(value)
+
+
+def default_of(option):
+    """As Python's source has it."""
+    if option["kind"] == "flag":
+        return str(bool(option["default"]))
+    if option["kind"] == "choice":
+        return repr(option["words"].split()[int(option["default"])])
+    return shortest(option["default"])
+
+
+def call_words(f):
+    return [w for w in CALL_WORDS if w != "out" or has_out(f)]
+
+
+def usage(f, first=""):
+    """softmax(x, *, scale=1.0, log=False, out=None, …)."""
+    by_place = [o["name"] for o in inputs(f)]
+    by_word = [o["name"] + "=None" for o in f["operands"] if o["optional"]]
+    by_word += [o["name"] + "=" + default_of(o) for o in f["options"]]
+    by_word += [w + "=None" for w in call_words(f)]
+    return f"{f['name']}({first}{', '.join(by_place)}, *, {', '.join(by_word)})"
+
+
+def shape_text(operand):
+    if operand["one"]:
+        return "one element"
+    letters = list(operand["letters"])
+    return "(" + ", ".join(["…"] * operand["outer"] + letters) + ("," if len(letters) + operand["outer"] == 1 else "") + ")"
+
+
+def dtype_text(f, operand):
+    same = next(o["name"] for o in f["operands"] if o["type"] == operand["type"])
+    if same != operand["name"]:
+        return f"{same}'s dtype"
+    return (", ".join(operand["dtypes"]) if len(operand["dtypes"]) < 12 else "any dtype") + (
+        f"; or as {next(o['name'] for o in f['operands'] if o['type'] == operand['or_as'])}" if operand["or_as"] else "")
+
+
+def option_text(option):
+    least = " not negative," if option["least"] == 0 else ""
+    return {"flag": "True or False", "choice": "one of " + ", ".join(map(repr, option["words"].split())),
+            "real": f"a number,{least} finite", "any_real": "any number"}[option["kind"]]
+
+
+def docstring(f):
+    """What help() says of a function: its comment in the C++ header, then what it takes."""
+    lines = [comments.get(f["name"], "").strip(), ""]
+    for o in f["operands"]:
+        notes = {"input": "", "output": "output; ", "in_out": "read and written; "}[o["role"]]
+        if o["optional"]:
+            notes += "True asks for it, an array receives it; " if is_output(o) else "optional; "
+        if o["may_be"]:
+            notes += "may be " + " or ".join(o["may_be"].split()) + "; "
+        lines.append(f"{o['name']}: {shape_text(o)}, {dtype_text(f, o)}" + (f" ({notes[:-2]})" if notes else ""))
+    lines += [f"{o['name']}: {option_text(o)}" for o in f["options"]]
+    lines += [f"{w}: {CALL_WORDS[w]}" for w in call_words(f)]
+    names = [o["name"] for o in outputs(f)]
+    returned = names[0] if len(names) == 1 else "(" + ", ".join(names) + ")"
+    if any(is_output(o) and o["optional"] for o in f["operands"]):
+        returned += ", with optional outputs in a named tuple"
+    lines += ["", f"Returns {returned}.", "Raises ValueError, or TypeError for a wrong type or dtype, with the library's sentence."]
+    return "\n".join(lines).strip()
+
+
+def checked(f):
+    """A name that two things would have, or that Python keeps for itself, is a fault of a signature."""
+    names = [o["name"] for o in f["operands"] + f["options"]]
+    for name in names:
+        if keyword.iskeyword(name) or name in CALL_WORDS or names.count(name) > 1:
+            raise ImportError(f"rooftile: {f['name']} has an operand or option \"{name}\", a name that is taken")
+    return f
+
+
+def make(place, f, below_gradients):
+    doc = f"{usage(checked(f), '$self, ')}\n--\n\n{docstring(f)}"
+    return _core.make_function(place, usage(f), doc, below_gradients)
+
+
+public = {name: make(place, f, False) for place, (name, f) in enumerate(signatures.items())}
+#: The same for the operators of rooftile.torch: they take tensors as numbers, gradients or not.
+below_gradients = {name: make(place, f, True) for place, (name, f) in enumerate(signatures.items())}
+
+_core.set_helpers(_frameworks.framework_of, _frameworks.empty, _frameworks.finish, _frameworks.dtype_code,
+                  _frameworks.with_gradients, _frameworks.result_type)

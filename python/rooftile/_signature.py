@@ -1,0 +1,173 @@
+"""What follows from a function's signature for rooftile.torch and rooftile.jax alike: how it is called, shapes and dtypes of
+its outputs, and which values its gradient needs."""
+
+import inspect
+
+from rooftile import _functions
+
+OUTPUT, IN_OUT = "output", "in_out"
+
+
+class Signature:
+    """One function; `known` holds those of its framework by their names."""
+
+    known = {}
+    module = "rooftile"
+
+    def __init__(self, signature):
+        self.name = signature["name"]
+        self.operands = signature["operands"]
+        self.options = signature["options"]
+        self.inputs = [o for o in self.operands if o["role"] != OUTPUT]
+        self.outputs = [o for o in self.operands if o["role"] == OUTPUT]
+        self.output_names = [o["name"] for o in self.outputs]
+        self.optional_outputs = [o["name"] for o in self.outputs if o["optional"]]
+        self.places = [o["name"] for o in self.inputs if not o["optional"]]
+        self.words = [o["name"] for o in self.inputs if o["optional"]]
+        self.mutates = any(o["role"] == IN_OUT for o in self.operands)
+        self.backward = signature["backward"]
+        self.defaults = {o["name"]: self.default(o) for o in self.options}
+        self.numbers = {o["name"]: o for o in self.options}
+        #: Outputs that are the sum of inputs: {"sum": ["x", "residual"]}.
+        self.sums = {o["name"]: o["sum_of"].split() for o in self.outputs if o["sum_of"]}
+
+    @staticmethod
+    def default(option):
+        value = option["default"]
+        if option["kind"] == "flag":
+            return bool(value)
+        return int(value) if option["kind"] == "choice" else float(_functions.shortest(value))
+
+    # -- Calls
+
+    def parameters(self):
+        kinds = inspect.Parameter
+        return [*(kinds(p, kinds.POSITIONAL_OR_KEYWORD) for p in self.places),
+                *(kinds(w, kinds.KEYWORD_ONLY, default=None) for w in self.words),
+                *(kinds(w, kinds.KEYWORD_ONLY, default=False) for w in self.optional_outputs),
+                *(kinds(w, kinds.KEYWORD_ONLY, default=value) for w, value in self.defaults.items())]
+
+    def bind(self, args, named):
+        """The arrays of a call by name, its options by name, the optional outputs that it asks for."""
+        name, places = self.name, self.places
+        if len(args) > len(places):
+            raise TypeError(f"{name}: takes {len(places)} arrays by place, was given {len(args)}; it takes {self.usage}")
+        arrays, options, wanted = dict(zip(places, args)), {}, set()
+        for word, value in named.items():
+            if word in arrays:
+                raise TypeError(f"{name}: {word} is given twice")
+            if word in places:
+                arrays[word] = value
+            elif word in self.words:
+                if value is not None:
+                    arrays[word] = value
+            elif word in self.numbers:
+                options[word] = self.number(self.numbers[word], value)
+            elif word in self.optional_outputs:
+                if not isinstance(value, bool) and value is not None:
+                    raise TypeError(f"{name}: {word} is an array; where gradients are it can be True or False")
+                if value:
+                    wanted.add(word)
+            elif word in _functions.CALL_WORDS:
+                if value is not None:
+                    raise TypeError(f"{name}: {word}= does not go together with gradients, compiling and vmap; leave it out, or "
+                                    f"call rooftile.{name} on arrays without gradients")
+            else:
+                raise TypeError(f"{name}: takes no '{word}'; it takes {self.usage}")
+        for place in places:
+            if place not in arrays:
+                raise TypeError(f"{name}: {place} is absent; it takes {self.usage}")
+        return arrays, options, wanted
+
+    def number(self, option, value):
+        """An option as a bool, an int or a float."""
+        name, kind = option["name"], option["kind"]
+        if kind == "flag" and value in (0, 1):
+            return bool(value)
+        if kind == "choice":
+            words = option["words"].split()
+            if isinstance(value, str) and value not in words:
+                raise ValueError(f"{self.name}: {name} is {value!r}, must be one of: {option['words']}")
+            return words.index(value) if isinstance(value, str) else int(value)
+        if kind == "flag" or isinstance(value, str):
+            raise TypeError(f"{self.name}: {name} is {value!r}, must be {'True or False' if kind == 'flag' else 'a number'}")
+        return float(value)
+
+    def show(self, results, wanted):
+        """Of all outputs by name those that a call asked for: one, or a tuple."""
+        shown = tuple(results[n] for n in self.output_names if n not in self.optional_outputs or n in wanted)
+        return shown[0] if len(shown) == 1 else shown
+
+    def dress(self, call):
+        """Name, signature and documentation for what the framework's module shows."""
+        signature = inspect.Signature(self.parameters())
+        self.usage = f"{self.name}{signature}"
+        call.__name__ = call.__qualname__ = self.name
+        call.__signature__ = signature
+        call.__module__ = self.module
+        call.__doc__ = _functions.docstring(_functions.signatures[self.name])
+        return call
+
+    # -- Outputs
+
+    def infer(self, arrays, operand):
+        """An output's shape, and its dtype as an array of the call has it or by the library's name. The library's own check
+        refuses what does not fit."""
+        dtype, letter = None, operand["type"]
+        while letter and dtype is None:  # its own letter's, else that of the letter which it may follow
+            bound = [o for o in self.inputs if o["type"] == letter and arrays.get(o["name"]) is not None]
+            dtype = arrays[bound[0]["name"]].dtype if bound else None
+            letter = next(o for o in self.operands if o["type"] == letter)["or_as"]
+        shape = []
+        for o in self.inputs if operand["outer"] else ():
+            array = arrays.get(o["name"])
+            if o["outer"] and array is not None:
+                shape += array.shape[:len(array.shape) - len(o["letters"])]
+                break
+        for letter in operand["letters"]:
+            size = int(letter) if letter.isdigit() else None
+            for o in self.inputs:
+                array = arrays.get(o["name"])
+                if size is None and letter in o["letters"] and array is not None:
+                    at = len(array.shape) - len(o["letters"]) + o["letters"].index(letter)
+                    if at < 0:
+                        raise ValueError(f"{self.name}: {o['name']} has {len(array.shape)} dimensions, needs at least "
+                                         f"{len(o['letters'])}")
+                    size = array.shape[at]
+            shape.append(size)
+        return shape, operand["dtypes"][0] if dtype is None else dtype
+
+    # -- Gradients
+
+    def needed_outputs(self, present):
+        """The optional outputs without which the backward can not run, where these inputs are present."""
+        if self.backward is None:
+            return set()
+        names = {o["name"] for o in self.known[self.backward].inputs}
+        needed = names & set(self.optional_outputs)
+        for output, summands in self.sums.items():
+            if summands[0] in names and any(s in present for s in summands[1:]):
+                needed.add(output)
+        return needed
+
+    def saved(self, arrays, results):
+        """What the backward takes of a call's inputs and outputs, by the backward's names."""
+        given = {n: a for n, a in arrays.items() if a is not None}
+        for summed in self.needed_outputs(given) & set(self.sums):
+            given[self.sums[summed][0]] = results[summed]
+        given = {**results, **given}
+        return {o["name"]: given[o["name"]] for o in self.known[self.backward].inputs if o["name"] in given}
+
+    def gradient_names(self, needs):
+        """For each of these inputs, the backward's output that is its gradient."""
+        first = {s: summands[0] for summands in self.sums.values() for s in summands}
+        return {n: "d" + first.get(n, n) for n in needs}
+
+    def with_sums(self, gradients, arrived):
+        """Adds what came to an output that is a sum: it goes to each summand in addition."""
+        for summed, summands in self.sums.items():
+            if arrived.get(summed) is not None:
+                for n in summands:
+                    if gradients.get(n) is not None:
+                        gradients[n] = gradients[n] + arrived[summed]
+        return gradients

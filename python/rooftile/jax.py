@@ -1,0 +1,102 @@
+"""rooftile's functions for JAX on the CPU: under jit, grad and vmap.
+
+    y = rooftile.jax.softmax(x, scale=0.125)
+    dx = jax.grad(lambda x: rooftile.jax.softmax(x)[..., 0].sum())(x)
+
+Options are Python's numbers, not traced ones. A function that writes an operand, as axpby, returns it anew. Gradients come
+from the library's backward functions; statistics (mean, rstd) have none. Each call is one of XLA's custom calls, by jax.ffi.
+"""
+
+import jax
+import numpy
+
+from rooftile import _core, _frameworks, _functions
+from rooftile._signature import IN_OUT, OUTPUT, Signature
+
+TARGET = "rooftile_call"
+jax.ffi.register_ffi_target(TARGET, _core.xla_handler(), platform="cpu")
+
+
+class Function(Signature):
+    """What follows from one signature. Arrays go by their names, in dicts; options and outputs asked for are static."""
+
+    known = {}
+    module = "rooftile.jax"
+
+    def __init__(self, place, signature):
+        super().__init__(signature)
+        self.place = place
+        self.results = [o for o in self.operands if o["role"] in (OUTPUT, IN_OUT)]
+        differentiable = jax.custom_vjp(self.run, nondiff_argnums=(0, 1))
+        differentiable.defvjp(self.forward, self.gradient)
+        self.apply = differentiable if self.backward else self.run
+
+    def run(self, options, wanted, arrays):
+        """The call itself: all outputs that are not optional or asked for, by name."""
+        made = [o for o in self.results if not o["optional"] or o["name"] in wanted]
+        shapes = []
+        for o in made:
+            shape, dtype = self.infer(arrays, o)
+            if o["role"] == IN_OUT:
+                shape, dtype = arrays[o["name"]].shape, arrays[o["name"]].dtype
+            elif isinstance(dtype, str):
+                dtype = _frameworks.DTYPES[dtype]
+            shapes.append(jax.ShapeDtypeStruct(tuple(shape), dtype))
+        present = [o for o in self.inputs if o["name"] in arrays]
+        # A batch is one more outer size, where all have such.
+        outer = all(o["outer"] for o in (*present, *made))
+        call = jax.ffi.ffi_call(TARGET, shapes, vmap_method="broadcast_all" if outer else "sequential")
+
+        def mask(operands):
+            return sum(1 << self.operands.index(o) for o in operands)
+
+        results = call(*(arrays[o["name"]] for o in present), place=numpy.int64(self.place),
+                       inputs=numpy.int64(mask(present)), outputs=numpy.int64(mask(made)),
+                       options=numpy.array([*options, 0.0], numpy.float64))
+        return dict(zip([o["name"] for o in made], results))
+
+    def forward(self, options, wanted, arrays):
+        results = self.run(options, tuple({*wanted, *self.needed_outputs(arrays)}), arrays)
+        shown = {n: r for n, r in results.items() if n not in self.optional_outputs or n in wanted}
+        return shown, (self.saved(arrays, results), dict.fromkeys(arrays))
+
+    def gradient(self, options, wanted, saved, arrived):
+        given, present = saved
+        backward = self.known[self.backward]
+        given = dict(given)
+        for o in backward.inputs:
+            if o["name"] not in given and o["name"][1:] in arrived:
+                given[o["name"]] = arrived[o["name"][1:]]
+        names = self.gradient_names(present)
+        asked = tuple(set(names.values()) & set(backward.optional_outputs))
+        by_name = dict(zip(self.defaults, options))
+        results = backward.run(tuple(by_name[o] for o in backward.defaults), asked, given)
+        return (self.with_sums({n: results[d] for n, d in names.items()}, arrived),)
+
+    def public(self):
+        def call(*args, **named):
+            arrays, options, wanted = self.bind(args, named)
+            arrays = {n: jax.numpy.asarray(a) for n, a in arrays.items()}
+            results = self.apply(tuple(float({**self.defaults, **options}[n]) for n in self.defaults), tuple(sorted(wanted)),
+                                 arrays)
+            if not self.outputs:
+                return self.show_all(results)
+            if self.backward:
+                names = {o["name"] for o in self.known[self.backward].inputs}
+                results = {n: r if "d" + n in names or n in self.sums else jax.lax.stop_gradient(r)
+                           for n, r in results.items()}
+            return self.show(results, wanted)
+
+        return self.dress(call)
+
+    @staticmethod
+    def show_all(results):
+        written = tuple(results.values())
+        return written[0] if len(written) == 1 else written
+
+
+known = Function.known
+known.update((name, Function(place, signature)) for place, (name, signature) in enumerate(_functions.signatures.items()))
+functions = {name: function.public() for name, function in known.items()}
+globals().update(functions)
+__all__ = list(functions)

@@ -1,0 +1,17 @@
+"""rooftile's functions as PyTorch's operators, with gradients.
+
+    y = rooftile.torch.softmax(x, scale=0.125)          # gradients, torch.compile, vmap
+    torch.ops.rooftile.softmax(x, 0.125, False)         # the operator itself
+
+rooftile.torch.nn has modules; patch(model) lets a model's own modules run on them, unpatch(model) undoes it.
+"""
+
+from rooftile.torch import _operators
+from rooftile.torch._operators import functions
+
+globals().update(functions)
+
+from rooftile.torch import nn  # noqa: E402
+from rooftile.torch._patch import patch, unpatch  # noqa: E402
+
+__all__ = ["nn", "patch", "unpatch", *functions]

@@ -1,0 +1,198 @@
+"""Each function of the library as an operator of PyTorch's, by a loop over the signatures: schema, kernel, fake
+implementation from the shape letters, gradient from the backward's operand names, batching rule.
+
+An operator takes the inputs in the signature's order, then the options, then with_<output> for each optional output. It
+returns all outputs; one that was not asked for has no elements.
+"""
+
+import torch
+
+from rooftile import _frameworks, _functions
+from rooftile._signature import IN_OUT, Signature
+
+library = torch.library.Library("rooftile", "DEF")
+
+
+def dtype_of(name):
+    return getattr(torch, _frameworks.DTYPES[name])
+
+
+class Function(Signature):
+    """What follows from one signature."""
+
+    known = {}
+    module = "rooftile.torch"
+
+    def __init__(self, signature):
+        super().__init__(signature)
+        self.kernel = _functions.below_gradients[self.name]
+        #: Its tensors in the operator's order: required ones may stand behind optional ones in a signature.
+        self.order = self.places + self.words
+
+    def schema(self):
+        words, letter = [], ord("a")
+        roles = {o["name"]: o["role"] for o in self.inputs}
+        for name in self.order:
+            kind = "Tensor"
+            if roles[name] == IN_OUT:
+                kind = f"Tensor({chr(letter)}!)"
+                letter += 1
+            words.append(f"{kind}? {name}=None" if name in self.words else f"{kind} {name}")
+        words += [f"{type(value).__name__} {name}={value}" for name, value in self.defaults.items()]
+        words += [f"bool with_{name}=False" for name in self.optional_outputs]
+        result = ", ".join(["Tensor"] * len(self.outputs))
+        return f"{self.name}({', '.join(words)}) -> {result if len(self.outputs) == 1 else '(' + result + ')'}"
+
+    def split(self, args):
+        """An operator's arguments: tensors by name, options by name, the names of the optional outputs asked for.
+        PyTorch leaves out the last ones where they have their defaults."""
+        tensors = dict.fromkeys(self.order) | dict(zip(self.order, args))
+        at = len(self.order)
+        options = dict(self.defaults)
+        options.update(zip(self.defaults, args[at:]))
+        at += len(self.options)
+        wanted = {name for name, value in zip(self.optional_outputs, args[at:]) if value}
+        return tensors, options, wanted
+
+    def join(self, tensors, options, wanted):
+        return (*(tensors.get(name) for name in self.order), *(options.get(n, value) for n, value in self.defaults.items()),
+                *(name in wanted for name in self.optional_outputs))
+
+    def by_name(self, result):
+        return dict(zip(self.output_names, result if isinstance(result, tuple) else (result,)))
+
+    # -- What the operator does
+
+    def run(self, *args):
+        if not self.words and not self.optional_outputs and not self.mutates:  # 3 µs less
+            return self.kernel(*args[:len(self.order)], **dict(zip(self.defaults, args[len(self.order):])))
+        tensors, options, wanted = self.split(args)
+        like = next(t for t in tensors.values() if t is not None)
+        places, words = [tensors[n] for n in self.places], {n: tensors[n] for n in self.words}
+        result = self.kernel(*places, **words, **options, **dict.fromkeys(wanted, True))
+        if self.mutates and not self.outputs:
+            return None
+        made = iter(result if isinstance(result, tuple) else (result,))
+        filled = tuple(next(made) if not o["optional"] or o["name"] in wanted else like.new_empty(0)
+                       for o in self.outputs)
+        return filled[0] if len(filled) == 1 else filled
+
+    # -- What it would return: shapes and dtypes from the letters
+
+    def fake(self, *args):
+        tensors, _, wanted = self.split(args)
+        if not self.outputs:
+            return None
+        like = next(t for t in tensors.values() if t is not None)
+        made = []
+        for o in self.outputs:
+            if o["optional"] and o["name"] not in wanted:
+                made.append(like.new_empty(0))
+            else:
+                shape, dtype = self.infer(tensors, o)
+                made.append(like.new_empty(shape, dtype=dtype_of(dtype) if isinstance(dtype, str) else dtype))
+        return made[0] if len(made) == 1 else tuple(made)
+
+    # -- Gradients
+
+    def remember(self, ctx, inputs, output):
+        tensors, ctx.options, wanted = self.split(inputs)
+        ctx.set_materialize_grads(False)
+        if self.backward is None:
+            return
+        ctx.present = {n for n, t in tensors.items() if t is not None}
+        ctx.missing = sorted(self.needed_outputs(ctx.present) - wanted)
+        if ctx.missing:
+            return
+        results = self.by_name(output)
+        ctx.outputs = {n: (r.shape, r.dtype) for n, r in results.items()}
+        saved = self.saved(tensors, results)
+        ctx.saved = list(saved)
+        ctx.save_for_backward(*saved.values())
+        names = {o["name"] for o in self.known[self.backward].inputs}
+        ctx.mark_non_differentiable(*(r for n, r in results.items() if "d" + n not in names and n not in self.sums))
+
+    def gradient(self, ctx, *gradients):
+        if self.backward is None:
+            raise RuntimeError(f"rooftile.{self.name} has no gradient: the library has no function for it. Call it on "
+                               "x.detach(), or use PyTorch's own")
+        if ctx.missing:
+            raise RuntimeError(f"rooftile.{self.name}: its gradient needs the outputs {', '.join(ctx.missing)}; call "
+                               f"rooftile.torch.{self.name}, or the operator with with_<output>=True")
+        backward = self.known[self.backward]
+        given = dict(zip(ctx.saved, ctx.saved_tensors))
+        arrived = dict(zip(self.output_names, gradients))
+        for o in backward.inputs:
+            name = o["name"]
+            if name in given or name[1:] not in arrived:
+                continue
+            given[name] = arrived[name[1:]]
+            if given[name] is None and not o["optional"]:  # only another output was used
+                shape, dtype = ctx.outputs[name[1:]]
+                given[name] = ctx.saved_tensors[0].new_zeros(shape, dtype=dtype)
+        names = self.gradient_names(n for n, need in zip(self.order, ctx.needs_input_grad) if need and n in ctx.present)
+        wanted = set(names.values()) & set(backward.optional_outputs)
+        results = backward.by_name(backward.operator(*backward.join(given, ctx.options, wanted)))
+        gradient = self.with_sums({n: results.get(d) for n, d in names.items()}, arrived)
+        return (*(gradient.get(n) for n in self.order), *(None for _ in self.options), *(None for _ in self.optional_outputs))
+
+    # -- Batches
+
+    def batched(self, info, in_dims, *args):
+        """vmap: a batch is one more outer size where all operands have such; else one call after the other."""
+        tensors, options, wanted = self.split(args)
+        where = dict.fromkeys(self.order) | dict(zip(self.order, in_dims))
+        size = info.batch_size
+        outer = {o["name"]: o["outer"] for o in self.operands}
+        plain = all(outer[n] for n in self.order if where[n] is not None) and all(o["outer"] for o in self.outputs)
+        if plain:
+            for n in self.order:
+                if tensors[n] is None or not outer[n]:
+                    continue
+                tensors[n] = (tensors[n].movedim(where[n], 0) if where[n] is not None
+                              else tensors[n].expand(size, *tensors[n].shape))
+            result = self.operator(*self.join(tensors, options, wanted))
+        else:
+            def one(i):
+                single = {n: t.select(where[n], i) if where[n] is not None else t for n, t in tensors.items()}
+                made = self.operator(*self.join(single, options, wanted))
+                return made if isinstance(made, tuple) else (made,)
+
+            columns = zip(*[one(i) for i in range(size)])
+            result = tuple(torch.stack(c) for c in columns)
+            result = result[0] if len(result) == 1 else result
+        dims = tuple(None if o["optional"] and o["name"] not in wanted and plain else 0 for o in self.outputs)
+        return result, dims[0] if len(dims) == 1 else dims
+
+    # -- What rooftile.torch shows
+
+    def public(self):
+        def call(*args, **named):
+            tensors, options, wanted = self.bind(args, named)
+            needs = torch.is_grad_enabled() and any(t.requires_grad for t in tensors.values())
+            if needs and self.mutates:
+                raise RuntimeError(f"{self.name}: writes its operand and has no gradient; call it under torch.no_grad()")
+            computed = wanted | self.needed_outputs(tensors) if needs else wanted
+            result = self.operator(*self.join(tensors, options, computed))
+            if self.outputs:
+                return self.show(self.by_name(result), wanted)
+            written = tuple(tensors[o["name"]] for o in self.inputs if o["role"] == IN_OUT)
+            return written[0] if len(written) == 1 else written
+
+        return self.dress(call)
+
+
+known = Function.known
+known.update((name, Function(signature)) for name, signature in _functions.signatures.items())
+for function in known.values():
+    library.define(function.schema(), tags=(torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order))
+    for device in ("CPU", "CUDA"):
+        library.impl(function.name, function.run, device)
+    torch.library.register_fake(f"rooftile::{function.name}", function.fake, lib=library)
+    if not function.mutates:
+        torch.library.register_autograd(f"rooftile::{function.name}", function.gradient,
+                                        setup_context=function.remember, lib=library)
+        torch.library.register_vmap(f"rooftile::{function.name}", function.batched, lib=library)
+    function.operator = getattr(torch.ops.rooftile, function.name).default
+
+functions = {name: function.public() for name, function in known.items()}

@@ -1,0 +1,99 @@
+#pragma once
+// Arrays of any framework as the library's views, without copies: NumPy's by its own structure, those of
+// types with DLPack's C exchange by that, all others by __dlpack__.
+#include <Python.h>
+
+#include <cstdint>
+
+#include "python/src/dlpack_abi.h"
+#include "rooftile/c.h"
+
+namespace rooftile::python {
+
+/// A reference that is given back.
+class Owned {
+ public:
+  Owned() = default;
+  explicit Owned(PyObject* object) : object_(object) {}
+  Owned(Owned&& other) noexcept : object_(other.release()) {}
+  Owned& operator=(Owned&& other) noexcept {
+    PyObject* old = object_;
+    object_ = other.release();
+    Py_XDECREF(old);
+    return *this;
+  }
+  ~Owned() { Py_XDECREF(object_); }
+  PyObject* get() const { return object_; }
+  explicit operator bool() const { return object_ != nullptr; }
+  PyObject* release() {
+    PyObject* object = object_;
+    object_ = nullptr;
+    return object;
+  }
+
+ private:
+  PyObject* object_ = nullptr;
+};
+
+/// How a type of arrays is read, and where new ones come from.
+struct Framework {
+  enum class Kind : std::uint8_t { numpy, exchange, dlpack };
+  PyTypeObject* type = nullptr;
+  Kind kind = Kind::dlpack;
+  bool has_gradients = false;  ///< PyTorch's: calls with gradients are another's business
+  bool immutable = false;      ///< JAX's
+  const dlpack::ExchangeApi* api = nullptr;
+};
+
+/// One operand of a call.
+struct Array {
+  rooftile_view view;
+  dlpack::Device device{dlpack::kCpu, 0};
+  bool read_only = false;
+  Framework framework;
+  dlpack::ManagedVersioned* versioned = nullptr;  // what __dlpack__ gave, to be given back
+  dlpack::Managed* managed = nullptr;
+
+  Array() = default;
+  Array(const Array&) = delete;
+  Array& operator=(const Array&) = delete;
+  ~Array() {
+    if (versioned && versioned->deleter) versioned->deleter(versioned);
+    if (managed && managed->deleter) managed->deleter(managed);
+  }
+};
+
+/// The operand that an error is about.
+struct Place {
+  const char* function;
+  const char* operand;
+};
+
+/// Python's side of this file: see rooftile/_frameworks.py.
+struct Helpers {
+  PyObject* framework_of;    ///< type → ("numpy" | "exchange" | "dlpack", has_gradients, immutable)
+  PyObject* empty;           ///< (like, shape, dtype's name) → an array of like's framework, or one for
+  PyObject* finish;          ///< (like, array) → what the caller gets of it
+  PyObject* dtype_code;      ///< (function, operand, NumPy dtype) → its place in kDTypeNames, or raises
+  PyObject* with_gradients;  ///< (function, args, kwargs) → the call's result
+  PyObject* result_type;     ///< (function, names) → a named tuple's type
+  PyObject* numpy_empty;     ///< numpy.empty, or None until NumPy is imported
+};
+extern Helpers helpers;
+
+/// How arrays of this object's type are read; false with an exception where it is no array.
+bool framework_of(PyObject* object, Place place, Framework& framework);
+/// Fills `array`; false with an exception. `stream`: of a CUDA array that speaks no exchange.
+bool read_array(PyObject* object, Place place, Array& array);
+/// A new dense array of `like`'s framework and device, as an object and as a view; false with an exception.
+bool new_array(PyObject* like, const Array& like_array, int dtype, int rank, const std::int64_t* shape,
+               Place place, Owned& object, Array& array);
+/// The framework's current stream of a CUDA device; null: its default one, or it does not say.
+bool current_stream(const Array& array, void*& stream);
+
+/// NumPy's structure and dtypes, checked against a sample; false with an exception.
+bool learn_numpy(PyObject* sample, PyObject* dtypes);
+
+extern const char* const kDTypeNames[13];
+
+}  // namespace rooftile::python

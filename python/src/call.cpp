@@ -1,0 +1,446 @@
+// One call from Python: arguments to views, outputs made where they were not given, the library's call
+// without Python's lock, results.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "python/src/arrays.h"
+#include "python/src/function.h"
+
+namespace rooftile::python {
+namespace {
+
+struct Words {
+  PyObject *out, *queue, *device, *variant;  // interned
+};
+const Words& words() {
+  static const Words all{PyUnicode_InternFromString("out"), PyUnicode_InternFromString("queue"),
+                         PyUnicode_InternFromString("device"), PyUnicode_InternFromString("variant")};
+  return all;
+}
+
+/// A call under way.
+class Call {
+ public:
+  explicit Call(Function& function) : f_(function), s_(function.signature) {}
+
+  PyObject* run(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    if (!take(args, count, keywords) || !complete()) return nullptr;
+    if (wants_gradients_) return hand_over(args, count, keywords);
+    if (!read_given() || !one_device() || !make_outputs() || !choose_queue() || !make_workspace() ||
+        !launch())
+      return nullptr;
+    return results();
+  }
+
+ private:
+  const rooftile_operand& operand(int o) const { return s_.operand[o]; }
+  bool writes(int o) const { return operand(o).role != ROOFTILE_INPUT; }
+  Place place(int o) const { return {s_.name, operand(o).name}; }
+
+  bool take(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    for (int k = 0; k < s_.options; ++k) options_[k] = s_.option[k].otherwise;
+    int o = 0;
+    for (Py_ssize_t i = 0; i < count; ++i, ++o) {
+      while (o < s_.operands && (operand(o).optional || operand(o).role == ROOFTILE_OUTPUT)) ++o;
+      if (o == s_.operands) return too_many(count);
+      object_[o] = args[i];
+    }
+    const Py_ssize_t named = keywords ? PyTuple_Size(keywords) : 0;
+    for (Py_ssize_t i = 0; i < named; ++i)
+      if (!take_word(PyTuple_GetItem(keywords, i), args[count + i])) return false;
+    return !out_ || take_out();
+  }
+
+  bool take_word(PyObject* word, PyObject* value) {
+    // By their addresses first: nearly all words are interned.
+    for (const bool by_text : {false, true}) {
+      const auto is = [&](PyObject* name) {
+        return by_text ? PyUnicode_Compare(word, name) == 0 : word == name;
+      };
+      for (int o = 0; o < s_.operands; ++o) {
+        if (!is(f_.operand_names[o]) || (operand(o).role == ROOFTILE_OUTPUT && !operand(o).optional))
+          continue;
+        if (object_[o]) {
+          PyErr_Format(PyExc_TypeError, "%s: %s is given twice", s_.name, operand(o).name);
+          return false;
+        }
+        return take_operand(o, value);
+      }
+      for (int k = 0; k < s_.options; ++k)
+        if (is(f_.option_names[k])) return take_option(k, value);
+      if (is(words().out)) return (out_ = value == Py_None ? nullptr : value), true;
+      if (is(words().queue)) return (queue_ = value == Py_None ? nullptr : value), true;
+      if (is(words().device)) return take_text("device", value, device_);
+      if (is(words().variant)) return take_text("variant", value, variant_);
+    }
+    PyErr_Format(PyExc_TypeError, "%s: takes no %R; it takes %s", s_.name, word, f_.usage->c_str());
+    return false;
+  }
+
+  bool take_operand(int o, PyObject* value) {
+    if (operand(o).role == ROOFTILE_OUTPUT) {  // an optional one: True asks for it, an array receives it
+      if (value == Py_None || value == Py_False) return true;
+      if (value == Py_True) return (wanted_[o] = true);
+    }
+    object_[o] = value == Py_None && operand(o).optional ? nullptr : value;
+    return true;
+  }
+
+  bool take_text(const char* what, PyObject* value, const char*& text) {
+    if (value == Py_None) return true;
+    if (!PyUnicode_Check(value)) {
+      PyErr_Format(PyExc_TypeError, "%s: %s is %R, must be a text", s_.name, what, value);
+      return false;
+    }
+    text_[what[0] == 'd'] = Owned(PyUnicode_AsUTF8String(value));
+    text = text_[what[0] == 'd'] ? PyBytes_AsString(text_[what[0] == 'd'].get()) : nullptr;
+    return text != nullptr;
+  }
+
+  bool take_option(int k, PyObject* value) {
+    const rooftile_option& option = s_.option[k];
+    if (option.kind == ROOFTILE_CHOICE && PyUnicode_Check(value)) {
+      Owned text{PyUnicode_AsUTF8String(value)};
+      if (!text) return false;
+      const char* given = PyBytes_AsString(text.get());
+      int at = 0;
+      for (const char* word = option.words; *word; ++at) {
+        const std::size_t length = std::strcspn(word, " ");
+        if (std::strlen(given) == length && std::strncmp(given, word, length) == 0) {
+          options_[k] = at;
+          return true;
+        }
+        word += length + (word[length] == ' ');
+      }
+      PyErr_Format(PyExc_ValueError, "%s: %s is %R, must be one of: %s", s_.name, option.name, value,
+                   option.words);
+      return false;
+    }
+    if (value == Py_True || value == Py_False) {
+      options_[k] = value == Py_True;
+      return true;
+    }
+    options_[k] = PyFloat_AsDouble(value);
+    if (options_[k] != -1 || !PyErr_Occurred()) return true;
+    if (PyErr_ExceptionMatches(PyExc_TypeError)) {
+      PyErr_Clear();
+      PyErr_Format(PyExc_TypeError, "%s: %s is %R, must be %s", s_.name, option.name, value,
+                   option.kind == ROOFTILE_FLAG     ? "True or False"
+                   : option.kind == ROOFTILE_CHOICE ? option.words
+                                                    : "a number");
+    }
+    return false;
+  }
+
+  bool too_many(Py_ssize_t count) const {
+    int most = 0;
+    for (int o = 0; o < s_.operands; ++o) most += !operand(o).optional && operand(o).role != ROOFTILE_OUTPUT;
+    PyErr_Format(PyExc_TypeError, "%s: takes %d arrays by place, was given %zd; it takes %s", s_.name, most,
+                 count, f_.usage->c_str());
+    return false;
+  }
+
+  /// One array: the first output. Several in a tuple: each output that is not optional.
+  bool take_out() {
+    int o = 0;
+    const auto next = [&] {
+      while (o < s_.operands && (operand(o).role != ROOFTILE_OUTPUT || operand(o).optional)) ++o;
+      return o < s_.operands;
+    };
+    if (!PyTuple_Check(out_)) {
+      if (!next())
+        return PyErr_Format(PyExc_TypeError, "%s: has no output that out could be", s_.name), false;
+      object_[o] = out_;
+      return true;
+    }
+    Py_ssize_t i = 0;
+    const Py_ssize_t count = PyTuple_Size(out_);
+    for (; i < count && next(); ++i, ++o)
+      object_[o] = PyTuple_GetItem(out_, i) == Py_None ? nullptr : PyTuple_GetItem(out_, i);
+    if (i == count && !next()) return true;
+    PyErr_Format(PyExc_ValueError, "%s: out holds %zd arrays, must hold one for each output", s_.name, count);
+    return false;
+  }
+
+  /// Every operand that must be there is; which tensors have gradients.
+  bool complete() {
+    for (int o = 0; o < s_.operands; ++o) {
+      if (!object_[o]) {
+        if (operand(o).optional || operand(o).role == ROOFTILE_OUTPUT) continue;
+        PyErr_Format(PyExc_TypeError, "%s: %s is absent; it takes %s", s_.name, operand(o).name,
+                     f_.usage->c_str());
+        return false;
+      }
+      if (!framework_of(object_[o], place(o), array_[o].framework)) return false;
+      if (!array_[o].framework.has_gradients || f_.below_gradients || wants_gradients_) continue;
+      if (array_[o].framework.kind != Framework::Kind::exchange) {  // a subclass, a tracer: no plain array
+        wants_gradients_ = true;
+        continue;
+      }
+      static PyObject* const requires_grad = PyUnicode_InternFromString("requires_grad");
+      Owned wants{PyObject_GetAttr(object_[o], requires_grad)};
+      if (!wants) return false;
+      wants_gradients_ = wants.get() == Py_True;
+    }
+    return true;
+  }
+
+  PyObject* hand_over(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    Owned places{PyTuple_New(count)}, named{PyDict_New()};
+    if (!places || !named) return nullptr;
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      Py_INCREF(args[i]);
+      PyTuple_SetItem(places.get(), i, args[i]);
+    }
+    for (Py_ssize_t i = 0; keywords && i < PyTuple_Size(keywords); ++i)
+      PyDict_SetItem(named.get(), PyTuple_GetItem(keywords, i), args[count + i]);
+    return PyObject_CallFunction(helpers.with_gradients, "sOO", s_.name, places.get(), named.get());
+  }
+
+  bool read_given() {
+    for (int o = 0; o < s_.operands; ++o) {
+      if (!object_[o]) continue;
+      if (!read_array(object_[o], place(o), array_[o])) return false;
+      if (writes(o) && array_[o].read_only) {
+        PyErr_Format(PyExc_ValueError, "%s: %s is %s, and the function writes it; pass another array",
+                     s_.name, operand(o).name,
+                     array_[o].framework.immutable ? "an immutable array" : "read-only");
+        return false;
+      }
+      if (first_ < 0) first_ = o;
+      views_[o] = &array_[o].view;
+    }
+    return true;
+  }
+
+  bool one_device() const {
+    for (int o = 0; o < s_.operands; ++o) {
+      if (!object_[o] || array_[o].device == array_[first_].device) continue;
+      char place[2][32];
+      for (const int k : {0, 1}) {
+        const dlpack::Device& device = array_[k ? first_ : o].device;
+        std::snprintf(place[k], sizeof place[k], device.type == dlpack::kCuda ? "CUDA device %d" : "the CPU",
+                      static_cast<int>(device.id));
+      }
+      PyErr_Format(PyExc_ValueError, "%s: %s is on %s, %s on %s; all arrays of a call are on one device",
+                   s_.name, operand(o).name, place[0], operand(first_).name, place[1]);
+      return false;
+    }
+    return true;
+  }
+
+  /// What a letter is in the operands that are there; -1: none has it. The first one that has it binds it, as
+  /// in the library's own check.
+  int bound_dtype(char letter) const {
+    for (int o = 0; o < s_.operands; ++o)
+      if (views_[o] && operand(o).type == letter) return array_[o].view.dtype;
+    return -1;
+  }
+  int dtype_of(const rooftile_operand& it) const {
+    int dtype = bound_dtype(it.type);
+    for (char letter = it.or_as; dtype < 0 && letter;) {  // "f32, or as x": as x
+      dtype = bound_dtype(letter);
+      char next = 0;
+      for (int o = 0; o < s_.operands; ++o)
+        if (operand(o).type == letter) next = operand(o).or_as;
+      letter = next;
+    }
+    for (int t = 0; dtype < 0; ++t)
+      if (it.dtypes >> t & 1) dtype = t;
+    return dtype;
+  }
+  bool shape_of(const rooftile_operand& it, int& rank, std::int64_t* shape) const {
+    rank = 0;
+    if (it.one) return true;
+    const auto letters = [](const rooftile_operand& o) { return static_cast<int>(std::strlen(o.letters)); };
+    if (it.outer) {
+      for (int o = 0; o < s_.operands; ++o) {
+        if (!views_[o] || !operand(o).outer) continue;
+        const int outer = views_[o]->rank - letters(operand(o));
+        if (outer < 0 || views_[o]->rank > 8) return false;
+        for (; rank < outer; ++rank) shape[rank] = views_[o]->shape[rank];
+        break;
+      }
+    }
+    for (const char* letter = it.letters; *letter; ++letter) {
+      std::int64_t size = *letter <= '9' ? *letter - '0' : -1;
+      for (int o = 0; o < s_.operands && size < 0; ++o) {
+        if (!views_[o] || views_[o]->rank > 8) continue;
+        const char* at = std::strchr(operand(o).letters, *letter);
+        if (!at) continue;
+        const int d = views_[o]->rank - letters(operand(o)) + static_cast<int>(at - operand(o).letters);
+        if (d >= 0) size = views_[o]->shape[d];
+      }
+      if (size < 0 || rank == 8) return false;
+      shape[rank++] = size;
+    }
+    return true;
+  }
+
+  bool make_outputs() {
+    for (int o = 0; o < s_.operands; ++o) {
+      if (object_[o] || operand(o).role != ROOFTILE_OUTPUT || (operand(o).optional && !wanted_[o])) continue;
+      int rank = 0;
+      std::int64_t shape[9];
+      // An input of too few dimensions: the library's sentence says so. It sees this output as absent.
+      if (!shape_of(operand(o), rank, shape)) continue;
+      if (!new_array(object_[first_], array_[first_], dtype_of(operand(o)), rank, shape, place(o), made_[o],
+                     array_[o]))
+        return false;
+      object_[o] = made_[o].get();
+      views_[o] = &array_[o].view;
+    }
+    return true;
+  }
+
+  bool choose_queue() {
+    const bool cuda = array_[first_].device.type == dlpack::kCuda;
+    const char* where = cuda ? "CUDA" : "the CPU";
+    if (queue_) {
+      if (device_ || Py_TYPE(queue_) != queue_type) {
+        PyErr_Format(
+            PyExc_TypeError,
+            device_ ? "%s: takes queue or device, not both" : "%s: queue is %R, must be a rooftile.Queue",
+            s_.name, queue_);
+        return false;
+      }
+    } else {
+      void* stream = nullptr;
+      if (cuda && !current_stream(array_[first_], stream)) return false;
+      queue_ = default_queue(device_ ? device_ : cuda ? "cuda" : "cpu", array_[first_].device.id, stream);
+      if (!queue_) return false;
+    }
+    const char* device = reinterpret_cast<QueueObject*>(queue_)->facts.device;
+    if ((std::strcmp(device, "cuda") == 0) == cuda) return true;
+    PyErr_Format(PyExc_ValueError, "%s: the arrays are on %s, the queue's device is \"%s\"", s_.name, where,
+                 device);
+    return false;
+  }
+
+  bool make_workspace() {
+    if (!s_.has_workspace) return true;
+    std::size_t bytes = 0;
+    const rooftile_status status = rooftile_workspace_of(queue(), s_.name, views_, options_, &bytes);
+    if (status.message[0]) return refused(status);
+    if (bytes == 0) return true;
+    workspace_.bytes = bytes;
+    if (array_[first_].device.type == dlpack::kCpu) {
+      host_ = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+      workspace_.pointer = host_;
+      if (!host_) PyErr_NoMemory();
+      return host_ != nullptr;
+    }
+    const std::int64_t shape[] = {static_cast<std::int64_t>(bytes + 63)};
+    if (!new_array(object_[first_], array_[first_], ROOFTILE_U8, 1, shape, {s_.name, "the workspace"},
+                   workspace_object_, workspace_array_))
+      return false;
+    const auto address = reinterpret_cast<std::uintptr_t>(workspace_array_.view.data);
+    workspace_.pointer = reinterpret_cast<void*>((address + 63) / 64 * 64);
+    return true;
+  }
+
+  const rooftile_queue* queue() const { return reinterpret_cast<QueueObject*>(queue_)->queue; }
+
+  bool launch() {
+    Py_INCREF(queue_);
+    Owned hold{queue_};
+    rooftile_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = rooftile_call(queue(), s_.name, views_, options_, variant_, workspace_);
+    Py_END_ALLOW_THREADS;
+    return !status.message[0] || refused(status);
+  }
+
+  /// The library's sentence: a TypeError where it is about a dtype.
+  bool refused(const rooftile_status& status) const {
+    bool type = false;
+    for (int o = 0; o < s_.operands; ++o) {
+      if (!views_[o]) continue;
+      const int dtype = views_[o]->dtype, bound = bound_dtype(operand(o).type);
+      type = type || !(operand(o).dtypes >> dtype & 1) || dtype != bound;
+    }
+    PyErr_SetString(type ? PyExc_TypeError : PyExc_ValueError, status.message);
+    return false;
+  }
+
+  PyObject* result(int o) {
+    if (made_[o] && array_[first_].framework.immutable)
+      return PyObject_CallFunction(helpers.finish, "OO", object_[first_], made_[o].get());
+    if (made_[o]) return made_[o].release();
+    Py_INCREF(object_[o]);
+    return object_[o];
+  }
+
+  PyObject* results() {
+    int count = 0, last = -1;
+    unsigned outputs = 0;
+    const bool pure = has_output();
+    for (int o = 0; o < s_.operands; ++o) {
+      if (!object_[o] || operand(o).role == ROOFTILE_INPUT || (pure && operand(o).role == ROOFTILE_IN_OUT))
+        continue;
+      outputs |= 1u << o;
+      last = o;
+      ++count;
+    }
+    if (count == 1) return result(last);
+    Owned all{PyTuple_New(count)};
+    if (!all) return nullptr;
+    int at = 0;
+    for (int o = 0; o < s_.operands; ++o) {
+      if (!(outputs >> o & 1)) continue;
+      PyObject* one = result(o);
+      if (!one) return nullptr;
+      PyTuple_SetItem(all.get(), at++, one);
+    }
+    PyObject* type = result_type(outputs);
+    return type ? PyObject_CallFunctionObjArgs(type, all.get(), nullptr) : nullptr;
+  }
+  bool has_output() const {
+    for (int o = 0; o < s_.operands; ++o)
+      if (operand(o).role == ROOFTILE_OUTPUT) return true;
+    return false;
+  }
+
+  /// A named tuple's `_make` for these outputs; borrowed.
+  PyObject* result_type(unsigned outputs) {
+    for (const Function::ResultType& known : *f_.result_types)
+      if (known.outputs == outputs) return known.type;
+    Owned names{PyList_New(0)};
+    for (int o = 0; o < s_.operands; ++o)
+      if (outputs >> o & 1) PyList_Append(names.get(), f_.operand_names[o]);
+    PyObject* type = PyObject_CallFunction(helpers.result_type, "sO", s_.name, names.get());
+    if (type) f_.result_types->push_back({outputs, type});
+    return type;
+  }
+
+ public:
+  ~Call() { std::free(host_); }
+
+ private:
+  Function& f_;
+  const rooftile_function& s_;
+  PyObject* object_[12] = {};  // borrowed: the caller's, or made_
+  bool wanted_[12] = {};
+  Owned made_[12];
+  Array array_[12];
+  const rooftile_view* views_[12] = {};
+  double options_[8];
+  int first_ = -1;
+  PyObject *out_ = nullptr, *queue_ = nullptr;
+  const char *device_ = nullptr, *variant_ = nullptr;
+  Owned text_[2];
+  bool wants_gradients_ = false;
+  rooftile_workspace workspace_{nullptr, 0};
+  void* host_ = nullptr;
+  Owned workspace_object_;
+  Array workspace_array_;
+};
+
+}  // namespace
+
+PyObject* call_function(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return Call(*reinterpret_cast<Function*>(self)).run(args, count, keywords);
+}
+
+}  // namespace rooftile::python

@@ -1,0 +1,112 @@
+"""rooftile on JAX's arrays, and rooftile.jax under jit, grad and vmap."""
+
+import numpy as np
+import pytest
+from conftest import arguments
+
+jax = pytest.importorskip("jax")
+
+import jax.numpy as jnp
+import jax.test_util
+
+import rooftile
+import rooftile.jax
+from rooftile.jax import known
+
+DIFFERENTIABLE = [n for n, f in known.items() if f.backward]
+
+
+def arrays(name, optional=False, outer=(3, 4)):
+    places, words = arguments(name, optional, outer)
+    return [jnp.asarray(p) for p in places], {n: jnp.asarray(w) for n, w in words.items()}
+
+
+def as_list(result):
+    return list(result) if isinstance(result, tuple) else [result]
+
+
+def same(ours, theirs, rtol=1e-6):
+    for a, e in zip(as_list(ours), as_list(theirs), strict=True):
+        np.testing.assert_allclose(np.asarray(a), np.asarray(e), rtol=rtol, atol=1e-6)
+
+
+def test_arrays_of_jax_without_rooftile_jax(function, call):
+    if known[function].mutates:
+        with pytest.raises(ValueError, match="is an immutable array, and the function writes it"):
+            call(*arrays(function)[0])
+        return
+    places, words = arrays(function)
+    results = as_list(call(*places, **words))
+    assert all(isinstance(r, jax.Array) for r in results)
+    numpy_places, numpy_words = arguments(function)
+    same(tuple(results), tuple(as_list(call(*numpy_places, **numpy_words))), rtol=0)
+
+
+def test_errors():
+    x = jnp.ones((2, 3))
+    with pytest.raises(ValueError, match="y is an immutable array"):
+        rooftile.softmax(np.ones((2, 3), np.float32), out=x)
+    with pytest.raises(TypeError, match="under jit, grad and vmap call rooftile.jax.softmax"):
+        jax.jit(rooftile.softmax)(x)
+    with pytest.raises(Exception, match="softmax: x is 2x3 i32, must be one of f32, f16, bf16"):
+        jax.block_until_ready(rooftile.jax.softmax(jnp.ones((2, 3), jnp.int32)))
+    with pytest.raises(Exception, match="add: y is 3x2 f32, must be 2x3"):
+        jax.block_until_ready(rooftile.jax.add(x, x.T))
+    with pytest.raises(TypeError, match="takes no 'scales'"):
+        rooftile.jax.softmax(x, scales=1)
+
+
+@pytest.mark.parametrize("optional", [False, True])
+def test_jit_gives_what_numpy_gives(function, optional):
+    places, words = arrays(function, optional)
+    wanted = dict.fromkeys(known[function].optional_outputs, True) if optional else {}
+    numpy_places, numpy_words = arguments(function, optional)
+    expected = getattr(rooftile, function)(*numpy_places, **numpy_words, **wanted)
+    call = getattr(rooftile.jax, function)
+    same(call(*places, **words, **wanted), expected)
+    same(jax.jit(lambda p, w: call(*p, **w, **wanted))(places, words), expected)
+
+
+@pytest.mark.parametrize("optional", [False, True])
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_gradients(name, optional):
+    places, words = arrays(name, optional, outer=(3,))
+    names = list(words)
+    wanted = dict.fromkeys(known[name].sums, True) if optional else {}
+    inputs = [a + jnp.sign(a) * 0.25 for a in (*places, *words.values())]  # away from relu's kink
+
+    def run(*given):
+        return getattr(rooftile.jax, name)(*given[:len(places)], **dict(zip(names, given[len(places):])), **wanted)
+
+    jax.test_util.check_grads(run, inputs, order=1, modes=["rev"], eps=2**-7, atol=2e-2, rtol=2e-2)
+
+
+def test_gradients_against_jax():
+    x = jnp.asarray(np.random.default_rng(0).standard_normal((4, 33)), jnp.float32)
+    dy = jnp.asarray(np.random.default_rng(1).standard_normal((4, 33)), jnp.float32)
+    ours = jax.jit(jax.grad(lambda x: (rooftile.jax.softmax(x, scale=0.5) * dy).sum()))(x)
+    same(ours, jax.grad(lambda x: (jax.nn.softmax(0.5 * x) * dy).sum())(x), rtol=1e-4)
+
+
+def test_vmap():
+    x = jnp.asarray(np.random.default_rng(0).standard_normal((5, 3, 8)), jnp.float32)
+    same(jax.vmap(rooftile.jax.softmax)(x), jax.nn.softmax(x), rtol=1e-5)
+    w = jnp.asarray(np.random.default_rng(1).standard_normal((5, 8)), jnp.float32)
+    ours = jax.vmap(lambda x, w: rooftile.jax.layer_norm(x, weight=w))(x, w)
+    same(ours, rooftile.jax.layer_norm(x) * w[:, None], rtol=1e-5)
+    same(jax.vmap(jax.grad(lambda x: rooftile.jax.softmax(x)[..., 0].sum()))(x),
+         jax.grad(lambda x: jax.nn.softmax(x)[..., 0].sum())(x), rtol=1e-4)
+
+
+def test_a_written_operand_comes_anew():
+    x, y = jnp.arange(4.0), jnp.ones(4)
+    np.testing.assert_array_equal(rooftile.jax.axpby(x, y, alpha=2, beta=1), [1, 3, 5, 7])
+    np.testing.assert_array_equal(y, np.ones(4))
+
+
+def test_dtypes():
+    for dtype in (jnp.bfloat16, jnp.float16):
+        x = jnp.arange(8, dtype=dtype).reshape(2, 4)
+        assert rooftile.jax.softmax(x).dtype == dtype and rooftile.softmax(x).dtype == dtype
+        np.testing.assert_array_equal(np.asarray(rooftile.jax.softmax(x)), np.asarray(rooftile.softmax(x)))
+    assert rooftile.jax.layer_norm(jnp.ones((2, 4), jnp.bfloat16), mean=True)[1].dtype == jnp.float32

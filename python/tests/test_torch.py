@@ -1,0 +1,299 @@
+"""rooftile on PyTorch's tensors, and its operators: opcheck, gradients against differences, torch.compile, vmap, modules."""
+
+import numpy as np
+import pytest
+from conftest import NUMPY, arguments, values
+
+torch = pytest.importorskip("torch")
+
+import rooftile
+import rooftile.torch
+from rooftile import _functions
+from rooftile.torch._operators import known
+
+torch.manual_seed(0)
+DIFFERENTIABLE = [n for n, f in known.items() if f.backward]
+
+
+def tensors(name, optional=False, outer=(3, 4)):
+    places, words = arguments(name, optional, outer)
+    return [torch.from_numpy(p) for p in places], {n: torch.from_numpy(w) for n, w in words.items()}
+
+
+def as_list(result):
+    return list(result) if isinstance(result, tuple) else [result]
+
+
+def operator_arguments(name, optional):
+    f = known[name]
+    places, words = tensors(name, optional)
+    given = dict(zip([o["name"] for o in f.inputs if not o["optional"]], places)) | words
+    return f.join(given, {}, set(f.optional_outputs) if optional else set())
+
+
+# ---- Plain calls
+
+
+def test_tensors_give_what_numpy_gives(function, call):
+    places, words = tensors(function)
+    numpy_places, numpy_words = arguments(function)
+    results = as_list(call(*places, **words))
+    for ours, theirs in zip(results, as_list(call(*numpy_places, **numpy_words)), strict=True):
+        assert type(ours) is torch.Tensor
+        np.testing.assert_array_equal(ours.numpy(), theirs)
+    out = [torch.empty_like(r) for r in results]
+    if _functions.has_out(_functions.signatures[function]):
+        again = as_list(call(*places, **words, out=out[0] if len(out) == 1 else tuple(out)))
+        for a, o, r in zip(again, out, results, strict=True):
+            assert a is o and torch.equal(o, r)
+
+
+def test_half_dtypes_and_strides():
+    x = torch.randn(5, 8, 33).transpose(0, 1)
+    for dtype, tolerance in ((torch.bfloat16, 2**-8), (torch.float16, 2**-10)):
+        y = rooftile.softmax(x.to(dtype))
+        assert y.dtype == dtype
+        torch.testing.assert_close(y.float(), torch.softmax(x.to(dtype).float(), -1), rtol=tolerance, atol=1e-6)
+    y = rooftile.copy(torch.arange(4).to(torch.float8_e4m3fn))
+    assert y.dtype == torch.float8_e4m3fn and y.tolist() == [0, 1, 2, 3]
+    assert rooftile.layer_norm(torch.nn.Parameter(torch.randn(3, 4)).detach()).shape == (3, 4)
+
+
+def test_mixed_frameworks_and_their_errors():
+    x = np.random.default_rng(0).standard_normal((2, 3)).astype(np.float32)
+    out = torch.empty(2, 3)
+    assert rooftile.softmax(x, out=out) is out
+    np.testing.assert_allclose(out.numpy(), rooftile.softmax(x))
+    with pytest.raises(TypeError, match="softmax: x is 2x3 f64, must be one of f32, f16, bf16"):
+        rooftile.softmax(torch.ones(2, 3, dtype=torch.float64))
+    with pytest.raises(TypeError, match="does not know"):
+        rooftile.softmax(torch.ones(2, 3, dtype=torch.complex64))
+    for broken in (torch.ones(2, 3).to_sparse(), torch.ones(2, 3, device="meta")):
+        with pytest.raises((ValueError, RuntimeError, NotImplementedError, BufferError)):
+            rooftile.softmax(broken)
+
+
+def test_a_call_with_gradients_has_them():
+    x = torch.randn(3, 7, requires_grad=True)
+    y = rooftile.softmax(x, scale=0.5)
+    y[:, 0].sum().backward()
+    expected = x.detach().clone().requires_grad_()
+    torch.softmax(0.5 * expected, -1)[:, 0].sum().backward()
+    torch.testing.assert_close(x.grad, expected.grad)
+    with torch.no_grad():
+        out = torch.empty(3, 7)
+        assert rooftile.softmax(x, out=out) is out and not rooftile.softmax(x).requires_grad
+    with pytest.raises(TypeError, match="out= does not go together with gradients"):
+        rooftile.softmax(x, out=torch.empty(3, 7))
+
+
+# ---- Operators
+
+
+@pytest.mark.parametrize("optional", [False, True])
+def test_opcheck(function, optional):
+    args = operator_arguments(function, optional)
+    differentiable = function in DIFFERENTIABLE and optional
+    args = [a.clone().requires_grad_() if differentiable and isinstance(a, torch.Tensor) else a for a in args]
+    torch.library.opcheck(known[function].operator, tuple(args))
+
+
+def away_from_zero(x):
+    return x + torch.sign(x) * 0.25
+
+
+@pytest.mark.parametrize("optional", [False, True])
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_gradients_against_differences(name, optional):
+    """In f32: differences over 2·2^-7 have an error of 2^-14 by curvature and about 2^-16 by rounding."""
+    f = known[name]
+    places, words = tensors(name, optional, outer=(3,))
+    names = [o["name"] for o in f.inputs if not o["optional"]] + list(words)
+    inputs = [away_from_zero(t).requires_grad_() for t in (*places, *words.values())]
+    wanted = {n: True for n in f.sums} if optional else {}
+
+    def run(*given):
+        return rooftile_call(*given[:len(places)], **dict(zip(names[len(places):], given[len(places):])), **wanted)
+
+    rooftile_call = getattr(rooftile.torch, name)
+    torch.autograd.gradcheck(run, inputs, eps=2**-7, atol=2e-3, rtol=2e-3, nondet_tol=0.0)
+    for option in f.options:
+        if option["kind"] == "flag":
+            torch.autograd.gradcheck(lambda *g: rooftile_call(*g[:len(places)], **{option["name"]: True}), inputs,
+                                     eps=2**-7, atol=2e-3, rtol=2e-3)
+        elif name != "layer_norm":
+            torch.autograd.gradcheck(lambda *g: rooftile_call(*g[:len(places)], **{option["name"]: 0.7}), inputs,
+                                     eps=2**-7, atol=2e-3, rtol=2e-3)
+
+
+def test_gradients_against_pytorch():
+    x, r = (torch.randn(6, 33, requires_grad=True) for _ in range(2))
+    w, b = torch.randn(33, requires_grad=True), torch.randn(33, requires_grad=True)
+    dy, dsum = torch.randn(6, 33), torch.randn(6, 33)
+    y, total = rooftile.torch.layer_norm(x, residual=r, weight=w, bias=b, sum=True)
+    ours = torch.autograd.grad((y * dy).sum() + (total * dsum).sum(), (x, r, w, b))
+    h = x + r
+    theirs = torch.autograd.grad((torch.nn.functional.layer_norm(h, (33,), w, b) * dy).sum() + (h * dsum).sum(), (x, r, w, b))
+    for a, e in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(a, e, rtol=1e-4, atol=1e-5)
+    y, total = rooftile.torch.layer_norm(x, residual=r, weight=w, sum=True)
+    (only_sum,) = torch.autograd.grad(total.sum(), (r,))  # y unused
+    torch.testing.assert_close(only_sum, torch.ones_like(r))
+
+
+def test_what_has_no_gradient_says_so():
+    x = torch.randn(3, 4, requires_grad=True)
+    with pytest.raises(RuntimeError, match="rooftile.transpose has no gradient"):
+        rooftile.torch.transpose(x).sum().backward()
+    with pytest.raises(RuntimeError, match="axpby: writes its operand and has no gradient"):
+        rooftile.torch.axpby(x, torch.zeros(3, 4))
+    y = rooftile.torch.softmax(x)
+    (g,) = torch.autograd.grad(y[:, 0].sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="softmax_backward has no gradient"):
+        g.sum().backward()
+    with pytest.raises(RuntimeError, match="its gradient needs the outputs mean, rstd"):
+        torch.ops.rooftile.layer_norm(x)[0].sum().backward()
+    y, mean, rstd = rooftile.torch.layer_norm(x, mean=True, rstd=True)
+    assert y.requires_grad and not mean.requires_grad and not rstd.requires_grad
+    with pytest.raises(TypeError, match="softmax: takes no 'scales'"):
+        rooftile.torch.softmax(x, scales=2)
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_compile_has_no_graph_break(name):
+    places, words = tensors(name, True)
+    inputs = [t.requires_grad_() for t in places]
+    call = getattr(rooftile.torch, name)
+
+    def step(*given):
+        result = call(*[g * 2 for g in given], **words)
+        return (result[0] if isinstance(result, tuple) else result) + 1
+
+    torch._dynamo.reset()
+    compiled = torch.compile(step, fullgraph=True, backend="aot_eager")
+    ours, theirs = compiled(*inputs), step(*inputs)
+    torch.testing.assert_close(ours, theirs)
+    for a, e in zip(torch.autograd.grad(ours.sum(), inputs), torch.autograd.grad(theirs.sum(), inputs), strict=True):
+        torch.testing.assert_close(a, e)
+
+
+def test_compile_with_changing_sizes():
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda x: rooftile.torch.softmax(x) * 2, fullgraph=True, dynamic=True, backend="aot_eager")
+    for rows, columns in ((3, 5), (4, 7), (2, 9)):
+        x = torch.randn(rows, columns)
+        torch.testing.assert_close(compiled(x), torch.softmax(x, -1) * 2)
+
+
+def test_vmap():
+    x = torch.randn(5, 3, 8)
+    torch.testing.assert_close(torch.vmap(rooftile.torch.softmax)(x), torch.softmax(x, -1))
+    torch.testing.assert_close(torch.vmap(rooftile.torch.softmax, in_dims=1, out_dims=1)(x), torch.softmax(x, -1))
+    w = torch.randn(5, 8)  # a weight for each: one call after the other
+    ours = torch.vmap(lambda x, w: rooftile.torch.layer_norm(x, weight=w))(x, w)
+    torch.testing.assert_close(ours, torch.nn.functional.layer_norm(x, (8,)) * w[:, None], rtol=1e-4, atol=1e-5)
+    up = torch.randn(3, 8)  # the same for all
+    torch.testing.assert_close(torch.vmap(rooftile.torch.swiglu, in_dims=(0, None))(x, up), torch.nn.functional.silu(x) * up)
+
+
+def test_autocast_takes_what_arrives():
+    linear = torch.nn.Linear(8, 8)
+    norm = rooftile.torch.nn.LayerNorm(8)
+    with torch.autocast("cpu", torch.bfloat16):
+        y = norm(linear(torch.randn(3, 8)))
+    assert y.dtype == torch.bfloat16
+    y.float().sum().backward()
+    assert norm.weight.grad.dtype == torch.float32
+
+
+# ---- Modules
+
+
+def same(ours, theirs, *shapes):
+    theirs.load_state_dict(ours.state_dict())
+    inputs = [torch.randn(*s, requires_grad=True) for s in shapes]
+    a, e = ours(*inputs), theirs(*inputs)
+    torch.testing.assert_close(a, e, rtol=1e-4, atol=1e-5)
+    parameters = (*inputs, *ours.parameters())
+    for g, h in zip(torch.autograd.grad((a * e.detach()).sum(), parameters),
+                    torch.autograd.grad((e * e.detach()).sum(), (*inputs, *theirs.parameters())), strict=True):
+        torch.testing.assert_close(g, h, rtol=1e-3, atol=1e-4)
+
+
+def test_modules_are_torch_nns():
+    nn, ours = torch.nn, rooftile.torch.nn
+    for words in ({}, {"bias": False}, {"elementwise_affine": False}, {"eps": 0.1}):
+        same(ours.LayerNorm(8, **words), nn.LayerNorm(8, **words), (3, 5, 8))
+    same(ours.LayerNorm((5, 8)), nn.LayerNorm((5, 8)), (3, 5, 8))
+    for dim in (-1, 0, 1, 2):
+        same(ours.Softmax(dim), nn.Softmax(dim), (3, 5, 8))
+        same(ours.LogSoftmax(dim), nn.LogSoftmax(dim), (3, 5, 8))
+    for kind in ("ReLU", "Sigmoid", "Tanh", "SiLU", "GELU"):
+        same(getattr(ours, kind)(), getattr(nn, kind)(), (3, 5))
+    same(ours.GELU("tanh"), nn.GELU("tanh"), (3, 5))
+    gate, up = torch.randn(3, 8), torch.randn(3, 8)
+    for module, expected in ((ours.SwiGLU(), nn.functional.silu(gate) * up), (ours.GEGLU(), nn.functional.gelu(gate) * up),
+                             (ours.GEGLU("tanh"), nn.functional.gelu(gate, approximate="tanh") * up)):
+        torch.testing.assert_close(module(gate, up), expected)
+        torch.testing.assert_close(module(torch.cat([gate, up], -1)), expected)
+    x, r = torch.randn(3, 8), torch.randn(3, 8)
+    y, total = ours.LayerNorm(8)(x, r)
+    torch.testing.assert_close(total, x + r)
+    torch.testing.assert_close(y, nn.functional.layer_norm(x + r, (8,)), rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match="its last sizes must be 8"):
+        ours.LayerNorm(8)(torch.randn(3, 7))
+    with pytest.raises(ValueError, match="must be even"):
+        ours.SwiGLU()(torch.randn(3, 7))
+
+
+def test_patch_and_unpatch(capsys):
+    nn = torch.nn
+    model = nn.Sequential(nn.Linear(8, 8), nn.LayerNorm(8), nn.GELU(), nn.ReLU(inplace=True), nn.LayerNorm(8).double(),
+                          nn.Sequential(nn.SiLU(), nn.Softmax(-1)))
+    plain = model[:4]
+    x = torch.randn(3, 8)
+    before, state = plain(x), {k: v.clone() for k, v in model.state_dict().items()}
+    assert rooftile.torch.patch(model) is model
+    said = capsys.readouterr().out
+    assert "4 modules run on its kernels, 2 that could keep their own" in said
+    assert "1: LayerNorm" in said and "5.1: Softmax" in said
+    assert "3: ReLU stays, it works in place" in said and "4: LayerNorm stays, it has parameters of torch.float64" in said
+    assert type(model[1]) is rooftile.torch.nn.LayerNorm and type(model[4]) is nn.LayerNorm
+    torch.testing.assert_close(plain(x), before, rtol=1e-4, atol=1e-5)
+    assert set(model.state_dict()) == set(state) and all(torch.equal(v, state[k]) for k, v in model.state_dict().items())
+    rooftile.torch.unpatch(model)
+    assert type(model[1]) is nn.LayerNorm and type(model[5][1]) is nn.Softmax
+    assert torch.equal(plain(x), before)
+    rooftile.torch.patch(nn.LayerNorm(3), verbose=False)
+    assert capsys.readouterr().out == ""
+
+
+def test_a_model_trains_on_it():
+    torch.manual_seed(3)
+    nn = torch.nn
+    x, target = torch.randn(64, 16), torch.randint(0, 4, (64,))
+
+    def losses(patched):
+        torch.manual_seed(4)
+        model = nn.Sequential(nn.Linear(16, 32), nn.LayerNorm(32), nn.GELU(), nn.Linear(32, 4), nn.LogSoftmax(-1))
+        if patched:
+            rooftile.torch.patch(model, verbose=False)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+        history = []
+        for _ in range(30):
+            loss = nn.functional.nll_loss(model(x), target)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            history.append(loss.item())
+        return history
+
+    ours, theirs = losses(True), losses(False)
+    assert ours[-1] < 0.5 * ours[0]
+    np.testing.assert_allclose(ours, theirs, rtol=1e-3)
+
+
+def test_operator_takes_numbers_by_place():
+    x = torch.from_numpy(values({"letters": "C", "one": False, "outer": True, "dtypes": ["f32"]}))
+    torch.testing.assert_close(torch.ops.rooftile.softmax(x, 0.5, True), torch.log_softmax(0.5 * x, -1))
+    assert NUMPY["f32"] is np.float32
