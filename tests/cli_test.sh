@@ -56,7 +56,7 @@ holds '^  -V,--version '
 
 # The manual page: every command and option, exit codes, environment; no warning of those that render it.
 ok generate man --out rooftile.1
-for command in devices list check bench why trace profile asm report exercise "exercise hint" help "image gray"; do
+for command in devices list check bench why trace profile asm report "exercise hint" help "image gray"; do
   holds "^\.SS rooftile $command\$" rooftile.1
 done
 for word in 'threads' 'json' 'luminosity' 'architecture' 'version'; do holds "\\\\-\\\\-${word}[\\\\]fR" rooftile.1; done
