@@ -70,6 +70,7 @@ struct Everything {
   AsmArguments assembly;
   ReportArguments report;
   GrayArguments gray;
+  ExerciseArguments exercise;
   std::vector<std::string> helped;  ///< a command's words
   std::string generated, out = "-";
 };
@@ -363,6 +364,42 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
   gray_app->final_callback([&] { command = [&all] { return image_gray(all.gray); }; });
 }
 
+/// The course's exercises: a command of commands.
+void add_exercise(CLI::App& app, Everything& all, std::function<int()>& command) {
+  CLI::App* exercise_app = app.add_subcommand("exercise", "the exercises of the course, judged");
+  exercise_app->require_subcommand(1);
+  exercise_app->footer(
+      "Examples:\n"
+      "  rooftile exercise list\n"
+      "  rooftile exercise start grid_stride       then edit exercises/grid_stride.cu\n"
+      "  rooftile exercise check grid_stride\n"
+      "Files go into the folder exercises/ of the folder that the command runs in. Exit code 1: not right "
+      "yet.");
+  const auto add = [&](const std::string& word, const std::string& what, const std::string& example) {
+    CLI::App* sub = exercise_app->add_subcommand(word, what);
+    sub->footer("Example:\n  rooftile exercise " + example);
+    sub->final_callback([&all, &command, word] {
+      all.exercise.what = word;
+      command = [&all] { return exercise(all.exercise); };
+    });
+    return sub;
+  };
+  add("list", "every exercise, its lesson, and whether you solved it", "list");
+  add("progress", "how many are solved, and which comes next", "progress");
+  for (const auto& [word, what] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"start", "copy an exercise's start file to exercises/"},
+           {"check", "build your file alone and judge it"},
+           {"hint", "the next of three hints"},
+           {"solution", "print the solution"}}) {
+    CLI::App* sub = add(word, what, std::string(word) + " grid_stride");
+    sub->add_option("NAME", all.exercise.name, "an exercise; `rooftile exercise list` shows them")
+        ->required();
+    if (std::string_view(word) == "check")
+      sub->add_option("--file", all.exercise.file, "judge this file instead of the one in exercises/")
+          ->type_name("FILE");
+  }
+}
+
 /// An option's empty value is a mistake ("--json $file" with no $file), never a wish.
 void refuse_empty_values(CLI::App& app) {
   const CLI::Validator not_empty(
@@ -452,6 +489,7 @@ std::function<int()> read_command_line(int argc, char** argv) {
       "before it was interrupted stands in the files of --json and --csv.";
   app->footer(footer);
   add_commands(*app, *all, command);
+  add_exercise(*app, *all, command);
   refuse_empty_values(*app);
   try {
     app->parse(argc, argv);

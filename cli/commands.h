@@ -89,6 +89,13 @@ struct ReportArguments {
 };
 int report(const ReportArguments& arguments);
 
+struct ExerciseArguments {
+  std::string what;  ///< "list", "start", "check", "hint", "solution" or "progress"
+  std::string name;
+  std::string file;  ///< check: another file than the one in exercises/
+};
+int exercise(const ExerciseArguments& arguments);
+
 struct GrayArguments {
   std::string in, out;
   bool luminosity = false;

@@ -31,6 +31,13 @@ make_repository() {
  {"op": "dot", "direction": "forward", "variant": "tile", "dtype": "f32", "shape": [64], "threads": 1,
   "cache": "warm", "median_us": 1.0, "bytes": 512, "copy_us": 0.9, "of_limit": 0.5, "peers": []}]}
 END
+  sed 's/"threads": 1,/"threads": 1, "group": "best",/; s/150.0/50.0/' bench/a.json >bench/b.json
+  mkdir -p docs/figures/traces
+  cat >docs/figures/traces/t.json <<'END'
+{"traces": [{"variant": "v", "lines": [{"access": "global load", "requests": 2, "sectors": 8, "wavefronts": 0},
+  {"access": "global store", "requests": 1, "sectors": 8, "wavefronts": 0},
+  {"access": "shared load", "requests": 1, "sectors": 0, "wavefronts": 32}]}]}
+END
   touch rooftile/ops/softmax/ladder/01_naive.cpp
   cat >README.md <<'END'
 # Two: three?
@@ -57,6 +64,21 @@ END
 
 <!-- bench: a.json optional op=softmax group=ladder -->
 <!-- /bench -->
+
+<!-- figure: bars ladder record=a.json op=softmax peers=oneDNN -->
+<!-- /figure -->
+
+<!-- figure: warp sectors strides=1,2 trace=t.json variant=v,v access=global_load,global_store -->
+<!-- /figure -->
+
+<!-- figure: tile banks layouts=32,33 trace=t.json variant=v access=shared_load -->
+<!-- /figure -->
+
+<!-- figure: tree shuffle -->
+<!-- /figure -->
+
+<!-- gaps: b.json least=3 -->
+<!-- /gaps -->
 END
   "$tool" --update . >"$work/update.txt" 2>&1 || complain "a repository in which all is well has problems:
 $(cat "$work/update.txt")"
@@ -111,6 +133,24 @@ notices "a figure where none was measured" 'differs from its source' "sed -i '/o
 notices "an optional table whose records came" 'differs from its source' \
   "sed -i 's/\"threads\": 1,/\"threads\": 1, \"group\": \"ladder\",/' bench/a.json"
 notices "a table without an end" 'never closed' "sed -i '/\/bench/d' README.md"
+grep -qF '![Bar chart of softmax 64×1024, f32, from memory, speed as a share of a copy: tile 90%, oneDNN 60%.](docs/figures/bars.svg)' README.md ||
+  complain "README.md lacks the ladder's text alternative after an update"
+grep -qF '| softmax | f32 | 64×1024 | 100 | oneDNN, 50.0 | 50% |' README.md || complain "README.md lacks a gap after an update"
+for figure in bars warp tile tree; do
+  grep -q 'prefers-color-scheme: dark' docs/figures/$figure.svg && grep -q '<desc' docs/figures/$figure.svg ||
+    complain "docs/figures/$figure.svg is not drawn, or says nothing to who cannot see it"
+done
+notices "a figure edited in its file" 'bars.svg:1: is not what its page draws' "sed -i 's/90%/99%/' docs/figures/bars.svg"
+notices "a new measurement under a figure" 'bars.svg:1: is not what its page draws' "sed -i 's/100.0/101.0/' bench/a.json"
+notices "a figure's file gone" 'bars.svg:1: is not what' "rm docs/figures/bars.svg"
+notices "a figure that no page shows" 'no page shows this figure' "cp docs/figures/bars.svg docs/figures/other.svg"
+notices "a figure without an end" 'figure is never closed' "sed -i '/\/figure/d' README.md"
+notices "a figure of no kind" 'no figure of kind pie' "sed -i 's/tree shuffle/tree pie/' README.md"
+notices "a figure of no peer" 'has the peer MKL' "sed -i 's/peers=oneDNN/peers=MKL/' README.md"
+notices "a picture that its trace contradicts" 'has 8 sectors a request in t.json, the picture shows 16' "sed -i 's/strides=1,2/strides=1,4/' README.md"
+notices "banks that the trace contradicts" 'has 1 wavefronts a request' "sed -i 's/\"wavefronts\": 32/\"wavefronts\": 1/' docs/figures/traces/t.json"
+notices "two figures of one name" 'is drawn in two ways' "sed -i 's/figure: tree shuffle/figure: bars shuffle/' README.md"
+notices "a gap that closed" 'differs from its source' "sed -i 's/50.0/98.0/' bench/b.json"
 notices "a lesson that came" 'README.md:[0-9]+: differs' "echo '# Two' >docs/course/02_two.md"
 notices "a lesson that went" 'differs' "rm docs/course/01_one.md"
 notices "a lesson's heading gone" 'lesson 1: .* has no heading' "printf '# One\n' >docs/course/01_one.md"

@@ -1,5 +1,5 @@
 // rgb_to_gray beyond what its cases can say: every colour there is, the layouts of real pictures, the pages
-// beside a picture, the refusals; and the exercise of its README.
+// beside a picture, the refusals.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "rooftile/ops/image/exercise/mean.tile.h"
 #include "rooftile/ops/image/image.h"
 
 namespace rooftile {
@@ -231,41 +230,6 @@ TEST(Gray, RefusesWithASentence) {
   // The fourth byte of RGBA is no part of rgb, so gray may lie there.
   EXPECT_TRUE(
       rgb_to_gray(queue, view(rgb.data(), {4, 5, 3}, {20, 4, 1}), view(rgb.data() + 3, {4, 5}, {20, 4})));
-}
-
-/// Whether the exercise's kernel is right for all colours, in rows of an odd length.
-template <class Kernel>
-bool judge(Kernel kernel) {
-  static const Bytes right =
-      picture_of([](int r, int g, int b) { return static_cast<int>((r + g + b) / 3. + 0.5); });
-  const Bytes& rgb = all_colours();
-  Bytes gray(1 << 24);
-  constexpr std::int64_t kRow = 40009;
-  for (std::int64_t at = 0; at < 1 << 24; at += kRow) {
-    const std::int64_t size = std::min<std::int64_t>(kRow, (1 << 24) - at);
-    kernel(tile::CpuTeam<float, tile::Access::cached>(nullptr), tile::Pixels{rgb.data() + 3 * at, size},
-           tile::Row<std::uint8_t>{gray.data() + at, size});
-  }
-  return gray == right;
-}
-
-template <int kAdd, int kFactor>
-void mistaken(tile::CpuTeam<float, tile::Access::cached> team, const tile::Pixels& rgb,
-              tile::Row<std::uint8_t> gray) {
-  team.each(gray.size, [&](auto chunk) {
-    team.store(gray, chunk, multiply_short(weigh(team.hold(rgb)[chunk], 1, 1, 1) + kAdd, kFactor) >> 16);
-  });
-}
-
-TEST(GrayExercise, TheSolutionIsRight) {
-  EXPECT_TRUE(judge([](auto... a) { exercise::gray_mean(a...); }));
-}
-
-TEST(GrayExercise, TheJudgeRejectsEachMistake) {
-  EXPECT_TRUE((judge(mistaken<1, 21846>)));
-  EXPECT_FALSE((judge(mistaken<1, 21845>)));  // 65536 / 3, rounded down
-  EXPECT_FALSE((judge(mistaken<0, 21846>)));  // not to the nearest
-  EXPECT_FALSE((judge(mistaken<2, 21846>)));  // upwards
 }
 
 }  // namespace

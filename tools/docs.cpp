@@ -24,18 +24,45 @@ std::size_t first_difference(const docs::Page& a, const docs::Page& b) {
   return i;
 }
 
+/// Figures are files of their own: written, or compared with what they should be. One that no page shows is
+/// left over.
+void keep_figures(const docs::Repository& repository, const std::map<std::string, std::string>& figures,
+                  bool is_update, docs::Problems& problems) {
+  for (const auto& [path, text] : figures) {
+    std::string kept;
+    for (const std::string& line : repository.lines_of(path)) kept += line + "\n";
+    if (kept == text) continue;
+    const docs::Page page{path, {}};
+    if (!is_update) {
+      problems.add(page, 0, "is not what its page draws; run make docs");
+      continue;
+    }
+    std::filesystem::create_directories((repository.root / path).parent_path());
+    std::ofstream stream(repository.root / path, std::ios::trunc);
+    stream << text;
+    stream.close();
+    if (stream.fail()) problems.add(page, 0, "could not be written");
+    fmt::print("docs: {} drawn\n", path);
+  }
+  for (const std::string& file : repository.files)
+    if (docs::starts_with(file, "docs/figures/") && file.ends_with(".svg") && figures.count(file) == 0)
+      problems.add({file, {}}, 0, "no page shows this figure: remove it");
+}
+
 int run(bool is_update, const std::filesystem::path& root) {
-  const docs::Repository repository(root);
+  docs::Repository repository(root);
   docs::Problems problems;
-  int updated = 0;
+  std::map<std::string, std::string> figures;
   for (const std::string& path : repository.pages()) {
     const docs::Page page{path, repository.lines_of(path)};
     docs::Page fresh = docs::with_snippets(repository, page, problems);
     fresh = docs::with_tables(repository, fresh, problems);
+    fresh = docs::with_gaps(repository, fresh, problems);
+    fresh = docs::with_figures(repository, fresh, problems, figures);
+    for (const auto& [figure, text] : figures) repository.files.insert(figure);  // about to be drawn
     fresh = docs::with_course_index(repository, fresh, problems);
     if (fresh.lines != page.lines && is_update) {
       if (!write_page(root / path, fresh)) problems.add(page, 0, "could not be written");
-      ++updated;
       fmt::print("docs: {} updated\n", path);
     } else if (fresh.lines != page.lines) {
       const std::size_t line = first_difference(page, fresh);
@@ -45,6 +72,7 @@ int run(bool is_update, const std::filesystem::path& root) {
     }
     docs::check_links(repository, fresh, problems);
   }
+  keep_figures(repository, figures, is_update, problems);
   for (const std::string& sentence : problems.sentences) fmt::print(stderr, "{}\n", sentence);
   fmt::print("docs: {} pages, {} problems\n", repository.pages().size(), problems.sentences.size());
   return problems.sentences.empty() ? 0 : 1;

@@ -59,6 +59,10 @@ void check_links(const Repository& repository, const Page& page, Problems& probl
 /// Each returns the page as its sources say that it should read.
 Page with_snippets(const Repository& repository, const Page& page, Problems& problems);
 Page with_tables(const Repository& repository, const Page& page, Problems& problems);
+Page with_gaps(const Repository& repository, const Page& page, Problems& problems);
+/// The figures that the page shows are drawn anew, too: `files` gets each one's path and text.
+Page with_figures(const Repository& repository, const Page& page, Problems& problems,
+                  std::map<std::string, std::string>& files);
 Page with_course_index(const Repository& repository, const Page& page, Problems& problems);
 
 }  // namespace docs

@@ -5,44 +5,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
-#include <sstream>
 #include <string_view>
 
-#include "tools/docs.h"
+#include "tools/docs_records.h"
 
 namespace docs {
 namespace {
 
 using nlohmann::json;
-
-std::string text_of(const json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_array()) {
-    std::string text;
-    for (const json& item : value) text += (text.empty() ? "" : "x") + text_of(item);
-    return text;
-  }
-  return value.is_null() ? "" : value.dump();
-}
-
-double number(const json& record, const char* key) {
-  const auto it = record.find(key);
-  return it != record.end() && it->is_number() ? it->get<double>() : 0;
-}
-
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  std::istringstream stream(text);
-  for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
-  return parts;
-}
-
-// Three digits say all that a measurement of ours can.
-std::string three_digits(double value) {
-  const int decimals = value >= 100 ? 0 : value >= 10 ? 1 : value >= 1 ? 2 : 3;
-  return fmt::format("{:.{}f}", value, decimals);
-}
 
 std::string share(double value) { return value > 0 ? fmt::format("{:.0f}%", 100 * value) : "–"; }
 
@@ -94,25 +64,6 @@ std::string peer_cell(const json& record, const std::string& name) {
   return "–";
 }
 
-// The records that the filters let through; a sentence where that is none, or where a key is no record's.
-std::string select(const json& results, const std::map<std::string, std::vector<std::string>>& filters,
-                   std::vector<json>& out) {
-  for (const auto& [key, wanted] : filters) {
-    const std::string& name = key;
-    if (std::none_of(results.begin(), results.end(),
-                     [&](const json& record) { return record.contains(name); }))
-      return "no record has a field " + key;
-  }
-  for (const json& record : results) {
-    const bool is_wanted = std::all_of(filters.begin(), filters.end(), [&](const auto& filter) {
-      const std::string value = record.contains(filter.first) ? text_of(record[filter.first]) : "";
-      return std::find(filter.second.begin(), filter.second.end(), value) != filter.second.end();
-    });
-    if (is_wanted) out.push_back(record);
-  }
-  return out.empty() ? "no record fits the filters" : "";
-}
-
 std::vector<std::string> default_columns(const std::vector<json>& records) {
   std::vector<std::string> columns;
   for (const char* key : {"op", "direction", "variant", "isa", "layout"}) {  // only where they differ
@@ -155,9 +106,7 @@ std::string table(const Repository& repository, const Page& page, const std::str
     const std::vector<std::string> values = split(words[i].substr(equals + 1), ',');
     (words[i].substr(0, equals) == "columns" ? columns : filters[words[i].substr(0, equals)]) = values;
   }
-  std::string whole;
-  for (const std::string& line : repository.lines_of(file)) whole += line + "\n";
-  const json document = json::parse(whole, nullptr, false);
+  const json document = document_of(repository, file);
   if (document.is_discarded() || !document.is_object() || !document.contains("results"))
     return file + " is no bench file: it is not JSON with \"results\"";
   std::vector<json> records;

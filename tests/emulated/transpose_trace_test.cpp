@@ -8,12 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "rooftile/backend/emulated/controls.h"
 #include "rooftile/core/plugin.h"
-#include "rooftile/ops/transpose/exercise/swizzled.h"
-#include "rooftile/ops/transpose/ladder/ladder.h"
 #include "rooftile/ops/transpose/transpose.problem.h"
-#include "tests/emulated/transpose_mistakes.h"
 
 namespace rooftile {
 extern const PluginEntry transpose_cuda_kernels[];  // of transpose.cu: each variant's launch
@@ -229,68 +225,6 @@ TEST_F(TransposeTrace, ThinMatricesAreCoalesced) {
   run<std::uint64_t>("tile", DType::f64, 32, 128, 129, 33);
   expect_shared("any in", kSharedStore, 128, 256);  // 256 bytes take two passes
   expect_shared("any out", kSharedLoad, 128, 256);
-}
-
-// ---- the exercise
-
-/// "" where the kernel transposes, without a finding of the checks, and asks of memory no more than the bytes
-/// take; else what is wrong first.
-std::string judge(Status (*launch)(const CudaLaunch&, const TransposeProblem&)) {
-  const auto shape_of = [](std::int64_t m, std::int64_t n) {
-    return std::to_string(m) + "x" + std::to_string(n);
-  };
-  for (const auto& [m, n] :
-       {std::pair<std::int64_t, std::int64_t>{32, 32}, {64, 64}, {1, 1}, {33, 65}, {100, 3}, {31, 96}}) {
-    const auto size = static_cast<std::size_t>(m * n);
-    std::vector<Line> x_lines(size / 32 + 1), y_lines(size / 32 + 1);
-    auto* x = reinterpret_cast<float*>(x_lines.data());
-    auto* y = reinterpret_cast<float*>(y_lines.data());
-    for (std::size_t k = 0; k < size; ++k) x[k] = static_cast<float>(k + 1), y[k] = 0;
-    start_trace();
-    const Status s = launch(hopper(), problem_of(x, y, DType::f32, m, n, n, m));
-    const std::vector<TraceLine> lines = stop_trace();
-    if (!s) return s.message();
-    Finding finding[16];
-    const std::size_t found = controls().take_findings(finding, 16);
-    if (found > 0) {
-      const std::string first = finding[0].sentence;
-      while (controls().take_findings(finding, 16) > 0) {
-      }
-      return shape_of(m, n) + ": " + first;
-    }
-    for (std::int64_t i = 0; i < m; ++i)
-      for (std::int64_t j = 0; j < n; ++j)
-        if (y[j * m + i] != x[i * n + j])
-          return shape_of(m, n) + ": y[" + std::to_string(j) + "][" + std::to_string(i) + "] is wrong";
-    if (m % 32 != 0 || n % 32 != 0) continue;
-    for (const TraceLine& line : lines) {
-      const std::string where = shape_of(m, n) + ": line " + std::to_string(line.line) + " takes ";
-      if (line.wavefronts > line.requests)
-        return where + std::to_string(line.wavefronts_per_request()) + " passes over the banks a request";
-      if (line.sectors > 4 * line.requests)
-        return where + std::to_string(line.sectors_per_request()) + " sectors a request";
-    }
-  }
-  return "";
-}
-
-TEST(TransposeExercise, TheSolutionIsRight) {
-  EXPECT_EQ(judge(exercise::launch_swizzled), "");
-  std::ifstream file(ROOFTILE_SOURCE_DIR "/rooftile/ops/transpose/exercise/swizzled.cu");
-  const std::string source{std::istreambuf_iterator<char>(file), {}};
-  EXPECT_NE(source.find("ROOFTILE_SHARED(tile, float[32][32]);"), std::string::npos)
-      << "the tile has 32 columns: nothing is padded";
-}
-
-TEST(TransposeExercise, TheJudgeRejectsEachMistake) {
-  EXPECT_EQ(judge(launch_mistaken<Mistake::none>), "");
-  EXPECT_NE(judge(launch_mistaken<Mistake::one_side>).find("is wrong"), std::string::npos);
-  EXPECT_NE(judge(launch_mistaken<Mistake::half_the_banks>).find("2.000000 passes over the banks"),
-            std::string::npos);
-  EXPECT_NE(judge(launch_mistaken<Mistake::no_barrier>), "");
-  EXPECT_NE(judge(ladder::launch_naive).find("32.000000 sectors"), std::string::npos);
-  EXPECT_NE(judge(ladder::launch_shared).find("32.000000 passes"), std::string::npos);
-  EXPECT_EQ(judge(ladder::launch_padded), "");
 }
 
 }  // namespace

@@ -1,23 +1,21 @@
+// Exercise welford: layer norm that takes mean and variance from one pass over the row.
 #pragma once
-// The exercise of this folder's README, solved. To try it yourself, empty the body, and run
-//   ctest --preset release -R layer_norm_exercise
 #include "rooftile/tile/tile.h"
 
-namespace rooftile::exercise {
 using namespace rooftile::tile;
 
 // [welford]
-/// One row: y = (x - mean) / √(variance + eps), both from one walk, without a shift: each lane keeps the mean
-/// and the squares of what it has met.
+/// One row: y = (x - mean) / √(variance + eps), both from one pass, without a shift: each lane keeps the
+/// mean and the squares of what it has read.
 template <class Team, class T>
-ROOFTILE_TILE void layer_norm_welford(Team team, Row<const T> x, Row<T> y, float eps) {
+void layer_norm_welford(Team team, Row<const T> x, Row<T> y, float eps) {
   using Tile = typename Team::Tile;
   Tile counts = team.fill(0), means = team.fill(0), squares = team.fill(0);
   team.each(x.size, [&](auto chunk) {
     const Tile in = team.load(x, chunk);
-    const Tile more = counts + team.only(chunk, team.fill(1), 0);  // an empty lane meets nothing
+    const Tile more = counts + team.only(chunk, team.fill(1), 0);  // an empty lane counts nothing
     const Tile before = team.only(chunk, in - means, 0);
-    means = means + before / max(more, 1);  // a lane that has met nothing yet: 0 / 1
+    means = means + before / max(more, 1);  // a lane that has read nothing yet: 0 / 1
     squares = fma(before, team.only(chunk, in - means, 0), squares);
     counts = more;
   });
@@ -32,5 +30,3 @@ ROOFTILE_TILE void layer_norm_welford(Team team, Row<const T> x, Row<T> y, float
   team.each(x.size, [&](auto chunk) { team.store(y, chunk, (team.load(x, chunk) - mean) * rstd); });
 }
 // [/welford]
-
-}  // namespace rooftile::exercise

@@ -1,9 +1,7 @@
+// Wrong [values]: rounded down, not to the nearest
 #pragma once
-// The exercise of this folder's README, solved. To try it yourself, empty the body, and run
-//   ctest --preset release -R GrayExercise
 #include "rooftile/tile/tile.h"
 
-namespace rooftile::exercise {
 using namespace rooftile::tile;
 
 // [mean]
@@ -13,12 +11,10 @@ using namespace rooftile::tile;
 /// v·21846 / 2^16 is too large by v·2 / (3·2^16), less than the third that it may be while v < 2^15; here v
 /// is at most 766.
 template <class Team>
-ROOFTILE_TILE void gray_mean(Team team, const Pixels& rgb, Row<std::uint8_t> gray) {
+void gray_mean(Team team, const Pixels& rgb, Row<std::uint8_t> gray) {
   auto pixels = team.hold(rgb);
   team.each(gray.size, [&](auto chunk) {
-    team.store(gray, chunk, multiply_short(weigh(pixels[chunk], 1, 1, 1) + 1, 21846) >> 16);
+    team.store(gray, chunk, multiply_short(weigh(pixels[chunk], 1, 1, 1), 21846) >> 16);
   });
 }
 // [/mean]
-
-}  // namespace rooftile::exercise

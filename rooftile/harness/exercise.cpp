@@ -1,0 +1,69 @@
+#include "rooftile/harness/exercise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+namespace rooftile::harness {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+Exercise read_exercise(const fs::path& folder) {
+  const fs::path file = folder / "exercise.json";
+  try {
+    std::ifstream stream(file);
+    const json j = json::parse(stream);
+    Exercise e;
+    e.name = folder.filename().string();
+    e.folder = folder.string();
+    e.title = j.at("title");
+    e.lesson = j.at("lesson");
+    e.task = j.at("task");
+    e.function = j.at("function");
+    e.variant = j.at("variant");
+    e.on_gpu = j.at("device") == "gpu";
+    e.extension = e.on_gpu ? ".cu" : ".h";
+    e.oracle = j.value("oracle", "");
+    e.minutes = j.at("minutes");
+    e.hints = j.at("hints").get<std::vector<std::string>>();
+    e.likely = j.at("likely").get<std::map<std::string, std::string>>();
+    e.set = j.value("set", std::map<std::string, double>{});
+    e.first = j.value("first", std::vector<Shape>{});
+    e.whole = j.value("whole", std::int64_t{1});
+    if (const auto t = j.find("traffic"); t != j.end()) {
+      e.traffic.shapes = t->value("shapes", std::vector<Shape>{});
+      e.traffic.of_stated = t->value("of_stated", 0.0);
+      e.traffic.banks = t->value("banks", false);
+      e.traffic.shared = t->value("shared", std::int64_t{-1});
+      e.traffic.reads = t->value("reads", 0.0);
+    }
+    if (e.hints.size() != 3)
+      throw std::runtime_error(fmt::format("{} hints, there must be 3", e.hints.size()));
+    if (!find_spec(e.function)) throw std::runtime_error("no function \"" + e.function + "\"");
+    return e;
+  } catch (const std::exception& error) {
+    throw std::runtime_error(fmt::format("{}: is no exercise: {}", file.string(), error.what()));
+  }
+}
+
+}  // namespace
+
+std::vector<Exercise> find_exercises(const std::string& root) {
+  std::vector<Exercise> exercises;
+  std::error_code error;
+  for (const auto& op : fs::directory_iterator(fs::path(root) / "rooftile/ops", error))
+    for (const auto& folder : fs::directory_iterator(op.path() / "exercise", error))
+      if (fs::exists(folder.path() / "exercise.json")) exercises.push_back(read_exercise(folder.path()));
+  const auto key = [](const Exercise& e) { return std::pair(e.lesson, e.name); };
+  std::sort(exercises.begin(), exercises.end(),
+            [&](const Exercise& a, const Exercise& b) { return key(a) < key(b); });
+  return exercises;
+}
+
+}  // namespace rooftile::harness

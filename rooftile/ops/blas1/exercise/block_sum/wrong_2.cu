@@ -1,0 +1,14 @@
+// Wrong [barrier]: half of the threads never come to the barrier
+#include <cuda_runtime.h>
+
+/// All 256 threads of a block call this; values[threadIdx.x] is a thread's own.
+__device__ float block_sum(float* values) {
+  const unsigned t = threadIdx.x;
+  for (unsigned half = 128; half > 0; half /= 2) {
+    if (t < half) {
+      __syncthreads();
+      values[t] += values[t + half];
+    }
+  }
+  return t == 0 ? values[0] : 0;
+}

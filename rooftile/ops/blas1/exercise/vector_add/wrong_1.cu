@@ -1,0 +1,10 @@
+// Wrong [tail]: the number of blocks is rounded down
+#include <cuda_runtime.h>
+
+long long blocks_for(long long n, int threads) { return n / threads; }
+
+/// Each thread computes one element of z. The last block may have threads without an element.
+__global__ void add(const float* x, const float* y, float* z, long long n) {
+  const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < n) z[i] = x[i] + y[i];
+}

@@ -1,0 +1,175 @@
+// Figures, drawn anew by make docs between
+//   <!-- figure: NAME KIND key=value[,value…]… -->  and  <!-- /figure -->
+// into docs/figures/NAME.svg, and the image with its text alternative. Kinds: ladder (bars of a bench record:
+// record=FILE.json and filters as a table's), sectors, banks, shuffle (docs_pictures.cpp).
+#include "tools/docs_figures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace docs {
+namespace {
+
+using nlohmann::json;
+
+struct Bar {
+  std::string label;
+  double us, share;
+  std::string color;
+};
+
+std::string with_times(std::string shape) {
+  for (std::size_t at; (at = shape.find('x')) != std::string::npos;) shape.replace(at, 1, "×");
+  return shape;
+}
+
+// Rungs in the order in which one climbs them, then the library's kernels.
+bool climbs(const json& a, const json& b) {
+  const auto rank = [](const json& record) {
+    const std::string name = record.value("variant", "");
+    return std::pair(name.empty() || name[0] < '0' || name[0] > '9', name);
+  };
+  return rank(a) < rank(b);
+}
+
+}  // namespace
+
+std::string draw_ladder(const Repository& repository, const Settings& settings, Figure& figure) {
+  Settings filters = settings;
+  filters.erase("record");
+  filters.erase("peers");
+  const auto named = settings.find("record");
+  if (named == settings.end() || named->second.size() != 1) return "a ladder needs record=FILE.json";
+  const std::string file = "bench/" + named->second[0];
+  const json document = document_of(repository, file);
+  if (!document.is_object() || !document.contains("results")) return file + " is no bench file";
+  std::vector<json> records;
+  if (const std::string error = select(document["results"], filters, records); !error.empty())
+    return file + ": " + error;
+  std::stable_sort(records.begin(), records.end(), climbs);
+  for (const json& record : records)
+    if (record["shape"] != records[0]["shape"] || record["dtype"] != records[0]["dtype"] ||
+        record.value("cache", "") != records[0].value("cache", ""))
+      return "a ladder has one shape, dtype and cache state: choose by filters";
+
+  std::vector<Bar> bars;
+  for (const json& record : records) {
+    const double us = number(record, "median_us"), copy = number(record, "copy_us");
+    if (us <= 0 || copy <= 0) return "a record has no time or no copy beside it";
+    const int threads = static_cast<int>(number(record, "threads"));
+    const bool is_rung = climbs(record, json{{"variant", "a"}});
+    bars.push_back({record.value("variant", "") + (threads > 1 ? fmt::format(", {} threads", threads) : ""),
+                    us, copy / us, is_rung ? "main" : "other"});
+  }
+  const auto peers = settings.find("peers");
+  for (const std::string& name : peers == settings.end() ? std::vector<std::string>{} : peers->second) {
+    // In any group: baselines are timed beside the library's choice.
+    bool found = false;
+    for (const json& record : document["results"]) {
+      const auto same = [&](const char* key) {
+        return record.contains(key) == records[0].contains(key) &&
+               (!record.contains(key) || record[key] == records[0][key]);
+      };
+      if (found || !same("op") || !same("direction") || !same("shape") || !same("dtype") || !same("cache") ||
+          !same("layout") || !same("backend"))
+        continue;
+      for (const json& peer : record.value("peers", json::array())) {
+        if (peer.value("name", "") != name || number(peer, "median_us") <= 0) continue;
+        const double us = number(peer, "median_us"), own = number(peer, "copy_us");
+        bars.push_back({name, us, (own > 0 ? own : number(record, "copy_us")) / us, "warn"});
+        found = true;
+        break;
+      }
+    }
+    if (!found) return "no record of this shape has the peer " + name;
+  }
+
+  constexpr double kWidth = 720, kLabels = 190, kRow = 26, kTop = 46, kRight = 130;
+  double most = 1;
+  for (const Bar& bar : bars) most = std::max(most, bar.share);
+  const double unit = (kWidth - kLabels - kRight) / most, bottom = kTop + kRow * double(bars.size());
+  Svg svg(kWidth, bottom + 26);
+  const std::string what =
+      fmt::format("{} {}, {}", records[0].value("op", ""), with_times(text_of(records[0]["shape"])),
+                  records[0].value("dtype", ""));
+  const bool gpu = records[0].value("backend", "") == "cuda";
+  const std::string cache = gpu                                       ? ""
+                            : records[0].value("cache", "") == "warm" ? ", in cache"
+                                                                      : ", from memory";
+  svg.text(8, 20, what + cache + ": speed as a share of a copy of the same bytes", "start", 14);
+  svg.line(kLabels + unit, kTop - 14, kLabels + unit, bottom, "ink", true);
+  svg.text(kLabels + unit, kTop - 16, "100%", "middle", 11);
+  std::string alternative = fmt::format("Bar chart of {}{}, speed as a share of a copy:", what, cache);
+  for (std::size_t i = 0; i < bars.size(); ++i) {
+    const Bar& bar = bars[i];
+    const double y = kTop + kRow * double(i);
+    svg.text(kLabels - 8, y + 15, bar.label, "end", 13, bar.color != "warn");
+    svg.rect(kLabels, y + 3, std::max(1., unit * bar.share), kRow - 8, bar.color);
+    const std::string value = fmt::format("{:.0f}%, {} µs", 100 * bar.share, three_digits(bar.us));
+    svg.text(kLabels + unit * bar.share + 6, y + 15, value, "start", 12);
+    alternative += fmt::format("{} {} {:.0f}%", i ? "," : "", bar.label, 100 * bar.share);
+  }
+  svg.text(8, bottom + 18,
+           fmt::format("Measured: {}. Blue: rungs; purple: the library's kernel{}.", machine_of(document),
+                       peers == settings.end() ? "" : "; orange: baselines"),
+           "start", 11);
+  figure = {svg.file(what, alternative + "."), alternative + "."};
+  return "";
+}
+
+namespace {
+
+std::string draw(const Repository& repository, const std::string& arguments, std::string& path,
+                 Figure& figure) {
+  const std::vector<std::string> words = words_of(arguments);
+  if (words.size() < 2) return "a figure's marker reads <!-- figure: NAME KIND key=value… -->";
+  path = "docs/figures/" + words[0] + ".svg";
+  Settings settings;
+  for (std::size_t i = 2; i < words.size(); ++i) {
+    const std::size_t equals = words[i].find('=');
+    if (equals == std::string::npos) return "'" + words[i] + "' is not of the form key=value";
+    settings[words[i].substr(0, equals)] = split(words[i].substr(equals + 1), ',');
+  }
+  if (words[1] == "ladder") return draw_ladder(repository, settings, figure);
+  if (words[1] == "sectors") return draw_sectors(repository, settings, figure);
+  if (words[1] == "banks") return draw_banks(repository, settings, figure);
+  if (words[1] == "shuffle") return draw_shuffle(repository, settings, figure);
+  return "there is no figure of kind " + words[1];
+}
+
+}  // namespace
+
+Page with_figures(const Repository& repository, const Page& page, Problems& problems,
+                  std::map<std::string, std::string>& files) {
+  Page out{page.path, {}};
+  const std::vector<bool> fenced = fenced_lines(page.lines);
+  for (std::size_t i = 0; i < page.lines.size(); ++i) {
+    out.lines.push_back(page.lines[i]);
+    std::string arguments, ignored;
+    if (fenced[i] || !is_marker(page.lines[i], "figure:", arguments)) continue;
+    std::size_t end = i + 1;
+    while (end < page.lines.size() && !is_marker(page.lines[end], "/figure", ignored)) ++end;
+    if (end == page.lines.size()) {
+      problems.add(page, i, "this figure is never closed by <!-- /figure -->");
+      continue;
+    }
+    std::string path;
+    Figure figure;
+    if (const std::string error = draw(repository, arguments, path, figure); !error.empty()) {
+      problems.add(page, i, "figure: " + error);
+      out.lines.insert(out.lines.end(), page.lines.begin() + std::ptrdiff_t(i) + 1,
+                       page.lines.begin() + std::ptrdiff_t(end));
+    } else {
+      const auto [known, is_new] = files.emplace(path, figure.svg);
+      if (!is_new && known->second != figure.svg)
+        problems.add(page, i, path + " is drawn in two ways; give one of them another name");
+      out.lines.push_back(fmt::format("![{}]({})", figure.alternative, relative_to(page.path, path)));
+    }
+    out.lines.push_back(page.lines[end]);
+    i = end;
+  }
+  return out;
+}
+
+}  // namespace docs

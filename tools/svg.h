@@ -1,0 +1,29 @@
+// A drawing as SVG: readable in light and in dark, with a text alternative.
+#pragma once
+
+#include <string>
+
+namespace docs {
+
+/// Colours are classes, so that one style gives each two values: "ink", "soft" (lines, empty boxes), "main",
+/// "other", "warn".
+class Svg {
+ public:
+  Svg(double width, double height);
+  void rect(double x, double y, double width, double height, const std::string& color);
+  /// Only its border.
+  void frame(double x, double y, double width, double height, const std::string& color);
+  void line(double x1, double y1, double x2, double y2, const std::string& color, bool dashed = false);
+  void circle(double x, double y, double r, const std::string& color);
+  /// anchor: "start", "middle" or "end".
+  void text(double x, double y, const std::string& text, const std::string& anchor = "start",
+            double size = 13, bool code = false);
+  /// The whole file. `title` and `alternative` are what a screen reader says.
+  std::string file(const std::string& title, const std::string& alternative) const;
+
+ private:
+  double width_, height_;
+  std::string body_;
+};
+
+}  // namespace docs
