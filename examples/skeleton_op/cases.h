@@ -1,60 +1,21 @@
 #pragma once
 #include "rooftile/ops/skeleton/oracle.h"
-#include "rooftile/ops/skeleton/skeleton.h"
 
 namespace rooftile::harness {
 
-/// Beside the hostile shapes, strides and values that every op gets: what is special to this one.
-inline std::vector<Case> skeleton_cases() {
-  return {{{3, 70001}, DType::f32, {}}, {{4, 300}, DType::f32, {}, Layout::contiguous, Fill::large_offset}};
-}
-
-inline BenchCases skeleton_bench() {
-  BenchCases b;
-  b.cache.push_back({{64, 1024}, DType::f32, {}});
-  b.memory.push_back({{65536, 4096}, DType::f32, {}});
-  return b;
-}
-
+/// Operands, bytes, flops, calls and cases follow from the signatures. Beside them: the oracles, the tolerance's
+/// reason, and how large huge inputs may be for sums and products to be numbers.
 inline std::vector<Spec> skeleton_specs() {
-  return {Spec{
-      .function = "skeleton",
-      .axes = "rows x columns (more outer dimensions may precede)",
-      .dtypes = {DType::f32, DType::f16, DType::bf16},
-      .operands = [](const Case& c) -> std::vector<Operand> {
-        return {{"x", Operand::Kind::input, c.dtype, c.shape},
-                {"y", Operand::Kind::output, c.dtype, c.shape, true, "x"}};
-      },
-      .call = [](const Queue& q, const Case&, const Arguments& a, const char* variant,
-                 Workspace) { return skeleton(q, a.in("x"), a.out("y"), {variant}); },
-      .oracle = oracles<SkeletonOracle>(),
-      .flops =
-          [](const Case& c) {
-            double n = 1;
-            for (std::int64_t s : c.shape) n *= static_cast<double>(s);
-            return 2 * n;
-          },
-      .bytes =
-          [](const Case& c) {
-            double n = 1;
-            for (std::int64_t s : c.shape) n *= static_cast<double>(s);
-            return 2 * n * bits(c.dtype) / 8;
-          },
-      .tolerance = {.c = 2,
-                    .chain =
-                        [](const Case& c, std::string_view variant) {
-                          // A row's sum is split over the lanes of a tile, 16 at least; the rung has one
-                          // accumulator.
-                          const double n = static_cast<double>(c.shape.back());
-                          return variant == "01_scalar" ? n : n / 16 + 16;
-                        },
-                    .accumulator = [](const Case&) { return DType::f32; },
-                    .reason = "a quotient and a difference beside the sum"},
-      .excuses = {},
-      .cases = skeleton_cases,
-      .bench = skeleton_bench,
-      .largest_exponent = 100,  // a row's sum is to be a number
-  }};
+  Spec forward = row_spec({.function = "skeleton",
+                           .oracle = oracles<SkeletonOracle>(),
+                           .reason = "a sum, a quotient, a difference and a product"});
+  forward.largest_exponent = 60;
+  Spec backward = row_spec({.function = "skeleton_backward",
+                            .oracle = oracles<SkeletonBackwardOracle>(),
+                            .reason = "a sum along a row, one down the columns, and three products",
+                            .gradient_of = "skeleton"});
+  backward.largest_exponent = 40;
+  return {forward, backward};
 }
 
 }  // namespace rooftile::harness

@@ -1,14 +1,12 @@
 #pragma once
-// What passes from validation (skeleton.cpp) to the launches (skeleton.cpu.cpp and the ladder).
-#include "rooftile/core/rows.h"
+// What passes from validation (skeleton.cpp) to the launches (skeleton.kernels.cpp).
+#include "rooftile/core/row_problem.h"
 
 namespace rooftile {
 
-struct SkeletonProblem {
-  Rows<2> rows;  // of x, y
-  const void* x;
-  void* y;
-  DType dtype;
-};
+using SkeletonProblem =  // x; weight; y; mean
+    RowProblem<RowCounts{.inputs = 1, .outputs = 1, .statistics_out = 1, .vectors = 1}>;
+using SkeletonBackwardProblem =  // x, dy; weight, mean; dx; dweight
+    RowProblem<RowCounts{.inputs = 2, .statistics_in = 1, .outputs = 1, .vectors = 1, .gradients = 1}>;
 
 }  // namespace rooftile
