@@ -3,8 +3,8 @@
 
 namespace rooftile::harness {
 
-/// Operands, bytes, flops, calls and cases follow from the signatures. Beside them: the oracles, the tolerance's
-/// reason, and how large huge inputs may be for sums and products to be numbers.
+/// Operands, bytes, flops, calls and cases follow from the signatures. Beside them: the oracles, the
+/// tolerance's reason, and how large huge inputs may be for sums and products to be numbers.
 inline std::vector<Spec> skeleton_specs() {
   Spec forward = row_spec({.function = "skeleton",
                            .oracle = oracles<SkeletonOracle>(),

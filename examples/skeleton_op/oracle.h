@@ -1,6 +1,6 @@
 #pragma once
-// What the op is, in any scalar. store()'s third argument is how large the terms of an output are: its tolerance
-// is a few of their roundings.
+// What the op is, in any scalar. store()'s third argument is how large the terms of an output are: its
+// tolerance is a few of their roundings.
 #include "rooftile/harness/row_spec.h"
 
 namespace rooftile::harness {

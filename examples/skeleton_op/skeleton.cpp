@@ -30,13 +30,13 @@ Status skeleton(const Queue& queue, ConstView x, ConstView weight, View y, View 
                 const SkeletonOptions& options) {
   return call(queue, skeleton_op, {&x, &weight, &y, &mean}, {}, options.variant);
 }
-Status skeleton_backward(const Queue& queue, ConstView x, ConstView dy, ConstView weight, ConstView mean, View dx,
-                         View dweight, const SkeletonOptions& options, Workspace workspace) {
+Status skeleton_backward(const Queue& queue, ConstView x, ConstView dy, ConstView weight, ConstView mean,
+                         View dx, View dweight, const SkeletonOptions& options, Workspace workspace) {
   return call(queue, skeleton_backward_op, {&x, &dy, &weight, &mean, &dx, &dweight}, {}, options.variant,
               workspace);
 }
-Status skeleton_backward_workspace(const Queue& queue, ConstView x, ConstView dy, ConstView weight, ConstView mean,
-                                   View dx, View dweight, std::size_t& bytes) {
+Status skeleton_backward_workspace(const Queue& queue, ConstView x, ConstView dy, ConstView weight,
+                                   ConstView mean, View dx, View dweight, std::size_t& bytes) {
   const ConstView* const views[] = {&x, &dy, &weight, &mean, &dx, &dweight};
   return workspace_of(queue, skeleton_backward_op, Call{views, nullptr}, bytes);
 }

@@ -6,7 +6,8 @@
 namespace rooftile {
 
 struct SkeletonOptions {
-  const char* variant = nullptr;  ///< null: chosen by the library; else a name that `rooftile list skeleton` shows
+  const char* variant =
+      nullptr;  ///< null: chosen by the library; else a name that `rooftile list skeleton` shows
 };
 
 /// Centred rows along the last dimension: y = (x - mean) · weight, mean = Σ x / N.
@@ -21,11 +22,12 @@ Status skeleton(const Queue& queue, ConstView x, ConstView weight, View y, View 
 ///
 /// dweight, optional: {N}, f32 or the weight's dtype; it needs a workspace. Cost: 3 bytes moved for each byte
 /// of x, 6 flops an element.
-Status skeleton_backward(const Queue& queue, ConstView x, ConstView dy, ConstView weight, ConstView mean, View dx,
-                         View dweight = {}, const SkeletonOptions& options = {}, Workspace workspace = {});
+Status skeleton_backward(const Queue& queue, ConstView x, ConstView dy, ConstView weight, ConstView mean,
+                         View dx, View dweight = {}, const SkeletonOptions& options = {},
+                         Workspace workspace = {});
 
 /// The bytes of workspace that skeleton_backward needs with these arguments.
-Status skeleton_backward_workspace(const Queue& queue, ConstView x, ConstView dy, ConstView weight, ConstView mean,
-                                   View dx, View dweight, std::size_t& bytes);
+Status skeleton_backward_workspace(const Queue& queue, ConstView x, ConstView dy, ConstView weight,
+                                   ConstView mean, View dx, View dweight, std::size_t& bytes);
 
 }  // namespace rooftile

@@ -25,7 +25,8 @@ struct Skeleton {
   }
   ROOFTILE_TILE Tiles<float, 1> statistics(float mean) const { return {{mean}}; }
   template <class Team, class C, class In, class W, class Row, class Columns>
-  ROOFTILE_TILE auto write(const Team&, float mean, C, const In& in, const W& w, const Row&, const Columns&) const {
+  ROOFTILE_TILE auto write(const Team&, float mean, C, const In& in, const W& w, const Row&,
+                           const Columns&) const {
     return (in[0] - mean) * w[0];
   }
 };

@@ -20,8 +20,8 @@ std::vector<Option> options_of(const Signature& signature);
 /// Calls run(call) with a case's views and options in the signature's order; `its` say what a case has that
 /// names no value.
 template <class Run>
-Status with_call(const Signature& s, const std::vector<Option>& its, const Case& c, const Arguments& arguments,
-                 Run run) {
+Status with_call(const Signature& s, const std::vector<Option>& its, const Case& c,
+                 const Arguments& arguments, Run run) {
   ConstView views[Signature::kMaxOperands];
   const ConstView* pointers[Signature::kMaxOperands];
   double options[Signature::kMaxOptions];

@@ -28,17 +28,20 @@ ROOFTILE_TILE void run_lanes(const Team& team, const F f, const Part<kOperands>&
 /// takes, the problem's last.
 template <int kInputs, class... Types, int kOperands, class F>
 Status for_lanes(const Launch& launch, const char*, const ElementsProblem<kOperands>& p, const F& f) {
-  if constexpr (sizeof...(Types) == 0) return for_lanes<kInputs, float, f16, bf16>(launch, "", p, f);
-  Operands<kOperands> operands{p.rows, {}, kOperands - kInputs};
-  std::copy_n(p.data, kOperands, operands.data);
-  for_elements<Types...>(
-      launch, operands, p.dtype, [&]<class T>(auto team, const Part<kOperands>& part) ROOFTILE_INLINE {
-        [&]<int... I>(std::integer_sequence<int, I...>) ROOFTILE_INLINE {
-          run_lanes<T>(team, f, part, team.hold(part.template row<const T>(kOperands - kInputs + I), 0)...);
-        }
-        (std::make_integer_sequence<int, kInputs>());
-      });
-  return {};
+  if constexpr (sizeof...(Types) == 0) {
+    return for_lanes<kInputs, float, f16, bf16>(launch, "", p, f);
+  } else {
+    Operands<kOperands> operands{p.rows, {}, kOperands - kInputs};
+    std::copy_n(p.data, kOperands, operands.data);
+    for_elements<Types...>(
+        launch, operands, p.dtype, [&]<class T>(auto team, const Part<kOperands>& part) ROOFTILE_INLINE {
+          [&]<int... I>(std::integer_sequence<int, I...>) ROOFTILE_INLINE {
+            run_lanes<T>(team, f, part, team.hold(part.template row<const T>(kOperands - kInputs + I), 0)...);
+          }
+          (std::make_integer_sequence<int, kInputs>());
+        });
+    return {};
+  }
 }
 
 }  // namespace ROOFTILE_ISA

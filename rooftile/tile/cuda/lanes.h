@@ -52,20 +52,23 @@ struct LanesProgram {
 /// takes, the problem's last.
 template <int kInputs, class... Types, int kOperands, class F>
 Status for_lanes(const Launch& launch, const char* name, const ElementsProblem<kOperands>& p, const F& f) {
-  if constexpr (sizeof...(Types) == 0) return for_lanes<kInputs, float, f16, bf16>(launch, name, p, f);
-  return with_type<Types...>(p.dtype, [&]<class T>() {
-    // 64 bytes of each operand a thread, four 16-byte vectors in flight; two of several operands.
-    constexpr int kVectors = kOperands > 3 ? 2 : 4;
-    LanesProgram<T, kInputs, kOperands, F> program{p.rows, {}, f};
-    bool aligned = true;
-    for (int o = 0; o < kOperands; ++o) {
-      program.data[o] = p.data[o];
-      aligned = aligned && aligned_rows(p.rows, o, p.data[o], sizeof(T));
-    }
-    using Real = std::conditional_t<std::is_same_v<T, double>, double, float>;
-    return for_parts<16 / int(sizeof(T)), kVectors, Real>(launch, name, p.rows.rows, p.rows.columns, aligned,
-                                                          program);
-  });
+  if constexpr (sizeof...(Types) == 0) {
+    return for_lanes<kInputs, float, f16, bf16>(launch, name, p, f);
+  } else {
+    return with_type<Types...>(p.dtype, [&]<class T>() {
+      // 64 bytes of each operand a thread, four 16-byte vectors in flight; two of several operands.
+      constexpr int kVectors = kOperands > 3 ? 2 : 4;
+      LanesProgram<T, kInputs, kOperands, F> program{p.rows, {}, f};
+      bool aligned = true;
+      for (int o = 0; o < kOperands; ++o) {
+        program.data[o] = p.data[o];
+        aligned = aligned && aligned_rows(p.rows, o, p.data[o], sizeof(T));
+      }
+      using Real = std::conditional_t<std::is_same_v<T, double>, double, float>;
+      return for_parts<16 / int(sizeof(T)), kVectors, Real>(launch, name, p.rows.rows, p.rows.columns,
+                                                            aligned, program);
+    });
+  }
 }
 
 }  // namespace cuda

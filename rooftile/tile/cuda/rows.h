@@ -179,7 +179,7 @@ struct RowsKernel {
   static constexpr bool kFull = kPlain, kStrided = true, kStages = true, kSkips = kTuning.skips_empty_chunks;
   static constexpr int least_threads(std::int64_t columns) { return kTuning.threads_of(columns); }
   static constexpr int least_blocks(Span span) { return kTuning.min_blocks[static_cast<int>(span)]; }
-  static constexpr int kept(Span) { return 0; }
+  static constexpr int kept(Span span) { return kPlain && span == Span::block ? kTuning.slots : 0; }
   static constexpr Late late(const RowShape&) { return kTuning.late; }
   Problem p;
   Program program;
@@ -221,6 +221,10 @@ struct RowsKernel {
     if constexpr (Team::kStaged) {
       run(vector_list<StagedVector, kVectors>(
           [&](int v) { return StagedVector(walk.stage, kCounts.operands() + v); }));
+    } else if constexpr (Team::kVectors > 0) {
+      using V = SlotVector<T, Team>;
+      run(vector_list<V, kVectors>(
+          [&](int v) { return V(global_vector<T, kPlain>(program, p, v, walk), v); }));
     } else {
       using V = decltype(global_vector<T, kPlain>(program, p, 0, walk));
       run(vector_list<V, kVectors>([&](int v) { return global_vector<T, kPlain>(program, p, v, walk); }));
@@ -242,6 +246,7 @@ struct RowsKernel {
         }
       }
       in.widen(team, r.in[0].size);
+      ROOFTILE_UNROLL for (int v = 0; v < kVectors; ++v) vectors.v[v].ask(team);
       run_row<kAdds, T>(program, team, r, in, vectors, none, each_one);
     } else {
       const auto in = [&](const Chunk& chunk) {
