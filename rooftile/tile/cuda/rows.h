@@ -246,7 +246,9 @@ struct RowsKernel {
         }
       }
       in.widen(team, r.in[0].size);
-      ROOFTILE_UNROLL for (int v = 0; v < kVectors; ++v) vectors.v[v].ask(team);
+      if constexpr (kVectors > 0) {
+        ROOFTILE_UNROLL for (int v = 0; v < kVectors; ++v) vectors.v[v].ask(team);
+      }
       run_row<kAdds, T>(program, team, r, in, vectors, none, each_one);
     } else {
       const auto in = [&](const Chunk& chunk) {
