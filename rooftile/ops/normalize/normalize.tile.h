@@ -35,6 +35,7 @@ struct Normalize {
   ROOFTILE_TILE auto begin(const Team& team, std::int64_t, const In&) const {
     return team.accumulator();
   }
+  // [read]
   template <class Team, class Sums, class C, class In, class W, class Row>
   ROOFTILE_TILE void read(const Team&, Sums& sums, C chunk, const In& in, const W&, const Row&) const {
     if constexpr (kL1)
@@ -42,6 +43,7 @@ struct Normalize {
     else
       sums[chunk] = fma(in[0], in[0], sums[chunk]);
   }
+  // [/read]
   template <class Team, class Sums, class Row>
   ROOFTILE_TILE Found measure(const Team& team, const Sums& sums, const Row&, float) const {
     const float sum = team.sum(sums), norm = kL1 ? sum : sqrt(sum);

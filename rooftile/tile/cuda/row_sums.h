@@ -45,7 +45,8 @@ struct SumsKernel {
   static constexpr Clusters kClusters = kTuning.clusters;
   static constexpr Streaming kStreaming = kTuning.streaming;
   static constexpr Span kShortest = Span::warp, kLongest = Span::any;
-  static constexpr bool kFull = kPlain, kStrided = true, kStages = true, kSkips = kTuning.skips_empty_chunks;
+  static constexpr bool kFull = kPlain, kStrided = true, kStages = true, kAllPieces = true,
+                        kSkips = kTuning.skips_empty_chunks;
   static constexpr int least_threads(std::int64_t columns) { return kTuning.threads_of(columns); }
   static constexpr int least_blocks(Span span) { return kTuning.min_blocks[static_cast<int>(span)]; }
   static constexpr int kept(Span) { return kPlain ? kTuning.slots : 0; }
