@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # What make test and make test-all run: everything as released, the suite under AddressSanitizer and UBSan, the thread
-# tests under ThreadSanitizer; with --all also what is too long for CI (all cases, planted faults, valgrind), and
-# the whole suite under ThreadSanitizer. Ends with ctest's summary and one line of totals.
+# tests under ThreadSanitizer; with --all also what is too long for CI (all cases, planted faults, valgrind), the
+# whole suite under ThreadSanitizer, and random cases by the hundred thousand under AddressSanitizer and UBSan.
+# Ends with ctest's summary and one line of totals.
 #   scripts/test.sh [--all]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -50,4 +51,10 @@ if [ -n "$all" ]; then run release all; else run release all -LE long; fi
 configure=(-DROOFTILE_ISAS=native)
 run asan-ubsan all -LE 'once|long'
 if [ -n "$all" ]; then run tsan all -LE 'once|long'; else run tsan thread_tests -L threads; fi
+if [ -n "$all" ]; then
+  scripts/random_check.sh --count 100000 || {
+    totals
+    exit 1
+  }
+fi
 totals

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <exception>
 #include <fstream>
 
 #include "tools/docs.h"
+#include "tools/main.h"
 
 namespace {
 
@@ -80,16 +80,4 @@ int run(bool is_update, const std::filesystem::path& root) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  const std::string mode = argc > 1 ? argv[1] : "";
-  if ((mode != "--check" && mode != "--update") || argc > 3) {
-    fmt::print(stderr, "usage: docs_tool --check|--update [ROOT]\n");
-    return 2;
-  }
-  try {
-    return run(mode == "--update", argc > 2 ? argv[2] : ".");
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "docs_tool: {}\n", error.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return tool_main(argc, argv, "docs_tool", run); }

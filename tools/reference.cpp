@@ -15,6 +15,7 @@
 
 #include "rooftile/core/op.h"
 #include "rooftile/harness/signature_text.h"
+#include "tools/main.h"
 
 namespace {
 
@@ -160,16 +161,4 @@ int run(bool is_update, const fs::path& root) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  const std::string mode = argc > 1 ? argv[1] : "";
-  if ((mode != "--check" && mode != "--update") || argc > 3) {
-    fmt::print(stderr, "usage: reference_tool --check|--update [ROOT]\n");
-    return 2;
-  }
-  try {
-    return run(mode == "--update", argc > 2 ? argv[2] : ".");
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "reference_tool: {}\n", error.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return tool_main(argc, argv, "reference_tool", run); }

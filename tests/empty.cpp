@@ -1,0 +1,2 @@
+// What CMake compiles the precompiled header of the tests beside.
+int main() { return 0; }
