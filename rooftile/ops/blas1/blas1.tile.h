@@ -118,7 +118,7 @@ struct Nrm2 {
     // Below kLeast a square that counts may be subnormal; kMost leaves room for 2^63 chunks. kUnit brings the
     // largest number's square into range, 1/kUnit the smallest one's.
     constexpr Real kLeast = static_cast<Real>(kWide ? 0x1p-900 : 0x1p-80);
-    constexpr Real kMost = static_cast<Real>(kWide ? 0x1p960 : 0x1p127);
+    constexpr Real kMost = static_cast<Real>(kWide ? 0x1p960 : 0x1p126);
     constexpr double kUnit = kWide ? 0x1p600 : 0x1p90;
     const Real sum = squares<false>(team, x, 1);
     if (!(sum < kLeast || sum > kMost)) return {sum, 1};  // a NaN, too

@@ -236,12 +236,13 @@ inline Spec asum_spec() {
   return spec;
 }
 
-/// Powers of two for all elements, at which squares leave the range of sums, or a chunk's 2^14 squares are
-/// about there, so that some chunks' do; and down to subnormal elements.
+/// Powers of two for all elements: at which squares leave the range of sums; just beyond kernels::Nrm2's
+/// kLeast and kMost for a chunk's 2^14 squares, not for the tail's 5, so that partials of two units are
+/// joined; and down to subnormal elements.
 inline std::vector<double> nrm2_powers(DType type) {
-  if (type == DType::f64) return {-1060, -600, -510, -457, -440, 505, 511, 600, 1010};
+  if (type == DType::f64) return {-1060, -600, -510, -456, -440, 474, 511, 600, 1010};
   if (type == DType::f16) return {-22, -14, 11};
-  return {-140, -100, -70, -47, -35, 57, 63, 80, 115};
+  return {-140, -100, -70, -46, -35, 57, 63, 80, 115};
 }
 
 inline Spec nrm2_spec() {
