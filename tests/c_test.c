@@ -29,7 +29,7 @@ static rooftile_function described(const char* name) {
 
 static void expect_descriptions(void) {
   rooftile_function f = described("layer_norm");
-  expect(strcmp(f.backward, "layer_norm_backward") == 0 && !f.has_workspace, "layer_norm's backward is another");
+  expect(f.backward && strcmp(f.backward, "layer_norm_backward") == 0 && !f.has_workspace, "layer_norm's backward is another");
   expect(f.operands == 8 && f.options == 1, "layer_norm takes other numbers of operands and options");
   const rooftile_operand *x = &f.operand[0], *w = &f.operand[2], *sum = &f.operand[5], *mean = &f.operand[6];
   expect(strcmp(x->name, "x") == 0 && x->role == ROOFTILE_INPUT && !x->optional && x->type == 'T', "x is another");

@@ -105,7 +105,16 @@ PyType_Spec queue_spec{"rooftile.Queue", sizeof(QueueObject), 0, Py_TPFLAGS_DEFA
 
 // ---- Functions: they live as long as the process
 
-PyType_Slot function_slots[] = {{0, nullptr}};
+/// As what a function is pickled by: getattr(the module, its name).
+PyObject* function_reduce(PyObject*, PyObject*) {
+  Owned importlib{PyImport_ImportModule("importlib")};
+  if (!importlib) return nullptr;
+  return Py_BuildValue("N(s)", PyObject_GetAttrString(importlib.get(), "import_module"), "rooftile");
+}
+
+PyMethodDef function_methods[] = {{"__reduce__", function_reduce, METH_NOARGS, nullptr},
+                                  {nullptr, nullptr, 0, nullptr}};
+PyType_Slot function_slots[] = {{Py_tp_methods, function_methods}, {0, nullptr}};
 PyType_Spec function_spec{"rooftile._core.Function", sizeof(Function), 0, Py_TPFLAGS_DEFAULT, function_slots};
 
 /// {"name": …}, of one operand.

@@ -109,6 +109,7 @@ def test_help_and_signature_say_what_it_takes(function, signature, call):
         assert parameters[option["name"]].default is not inspect.Parameter.empty
         assert option["name"] in call.__doc__
     assert call.__module__ == "rooftile" and "Raises" in call.__doc__
+    assert pickle.loads(pickle.dumps(call)) is call
 
 
 def test_values():

@@ -6,6 +6,7 @@ returns all outputs; one that was not asked for has no elements.
 """
 
 import torch
+from torch.autograd import forward_ad
 
 from rooftile import _frameworks, _functions
 from rooftile._signature import IN_OUT, Signature
@@ -169,6 +170,8 @@ class Function(Signature):
     def public(self):
         def call(*args, **named):
             tensors, options, wanted = self.bind(args, named)
+            if forward_ad._current_level >= 0:  # its tangents would be zeros, without a word
+                raise RuntimeError(f"{self.name}: has no derivative in forward mode (jvp, jacfwd); take that of the backward")
             needs = torch.is_grad_enabled() and any(t.requires_grad for t in tensors.values())
             if needs and self.mutates:
                 raise RuntimeError(f"{self.name}: writes its operand and has no gradient; call it under torch.no_grad()")
