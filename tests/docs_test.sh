@@ -150,6 +150,8 @@ notices "a figure of no peer" 'has the peer MKL' "sed -i 's/peers=oneDNN/peers=M
 notices "a picture that its trace contradicts" 'has 8 sectors a request in t.json, the picture shows 16' "sed -i 's/strides=1,2/strides=1,4/' README.md"
 notices "banks that the trace contradicts" 'has 1 wavefronts a request' "sed -i 's/\"wavefronts\": 32/\"wavefronts\": 1/' docs/figures/traces/t.json"
 notices "two figures of one name" 'is drawn in two ways' "sed -i 's/figure: tree shuffle/figure: bars shuffle/' README.md"
+notices "a time that no figure shows" '101 µs is in no ladder and no table' "echo 'Both: 100 → 101 µs.' >>README.md"
+notices "an earlier time that no figure shows" '99 µs is in no ladder' "echo 'Both: 99 → 100 µs.' >>README.md"
 notices "a gap that closed" 'differs from its source' "sed -i 's/50.0/98.0/' bench/b.json"
 notices "a lesson that came" 'README.md:[0-9]+: differs' "echo '# Two' >docs/course/02_two.md"
 notices "a lesson that went" 'differs' "rm docs/course/01_one.md"

@@ -108,13 +108,15 @@ std::string draw_ladder(const Repository& repository, const Settings& settings, 
     svg.rect(kLabels, y + 3, std::max(1., unit * bar.share), kRow - 8, bar.color);
     const std::string value = fmt::format("{:.0f}%, {} µs", 100 * bar.share, three_digits(bar.us));
     svg.text(kLabels + unit * bar.share + 6, y + 15, value, "start", 12);
+    figure.times.push_back(three_digits(bar.us));
     alternative += fmt::format("{} {} {:.0f}%", i ? "," : "", bar.label, 100 * bar.share);
   }
   svg.text(8, bottom + 18,
            fmt::format("Measured: {}. Blue: rungs; purple: the library's kernel{}.", machine_of(document),
                        peers == settings.end() ? "" : "; orange: baselines"),
            "start", 11);
-  figure = {svg.file(what, alternative + "."), alternative + "."};
+  figure.svg = svg.file(what, alternative + ".");
+  figure.alternative = alternative + ".";
   return "";
 }
 
@@ -140,9 +142,47 @@ std::string draw(const Repository& repository, const std::string& arguments, std
 
 }  // namespace
 
+namespace {
+
+/// Sentences of a page with a ladder name its times: each "… µs", and the one before an arrow, is a bar of
+/// one of the page's ladders or a cell of its tables.
+void check_times(const Page& page, const std::vector<std::string>& shown, Problems& problems) {
+  const auto is_shown = [&](const std::string& time) {
+    if (std::find(shown.begin(), shown.end(), time) != shown.end()) return true;
+    return std::any_of(page.lines.begin(), page.lines.end(), [&](const std::string& line) {
+      return !line.empty() && line[0] == '|' && line.find("| " + time + " |") != line.npos;
+    });
+  };
+  const std::vector<bool> fenced = fenced_lines(page.lines);
+  const std::string kUnit = " µs", kArrow = " → ";
+  const auto number_before = [](const std::string& line, std::size_t end) {
+    std::size_t begin = end;
+    while (begin > 0 && (std::isdigit(static_cast<unsigned char>(line[begin - 1])) || line[begin - 1] == '.'))
+      --begin;
+    return line.substr(begin, end - begin);
+  };
+  for (std::size_t i = 0; i < page.lines.size(); ++i) {
+    const std::string& line = page.lines[i];
+    if (fenced[i] || line.empty() || line[0] == '|') continue;
+    for (std::size_t at = line.find(kUnit); at != line.npos; at = line.find(kUnit, at + 1)) {
+      const std::string time = number_before(line, at);
+      std::vector<std::string> times = {time};
+      const std::size_t arrow = at - time.size();
+      if (arrow >= kArrow.size() && line.compare(arrow - kArrow.size(), kArrow.size(), kArrow) == 0)
+        times.push_back(number_before(line, arrow - kArrow.size()));
+      for (const std::string& one : times)
+        if (!one.empty() && !is_shown(one))
+          problems.add(page, i, fmt::format("{} µs is in no ladder and no table of this page", one));
+    }
+  }
+}
+
+}  // namespace
+
 Page with_figures(const Repository& repository, const Page& page, Problems& problems,
                   std::map<std::string, std::string>& files) {
   Page out{page.path, {}};
+  std::vector<std::string> times;
   const std::vector<bool> fenced = fenced_lines(page.lines);
   for (std::size_t i = 0; i < page.lines.size(); ++i) {
     out.lines.push_back(page.lines[i]);
@@ -164,11 +204,13 @@ Page with_figures(const Repository& repository, const Page& page, Problems& prob
       const auto [known, is_new] = files.emplace(path, figure.svg);
       if (!is_new && known->second != figure.svg)
         problems.add(page, i, path + " is drawn in two ways; give one of them another name");
+      times.insert(times.end(), figure.times.begin(), figure.times.end());
       out.lines.push_back(fmt::format("![{}]({})", figure.alternative, relative_to(page.path, path)));
     }
     out.lines.push_back(page.lines[end]);
     i = end;
   }
+  if (!times.empty()) check_times(out, times, problems);
   return out;
 }
 

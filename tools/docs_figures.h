@@ -10,6 +10,7 @@ namespace docs {
 
 struct Figure {
   std::string svg, alternative;
+  std::vector<std::string> times;  // in µs, as the figure shows them
 };
 /// key=value[,value…] of a marker.
 using Settings = Filters;

@@ -94,7 +94,7 @@ std::string draw_sectors(const Repository& repository, const Settings& settings,
     }
     alternative += fmt::format(" Lanes {}: {}.", distance, count);
   }
-  figure = {svg.file("A warp's request and its sectors", alternative), alternative};
+  figure = {svg.file("A warp's request and its sectors", alternative), alternative, {}};
   return "";
 }
 
@@ -149,7 +149,8 @@ std::string draw_banks(const Repository& repository, const Settings& settings, F
   svg.text(kWidth / 2, kTop + kCell * 32 + 94,
            "Blue: the column of the tile that a warp reads. Orange: the words of bank 0.", "middle", 11);
   figure = {svg.file("Shared memory's banks", alternative),
-            alternative + " Blue: the column's words; orange: bank 0."};
+            alternative + " Blue: the column's words; orange: bank 0.",
+            {}};
   return "";
 }
 
@@ -179,7 +180,7 @@ std::string draw_shuffle(const Repository&, const Settings&, Figure& figure) {
     if (far < 32) alternative += fmt::format("{} {}", step > 1 ? "," : "", values[0]);
     for (int lane = 0; lane < far / 2; ++lane) values[lane] += values[lane + far / 2];
   }
-  figure = {svg.file("A warp's sum by shuffles", alternative + "."), alternative + "."};
+  figure = {svg.file("A warp's sum by shuffles", alternative + "."), alternative + ".", {}};
   return "";
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "rooftile/backend/emulated/trace.h"
 #include "rooftile/core/plugin.h"
 #include "rooftile/ops/transpose/transpose.problem.h"
 

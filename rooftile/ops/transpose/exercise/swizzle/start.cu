@@ -4,6 +4,7 @@
 
 #include "rooftile/backend/cuda/shared.h"
 
+// [tile]
 /// y[j][i] = x[i][j] for m rows of n; a block of 32 x 32 threads has a tile of as many elements.
 /// ROOFTILE_SHARED(tile, float[32][32]) is __shared__ float tile[32][32] on a GPU.
 __global__ void transpose(const float* x, float* y, int m, int n) {
@@ -16,3 +17,4 @@ __global__ void transpose(const float* x, float* y, int m, int n) {
   if (first_j + row < n && first_i + lane < m)
     y[static_cast<long long>(first_j + row) * m + first_i + lane] = tile[lane][row];
 }
+// [/tile]
