@@ -156,6 +156,46 @@ static inline rooftile_status rooftile_layer_norm_backward_workspace(const rooft
   const double options[] = {0};
   return rooftile_workspace_of(queue, "layer_norm_backward", views, options, bytes);
 }
+static inline rooftile_status rooftile_l1_normalize(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y, const rooftile_view* norm, double eps) {
+  const rooftile_view* const views[] = {x, y, norm};
+  const double options[] = {eps};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "l1_normalize", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_l1_normalize_backward(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* dy, const rooftile_view* norm, const rooftile_view* dx, double eps) {
+  const rooftile_view* const views[] = {x, dy, norm, dx};
+  const double options[] = {eps};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "l1_normalize_backward", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_l2_normalize(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y, const rooftile_view* norm, double eps) {
+  const rooftile_view* const views[] = {x, y, norm};
+  const double options[] = {eps};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "l2_normalize", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_l2_normalize_backward(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* dy, const rooftile_view* norm, const rooftile_view* dx, double eps) {
+  const rooftile_view* const views[] = {x, dy, norm, dx};
+  const double options[] = {eps};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "l2_normalize_backward", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_rms_norm(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* residual, const rooftile_view* weight, const rooftile_view* y, const rooftile_view* sum, const rooftile_view* rstd, double eps, int unit_offset) {
+  const rooftile_view* const views[] = {x, residual, weight, y, sum, rstd};
+  const double options[] = {eps, (double)unit_offset};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "rms_norm", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_rms_norm_backward(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* dy, const rooftile_view* weight, const rooftile_view* rstd, const rooftile_view* dx, const rooftile_view* dweight, int unit_offset, rooftile_workspace workspace) {
+  const rooftile_view* const views[] = {x, dy, weight, rstd, dx, dweight};
+  const double options[] = {(double)unit_offset};
+  return rooftile_call(queue, "rms_norm_backward", views, options, NULL, workspace);
+}
+static inline rooftile_status rooftile_rms_norm_backward_workspace(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* dy, const rooftile_view* weight, const rooftile_view* rstd, const rooftile_view* dx, const rooftile_view* dweight, int unit_offset, size_t* bytes) {
+  const rooftile_view* const views[] = {x, dy, weight, rstd, dx, dweight};
+  const double options[] = {(double)unit_offset};
+  return rooftile_workspace_of(queue, "rms_norm_backward", views, options, bytes);
+}
 static inline rooftile_status rooftile_softmax(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y, double scale, int log) {
   const rooftile_view* const views[] = {x, y};
   const double options[] = {scale, (double)log};
