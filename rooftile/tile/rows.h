@@ -18,7 +18,7 @@
 //                   would hold it, and the last output, if it is there, receives that
 //
 // and, if it has vectors, absent(k), the elements of one that is absent. It may have kReadsFirst: its begin()
-// reads the row.
+// reads the row; and kReadsAgain: on a CPU 16-bit inputs are widened again to be written, not kept as floats.
 #include "rooftile/core/row_problem.h"
 #include "rooftile/tile/kernels.h"
 #include "rooftile/tile/tile.h"
@@ -86,6 +86,10 @@ inline constexpr int kRowOutputs = Program::Problem::kCounts.outputs - (Program:
 template <class Program>
 inline constexpr bool kReadsFirst = requires {
   Program::kReadsFirst;
+};
+template <class Program>
+inline constexpr bool kWidensOnce = !requires {
+  Program::kReadsAgain;
 };
 
 /// What write() gave, to the outputs: a tile, or Tiles of several.

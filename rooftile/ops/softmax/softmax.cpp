@@ -87,28 +87,15 @@ constexpr Variant kForwardVariants[] = {
     {"02_block", "a block a row; neighbours read neighbours", Role::gpu_rung, accepts<gpu_f32>},
     {"01_naive", "a thread a row, three loops", Role::gpu_rung, accepts<gpu_f32>},
 };
-constexpr Variant kBackwardVariants[] = {
-    {"tile", "every dtype, stride and scale: the block language's kernel", Role::standard,
-     accepts<any_row<SoftmaxBackwardProblem>>},
-};
-
 Status launch(const Queue& queue, const Op& op, const Call& c) {
   const ConstView &x = c.view(0), &y = c.view(1);
   const SoftmaxProblem problem{rows_of(x, y), x.data, c.output(1), x.dtype, c.real(0), c.flag(1)};
   return dispatch(queue, op, &problem, c.variant);
 }
-Status launch_backward(const Queue& queue, const Op& op, const Call& c) {
-  const ConstView &y = c.view(0), &dy = c.view(1), &dx = c.view(2);
-  const SoftmaxBackwardProblem problem{rows_of(y, dy, dx), y.data,   dy.data, c.output(2), y.dtype,
-                                       c.real(0),          c.flag(1)};
-  return dispatch(queue, op, &problem, c.variant);
-}
-
 }  // namespace
 
 extern const Op softmax_op{"softmax", "forward", kForward.function, kForwardVariants, kForward, launch};
-extern const Op softmax_backward_op{"softmax",         "backward", kBackward.function,
-                                    kBackwardVariants, kBackward,  launch_backward};
+extern const Op softmax_backward_op = row_op<kBackward, SoftmaxBackwardProblem>("softmax", "backward");
 extern const Op* const softmax_ops[] = {&softmax_op, &softmax_backward_op, nullptr};
 
 Status softmax(const Queue& queue, ConstView x, View y, const SoftmaxOptions& options) {

@@ -2,7 +2,6 @@
 #include "rooftile/ops/softmax/ladder/ladder.h"
 #include "rooftile/ops/softmax/softmax.problem.h"
 #include "rooftile/ops/softmax/softmax.tile.h"
-#include "rooftile/tile/cpu/launch.h"
 
 namespace rooftile {
 namespace {
@@ -30,17 +29,10 @@ void launch_online(const CpuLaunch& launch, const SoftmaxProblem& p) {
                });
 }
 
-void launch_backward(const CpuLaunch& launch, const SoftmaxBackwardProblem& p) {
-  for_rows(launch, p.rows, p.dtype,
-           [&]<class T>(auto team, std::int64_t begin, std::int64_t end) ROOFTILE_INLINE {
-             const auto row_at = [&](std::int64_t row) ROOFTILE_INLINE {
-               return kernels::SoftmaxBackwardRow<T>{row_of<const T>(p.rows, 0, p.y, row, end),
-                                                     row_of<const T>(p.rows, 1, p.dy, row, end),
-                                                     row_of<T>(p.rows, 2, p.dx, row, end)};
-             };
-             if (p.log) return kernels::softmax_backward<T, true>(team, begin, end, row_at, p.scale);
-             kernels::softmax_backward<T, false>(team, begin, end, row_at, p.scale);
-           });
+Status launch_backward(const CpuLaunch& launch, const SoftmaxBackwardProblem& p) {
+  const float scale = p.real(0);
+  return p.flag(1) ? for_row_program(launch, "softmax_backward", p, kernels::SoftmaxBackward<true>{scale})
+                   : for_row_program(launch, "softmax_backward", p, kernels::SoftmaxBackward<false>{scale});
 }
 
 }  // namespace

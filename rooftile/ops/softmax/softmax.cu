@@ -1,7 +1,6 @@
 #include "rooftile/ops/softmax/ladder/ladder.h"
 #include "rooftile/ops/softmax/softmax.problem.h"
 #include "rooftile/ops/softmax/softmax.tile.h"
-#include "rooftile/tile/cuda/launch.h"
 
 namespace rooftile {
 namespace {
@@ -49,41 +48,6 @@ struct Forward {
   }
 };
 
-template <class T>
-struct Backward {
-  static constexpr int kHeldThreads = 1024;
-  static constexpr Clusters kClusters{512, 256, 256, 32 * int(sizeof(T)) / 16};
-  static constexpr Streaming kStreaming{};
-  static constexpr int kept(Span) { return 0; }
-  static constexpr Span kShortest = Span::warp, kLongest = Span::any;
-  static constexpr bool kFull = true, kStrided = true, kStages = true, kSkips = false;
-  /// f32 2097152x32, H200: 190 µs with four, 240 with two; bf16 104 and 99.
-  static constexpr int least_threads(std::int64_t) { return sizeof(T) == 2 ? 2 : 4; }
-  static constexpr int least_blocks(Span span) { return span == Span::cluster ? 3 : 0; }
-  SoftmaxBackwardProblem p;
-  Places places() const { return touching_places(p.rows, {{p.y}, {p.dy}, {p.dx, 0}}); }
-  template <class Rows, class Vectors>
-  ROOFTILE_TILE void each_staged(const Rows& rows, const Vectors&) const {
-    rows(0, static_cast<const T*>(p.y), false);
-    rows(1, static_cast<const T*>(p.dy), false);
-    rows(2, static_cast<const T*>(p.dx), true);
-  }
-
-  template <class Team>
-  ROOFTILE_TILE void operator()(const Team& team, const Walk& walk) const {
-    const auto row_at = [&](std::int64_t i) {
-      kernels::SoftmaxBackwardRow<T> r{row_of<const T, Team>(p.rows, 0, p.y, walk, i, p.y == p.dx),
-                                       row_of<const T, Team>(p.rows, 1, p.dy, walk, i, p.dy == p.dx),
-                                       row_of<T, Team>(p.rows, 2, p.dx, walk, i)};
-      return r;
-    };
-    if (p.log)
-      kernels::softmax_backward<T, true>(team, 0, walk.count, row_at, p.scale);
-    else
-      kernels::softmax_backward<T, false>(team, 0, walk.count, row_at, p.scale);
-  }
-};
-
 Status launch_forward(const CudaLaunch& launch, const SoftmaxProblem& p) {
   return with_type<float, f16, bf16>(p.dtype, [&]<class T>() {
     constexpr int kLanes = 16 / int(sizeof(T)), kChunks = 32 / kLanes;
@@ -98,13 +62,9 @@ Status launch_forward(const CudaLaunch& launch, const SoftmaxProblem& p) {
 }
 
 Status launch_backward(const CudaLaunch& launch, const SoftmaxBackwardProblem& p) {
-  return with_type<float, f16, bf16>(p.dtype, [&]<class T>() {
-    constexpr int kLanes = 16 / int(sizeof(T)), kChunks = 16 / kLanes;  // two operands
-    const Layout layout =
-        std::max({layout_of(p.rows, 0, p.y, sizeof(T)), layout_of(p.rows, 1, p.dy, sizeof(T)),
-                  layout_of(p.rows, 2, p.dx, sizeof(T))});
-    return for_rows<kLanes, kChunks>(launch, "softmax_backward", p.rows.rows, layout, Backward<T>{p});
-  });
+  const float scale = p.real(0);
+  return p.flag(1) ? for_row_program(launch, "softmax_backward", p, kernels::SoftmaxBackward<true>{scale})
+                   : for_row_program(launch, "softmax_backward", p, kernels::SoftmaxBackward<false>{scale});
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #pragma once
-// What passes from validation (softmax.cpp) to the launches (softmax.cpu.cpp and the ladder).
-#include "rooftile/core/rows.h"
+// What passes from validation (softmax.cpp) to the launches (softmax.cpu.cpp, softmax.cu and the ladder).
+#include "rooftile/core/row_problem.h"
 
 namespace rooftile {
 
@@ -13,14 +13,6 @@ struct SoftmaxProblem {
   bool log;
 };
 
-struct SoftmaxBackwardProblem {
-  Rows<3> rows;  // of y, dy, dx
-  const void* y;
-  const void* dy;
-  void* dx;
-  DType dtype;
-  float scale;
-  bool log;
-};
+using SoftmaxBackwardProblem = RowProblem<RowCounts{.inputs = 2, .outputs = 1}>;  // y, dy; dx
 
 }  // namespace rooftile

@@ -1,5 +1,6 @@
 #pragma once
-#include "rooftile/tile/tile.h"
+#include "rooftile/ops/softmax/softmax.problem.h"
+#include "rooftile/tile/rows.h"
 
 namespace rooftile::kernels {
 using namespace rooftile::tile;
@@ -98,54 +99,37 @@ ROOFTILE_TILE void softmax_online(Team team, Row<const T> x, Row<T> y, const Spl
   }
 }
 
-template <class T>
-struct SoftmaxBackwardRow {
-  Row<const T> y, dy;
-  Row<T> dx;
+/// One row: dx = s·y·(dy - Σ y·dy); of the logarithm (kLog) dx = s·(dy - exp(y)·Σ dy).
+template <bool kLog>
+struct SoftmaxBackward {
+  using Problem = SoftmaxBackwardProblem;
+  static constexpr bool kAddsResidual = false, kReadsAgain = true;
+  enum { kY, kDy };
+  float scale;
+
+  template <class Team, class In>
+  ROOFTILE_TILE auto begin(const Team& team, std::int64_t, const In&) const {
+    return team.accumulator();
+  }
+  template <class Team, class Sums, class C, class In, class W, class Row>
+  ROOFTILE_TILE void read(const Team&, Sums& sums, C chunk, const In& in, const W&, const Row&) const {
+    if constexpr (kLog)
+      sums[chunk] += in[kDy];
+    else
+      sums[chunk] = fma(in[kY], in[kDy], sums[chunk]);
+  }
+  template <class Team, class Sums, class Row>
+  ROOFTILE_TILE float measure(const Team& team, const Sums& sums, const Row&, float) const {
+    return team.sum(sums);
+  }
+  template <class Team, class C, class In, class W, class Row, class Columns>
+  ROOFTILE_TILE auto write(const Team&, float sum, C, const In& in, const W&, const Row&,
+                           const Columns&) const {
+    if constexpr (kLog)
+      return (in[kDy] - exp(in[kY]) * sum) * scale;
+    else
+      return in[kY] * (in[kDy] - sum) * scale;
+  }
 };
-
-/// Rows `begin` to `end`: dx = s·y·(dy - Σ y·dy); of the logarithm dx = s·(dy - exp(y)·Σ dy). One row is
-/// written while the next is read.
-template <class T, bool kLog, class Team, class RowAt>
-ROOFTILE_TILE void softmax_backward(Team team, std::int64_t begin, std::int64_t end, RowAt row_at,
-                                    float scale) {
-  using Tile = typename Team::Tile;
-  SoftmaxBackwardRow<T> coming = row_at(begin), row = coming;
-  const std::int64_t size = coming.y.size;
-  float sum = 0;
-
-  typename Team::template Held<T> y{}, dy{}, written_y{}, written_dy{};
-  team.rows(begin, end, [&](std::int64_t i, auto reads, auto writes) ROOFTILE_INLINE {
-    Team reader = team;
-    row = coming;
-    written_y = y;
-    written_dy = dy;
-    if (reads) {
-      coming = row_at(i);
-      y = reader.hold(coming.y, 0);
-      dy = reader.hold(coming.dy, 0);
-      reader.walk_once();
-    }
-    Tile sums = team.fill(0);
-    reader.each(size, [&](auto chunk) ROOFTILE_INLINE {
-      if (writes) {
-        const Tile p = written_y[chunk], dp = written_dy[chunk];
-        if constexpr (kLog) {
-          team.store(row.dx, chunk, (dp - exp(p) * sum) * scale);
-        } else {
-          team.store(row.dx, chunk, p * (dp - sum) * scale);
-        }
-      }
-      if (!reads) return;
-      const Tile d = dy[chunk];
-      if constexpr (kLog) {
-        sums += d;
-      } else {
-        sums = fma(y[chunk], d, sums);
-      }
-    });
-    if (reads) sum = team.sum(sums);
-  });
-}
 
 }  // namespace rooftile::kernels

@@ -206,7 +206,8 @@ void run_share(const Program& program, const typename Program::Problem& p, Threa
       ColumnGradients<Team, kGradients> gradients{};
       for (int g = 0; g < kGradients; ++g)
         gradients.sums[g] = team.columns(Row<float>{p.block_sums(block, g), columns});
-      constexpr bool kKeeps = kAccess != Access::strided && (kAdds || sizeof(T) < sizeof(float));
+      constexpr bool kKeeps =
+          kAccess != Access::strided && (kAdds || (sizeof(T) < sizeof(float) && kWidensOnce<Program>));
       run_rows<kAdds, kKeeps, T>(program, team, first_of(block), first_of(sums ? block + 1 : end), row_at,
                                  vectors, each_one, gradients);
     }
@@ -269,7 +270,8 @@ Status for_row_program(const CpuLaunch& launch, const char*, const typename Prog
   for (int k = 0; k < n.outputs; ++k) tensors += p.data[Problem::kOutputs + k] != nullptr;
   const std::int64_t bytes = p.rows.rows * columns * bits(p.dtype) / 8 * tensors;
   const bool adds = Program::kAddsResidual && p.data[n.inputs - 1];
-  const int kept = (adds || p.dtype != DType::f32 ? kRowInputs<Program> : 0) + (plain ? 0 : n.vectors);
+  const int kept = (adds || (p.dtype != DType::f32 && kWidensOnce<Program>) ? kRowInputs<Program> : 0) +
+                   (plain ? 0 : n.vectors);
   // Rows that scratch does not hold, in whole tiles of at most 64 floats, are read again, in small pieces.
   const bool fits = kept == 0 || columns <= std::int64_t(kScratchBytes) / 4 / kept / 64 * 64;
   const bool sums = p.gradient_count() > 0;
