@@ -76,6 +76,9 @@ echo 'int x = ;' >>exercises/vector_add.cu
 step 1 '\[compile\].*vector_add.cu:[0-9]+:.*error' check vector_add
 echo 'namespace n {' >exercises/vector_add.cu
 step 1 '\[compile\].* a ; or a } may be missing' check vector_add
+sed 's/^}$/  for (long long k = 0; n > 0; k = 0) z[k] = 0;\n}/' "$source/rooftile/ops/blas1/exercise/vector_add/solution.cu" \
+  >exercises/vector_add.cu
+step 1 '\[endless\].* A loop never ends' check vector_add
 step 0 '^__global__ void add' solution vector_add
 "$rooftile" exercise solution vector_add >exercises/vector_add.cu
 step 0 '^vector_add solved: ' check vector_add

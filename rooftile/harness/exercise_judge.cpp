@@ -33,7 +33,7 @@ using emulated::FindingKind;
 
 /// Larger cases say nothing more about a kernel, and take the checked device long.
 constexpr std::int64_t kMostElements = 20000;
-constexpr double kSeconds = 20;
+constexpr double kSeconds = 10;
 
 /// gray = (red + green + blue) / 3, to the nearest whole number; a third of a sum is never halfway.
 struct GrayMeanOracle {
@@ -427,8 +427,15 @@ Verdict judge(const Exercise& exercise, const std::string& plugin_folder,
       [] { return false; }, kSeconds);
   if (!error.empty()) throw std::runtime_error(error);
   if (!death.died) return verdict;
-  const auto likely = exercise.likely.find("crash");
-  return {false, "crash",
+  // What hangs has a loop without an end; what dies has an index out of bounds.
+  const bool hangs = death.how.find("did not return") != std::string::npos;
+  const char* const kind = hangs ? "endless" : "crash";
+  const auto likely = exercise.likely.find(kind);
+  if (hangs && likely == exercise.likely.end())
+    return {false, kind,
+            fmt::format("{}: the kernel {}. A loop never ends: does its index grow in each step?", death.what,
+                        death.how)};
+  return {false, kind,
           fmt::format("{}the kernel {}{}", death.in_kernel ? death.what + ": " : "", death.how,
                       likely == exercise.likely.end() ? "" : ". " + likely->second)};
 }
