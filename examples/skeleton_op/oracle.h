@@ -52,7 +52,6 @@ struct SkeletonBackwardOracle {
       for (std::int64_t i = 0; i < columns; ++i) {
         const S g = gradient(at, i);
         a["dx"].store(at + i, g - sum / S(n), std::fabs(to_double(g)) + terms / n);
-        if (!a.has("dweight")) continue;
         const S term = a["dy"].load(at + i) * (a["x"].load(at + i) - a["mean"].load(row));
         weights[static_cast<std::size_t>(i)] += term;
         sizes[static_cast<std::size_t>(i)] += std::fabs(to_double(term));

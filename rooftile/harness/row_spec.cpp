@@ -22,10 +22,14 @@ double elements(const Shape& shape) {
 /// Word k of a list, or the last one; null where it has none.
 const char* word_of(const char* list, int k) {
   static std::map<std::pair<std::string, int>, std::string> words;
-  std::string all = list;
-  if (all.empty()) return nullptr;
-  for (std::size_t space; k > 0 && (space = all.find(' ')) != std::string::npos; --k) all.erase(0, space + 1);
-  return (words[{list, k}] = all.substr(0, all.find(' '))).c_str();
+  std::string rest = list;
+  if (rest.empty()) return nullptr;
+  for (int skipped = 0; skipped < k; ++skipped) {
+    const std::size_t space = rest.find(' ');
+    if (space == std::string::npos) break;
+    rest.erase(0, space + 1);
+  }
+  return (words[{list, k}] = rest.substr(0, rest.find(' '))).c_str();
 }
 
 class RowFunction {

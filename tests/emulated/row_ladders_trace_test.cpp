@@ -80,13 +80,12 @@ class RowLadders : public testing::Test {
     using P = LayerNormProblem;
     Matrix x(rows, columns), y(rows, columns), weight(1, columns), bias(1, columns);
     Matrix mean(rows, 1), rstd(rows, 1);
-    P p{dense<P::kOperands>(rows, columns),
-        {},
-        {weight.data(), 1},
-        {bias.data(), 1},
-        DType::f32,
-        DType::f32,
-        1e-5f};
+    P p{};
+    p.rows = dense<P::kOperands>(rows, columns);
+    p.vectors[P::kWeight] = {weight.data(), 1};
+    p.vectors[P::kBias] = {bias.data(), 1};
+    p.dtype = p.vector_dtype = DType::f32;
+    p.options[0] = 1e-5f;
     for (int o : {P::kMean, P::kRstd}) p.rows.stride[o][0] = 1;
     p.data[P::kX] = x.data();
     p.data[P::kY] = y.data();

@@ -10,13 +10,13 @@ constexpr Signature::Types kW{'W', {DType::f32}, 'T'};                      // w
 constexpr Signature::Types kG{'G', {DType::f32}, 'W'};                      // their gradients'
 constexpr Signature::Types kF{'F', {DType::f32}};                           // statistics'
 
-constexpr Signature kForward{
-    "rms_norm",
-    {kT, kW, kF},
-    {input("x", 'T', "... C"), optional(input("residual", 'T', "... C")), optional(input("weight", 'W', "C")),
-     output("y", 'T', "... C", "x residual"), optional(output("sum", 'T', "... C", "x residual")),
-     optional(output("rstd", 'F', "..."))},
-    {real("eps", 1e-6f, 0), flag("unit_offset")}};
+constexpr Signature kForward{"rms_norm",
+                             {kT, kW, kF},
+                             {input("x", 'T', "... C"), optional(input("residual", 'T', "... C")),
+                              optional(input("weight", 'W', "C")), output("y", 'T', "... C", "x residual"),
+                              sum_of("x residual", optional(output("sum", 'T', "... C", "x residual"))),
+                              optional(output("rstd", 'F', "..."))},
+                             {real("eps", 1e-6f, 0), flag("unit_offset")}};
 constexpr Signature kBackward{
     "rms_norm_backward",
     {kT, kW, kF, kG},

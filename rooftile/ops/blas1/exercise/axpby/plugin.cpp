@@ -8,8 +8,8 @@ static rooftile::Status launch(const rooftile::CudaLaunch& where, const rooftile
   const long long n = p.rows.rows * p.rows.columns;
   if (n == 0) return {};
   const auto blocks = static_cast<unsigned>((n + 255) / 256);
-  return rooftile::cuda::launch(where, "axpby", {blocks, 256u}, axpby, static_cast<float>(p.factor(p.alpha)),
-                                static_cast<const float*>(p.x), static_cast<float>(p.factor(p.beta)),
-                                static_cast<float*>(p.y), n);
+  return rooftile::cuda::launch(where, "axpby", {blocks, 256u}, axpby, static_cast<float>(p.options[0]),
+                                static_cast<const float*>(p.data[1]), static_cast<float>(p.options[1]),
+                                static_cast<float*>(const_cast<void*>(p.data[0])), n);
 }
 ROOFTILE_EXERCISE_KERNEL("axpby", "tile", launch)

@@ -29,8 +29,9 @@ Status launch(const CudaLaunch& where, const DotProblem& p) {
   const auto blocks = static_cast<unsigned>((n + kThreads - 1) / kThreads);
   auto* sums = static_cast<float*>(where.scratch);
   if (blocks > 0)
-    if (Status s = cuda::launch(where, "dot", {blocks, kThreads}, products, static_cast<const float*>(p.x),
-                                static_cast<const float*>(p.y), n, sums);
+    if (Status s =
+            cuda::launch(where, "dot", {blocks, kThreads}, products, static_cast<const float*>(p.data[0]),
+                         static_cast<const float*>(p.data[1]), n, sums);
         !s)
       return s;
   const int count = static_cast<int>(blocks);

@@ -10,7 +10,7 @@ static rooftile::Status launch(const rooftile::CpuLaunch&, const rooftile::Layer
   auto* y = static_cast<float*>(const_cast<void*>(p.data[p.kY]));
   for (std::int64_t row = 0; row < p.rows.rows; ++row)
     layer_norm_welford(exercise::Team(), tile::Row<const float>{x + p.rows.offset(p.kX, row), p.rows.columns},
-                       tile::Row<float>{y + p.rows.offset(p.kY, row), p.rows.columns}, p.eps);
+                       tile::Row<float>{y + p.rows.offset(p.kY, row), p.rows.columns}, p.eps());
   return {};
 }
 ROOFTILE_EXERCISE_KERNEL("layer_norm", "tile", launch)
