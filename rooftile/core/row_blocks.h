@@ -86,7 +86,7 @@ constexpr std::int64_t gpu_row_turns(std::int64_t blocks, std::int64_t columns, 
   const bool words = columns <= kBlockColumns && whole_vectors(columns, dtype);
   return dtype == DType::f32 || columns <= kWarpColumns || words ? blocks : 1;
 }
-/// The first row of a block; that of the one behind the last is `rows`. Sizes differ by one at most.
+/// The first row of a block; that of the one past the last is `rows`. Sizes differ by one at most.
 constexpr std::int64_t row_block_begin(std::int64_t rows, std::int64_t blocks, std::int64_t block) {
   return rows / blocks * block + std::min(block, rows % blocks);
 }

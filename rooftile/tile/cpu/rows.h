@@ -6,7 +6,7 @@
 namespace rooftile::tile {
 inline namespace ROOFTILE_ISA {
 
-/// A vector over the columns as floats side by side;
+/// A vector over the columns as contiguous floats;
 struct FloatVector {
   Row<const float> row;
   ROOFTILE_TILE FloatVector part(std::int64_t begin, std::int64_t count) const {
@@ -97,7 +97,7 @@ ROOFTILE_TILE auto row_input(const Team& team, const RowOperands<T, n>& row, C c
 }
 
 /// Rows `begin` to `end`, a block of rows where there are gradients. kKeeps: inputs wait as floats in scratch
-/// from the reading of a row to its writing, which pays where reading them again takes more than a load; bits
+/// from the read to the write of a row, which pays where reading them again takes more than a load; bits
 /// do not depend on it.
 template <bool kAdds, bool kKeeps, class T, class Program, class Team, class RowAt, class Vectors>
 ROOFTILE_TILE void run_rows(const Program& p, Team team, std::int64_t begin, std::int64_t end, RowAt row_at,

@@ -196,7 +196,7 @@ struct SumsKernel {
     }
   }
   /// `count` rows of a team that holds them. `after(row, i)` is row i, the one after `row`; `next`: the first
-  /// one, whose statistics are on their way.
+  /// one, whose statistics are in flight.
   template <class Team, class Count, class After, class Vectors>
   ROOFTILE_TILE void run_held(const Team& team, Count count, RowOperands<T, kCounts> next, After after,
                               const Vectors& vectors, Gradients<Team>& gradients) const {
@@ -246,7 +246,7 @@ struct SumsKernel {
         statistics[k] = from ? *from : 0;
       }
     }
-    /// `next`: what this team has of the group behind this one.
+    /// `next`: what this team has of the next group.
     ROOFTILE_TILE void operator()(const Walk& walk, const Walk& next) {
       const float* pointers[kStatistics];
       ROOFTILE_UNROLL for (int k = 0; k < kStatistics; ++k) pointers[k] = &statistics[k];
@@ -334,7 +334,7 @@ template <class Problem>
 Status launch_add_blocks(const CudaLaunch& launch, const char* name, const Problem& p, std::int64_t blocks,
                          int teams) {
   const int width = p.rows.columns < kManyColumns ? 8 : 32;
-  // Eight sums to a thread at least, all on their way at once.
+  // Eight sums to a thread at least, all in flight at once.
   const auto groups = static_cast<unsigned>(std::bit_floor(
       static_cast<std::uint64_t>(std::clamp<std::int64_t>(blocks / 8, 1, kAddThreads / width))));
   return with_type<float, f16, bf16>(p.gradient_dtype, [&]<class G>() {
