@@ -11,6 +11,10 @@ if [ "${1:-}" = --elements ]; then
   shift
 fi
 op=${1:-}
+if [ -z "$op" ] || [ "$op" = --help ]; then
+  sed -n '2,4s/^# //p' "$0" >&2
+  exit 2
+fi
 if [[ ! $op =~ ^[a-z][a-z0-9]*(_[a-z0-9]+)*$ ]]; then
   echo "new_op.sh: the name of an op is in snake_case, like layer_norm; seen: '$op'" >&2
   exit 2
@@ -26,4 +30,4 @@ for file in "$to"/skeleton.*; do mv "$file" "$to/$op${file##*/skeleton}"; done
 find "$to" -type f -exec sed -i "s/skeleton/$op/g; s/Skeleton/$pascal/g" {} +
 # The copy's README is a lesson to be written, not directions for copying.
 printf '# %s\n\nThe lesson: equation, bytes, flops, which limit binds, the ladder, when it loses, an exercise.\n' "$op" >"$to/README.md"
-echo "$to: build, then rooftile check $op"
+echo "$to: build, then rooftile check $op, and rooftile check $op --device emulated"

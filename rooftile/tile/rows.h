@@ -1,8 +1,9 @@
 #pragma once
 // Row programs in stages. A program says what one row is:
 //
-//   begin(team, size, in)                 what read() adds to, after passes of its own over the row if it
-//                                         needs any: in(chunk) gives the inputs' tiles
+//   begin(team, size, in)                 what read() adds to; it may pass over the row by itself first:
+//                                         in(chunk) gives the inputs' tiles, `size` the elements that this
+//                                         team's block has of the row, a part where a cluster shares it
 //   read(team, sums, chunk, in, w, row)   takes a chunk of the inputs in
 //   measure(team, sums, row, each_one)    the row's scalars, from the sums of all its elements
 //   statistics(found)                     those scalars that are operands
