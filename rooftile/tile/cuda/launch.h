@@ -197,9 +197,9 @@ auto streaming_program_for(const Program& program) {
 ///                 holds that has no data: its place it has all the same
 ///   kShortest,    spans of its rows' teams; Span::any: a row may be longer than a cluster holds, and is
 ///   kLongest      read again
-///   kFull         whether rows that fill their team have a kernel of their own, and staged ones for each
-///   size
-///                 of pieces (or kAllPieces says so); kStrided: whether long rows have that begin anywhere
+///   kFull         whether rows that fill their team have a kernel of their own, and staged ones one for each
+///                 size of pieces (or kAllPieces says so)
+///   kStrided      whether long rows that begin at any address have kernels of their own
 /// and may have
 ///   kParts        of how many warps one does the work, in blocks, where rows are whole words: rows do not
 ///                 stream then, and a thread has as many times more on its way
