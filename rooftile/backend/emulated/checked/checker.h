@@ -80,6 +80,7 @@ class Checker final : public Observer {
   enum : std::uint8_t { kThere = 1, kWritten = 2, kPending = 4 };
   struct Shared {
     std::vector<std::uint8_t> bytes;
+    std::size_t used = 0;  // to the end of the last array; nothing is known of what follows
     std::vector<Cell> cells;
   };
   struct Pending {
