@@ -77,8 +77,8 @@ void Checker::declare_shared(Block& block, const SharedArray& array) {
     s.bytes.resize(arena_stride());
     s.cells.resize(arena_stride() / 4);
   }
-  // The first array of a block ends what the last block left, as far as that had arrays: cleared whole, 227 KiB a
-  // block took a fifth of layer_norm_backward's time.
+  // The first array of a block ends what the last block left, as far as that had arrays: cleared whole, 227
+  // KiB a block took a fifth of layer_norm_backward's time.
   if (array.offset == 0) std::memset(s.bytes.data(), 0, std::exchange(s.used, 0));
   s.used = std::max(s.used, array.offset + array.bytes);
   std::memset(s.bytes.data() + array.offset, kThere, array.bytes);
