@@ -95,6 +95,7 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
 
   CLI::App* list_app = app.add_subcommand("list", "the ops, their functions, dtypes and variants");
   list_app->add_option("OP", all.list.ops, "these alone");
+  list_app->add_flag("--tuning", all.list.tuning, "how they run on a GPU: the rows of the tuning table");
   add_json(list_app, all.list.json);
   list_app->footer(
       "Examples:\n"
@@ -204,13 +205,19 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
   why_app->add_flag("--in-place", all.why.in_place, "the output is the input, where the op allows it");
   why_app->add_option("--layout", all.why.layout, "contiguous, padded_rows, strided_columns or transposed")
       ->type_name("LAYOUT");
-  why_app->add_option("--isa", all.why.isa, "ask this instruction set's kernels")->type_name("ISA");
+  auto* why_isa =
+      why_app->add_option("--isa", all.why.isa, "ask this instruction set's kernels")->type_name("ISA");
+  why_app->add_option("--device", all.why.device, "cpu; cuda or emulated: the row of the tuning table, too")
+      ->type_name("DEVICE")
+      ->check(CLI::IsMember({"cpu", "cuda", "emulated"}))
+      ->excludes(why_isa);
   add_json(why_app, all.why.json);
   why_app->footer(
       "Examples:\n"
       "  rooftile why softmax 64x1024 bf16\n"
       "  rooftile why softmax 1x100000 f32 --set log=1 --backward\n"
       "  rooftile why softmax 64x1024 f32 --layout strided_columns\n"
+      "  rooftile why rms_norm 8192x4096 bf16 --device cuda\n"
       "Nothing is computed and no memory taken. Exit code 1: the library would refuse the call.");
   why_app->final_callback([&] { command = [&all] { return why(all.why); }; });
 
