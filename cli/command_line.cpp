@@ -10,54 +10,12 @@
 #include "cli/exit_codes.h"
 #include "cli/failure.h"
 #include "cli/manual.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "rooftile/harness/commit.h"
 
 namespace rooftile::cli {
 namespace {
-
-/// A list: several values by commas or by repeating the option; the next word is not part of it.
-CLI::Option* add_list(CLI::App* app, const std::string& names, std::vector<std::string>& to,
-                      const std::string& what) {
-  return app->add_option(names, to, what)->delimiter(',')->allow_extra_args(false);
-}
-
-void add_json(CLI::App* app, std::string& to) {
-  app->add_option("--json", to,
-                  "also write this as JSON; - is standard output, and then nothing else goes there")
-      ->type_name("FILE")
-      ->expected(1);
-}
-
-void add_csv(CLI::App* app, std::string& to) {
-  app->add_option("--csv", to, "the same as comma-separated lines")->type_name("FILE")->expected(1);
-}
-
-void add_selection(CLI::App* app, Selection& to) {
-  app->add_option("OP", to.ops, "ops or functions (softmax, softmax_backward); none: all");
-  add_list(app, "--variant", to.variants, "these variants alone")->type_name("VARIANT");
-  add_list(app, "--isa", to.isas, "these instruction sets alone: baseline, avx2, avx512")->type_name("ISA");
-  app->add_option("--device", to.device, "cpu, cuda (an NVIDIA GPU), emulated or emulated-checked")
-      ->type_name("DEVICE");
-  add_list(app, "--dtype", to.dtypes, "these element types alone: f32, f16, …")->type_name("DTYPE");
-  auto* forward = app->add_flag_callback(
-      "--forward", [&to] { to.direction = "forward"; }, "forward functions alone");
-  app->add_flag_callback(
-         "--backward", [&to] { to.direction = "backward"; }, "backward functions alone")
-      ->excludes(forward);
-}
-
-/// The words of commands that are about one call.
-void add_case(CLI::App* app, CaseArguments& to, const std::string& shape) {
-  app->add_option("OP", to.op, "an op or a function (softmax, softmax_backward)")->required();
-  app->add_option("--shape", to.shape, "in the op's own terms, see `rooftile list`; " + shape)
-      ->type_name("64x1024");
-  app->add_option("--dtype", to.dtype, "f32, f16, bf16, …")->type_name("DTYPE");
-  app->add_option("--set", to.parameters, "a parameter of the call")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
-  app->add_flag("--backward", to.backward, "the op's backward function");
-}
 
 struct Everything {
   DevicesArguments devices;
@@ -95,6 +53,7 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
 
   CLI::App* list_app = app.add_subcommand("list", "the ops, their functions, dtypes and variants");
   list_app->add_option("OP", all.list.ops, "these alone");
+  list_app->add_flag("--tuning", all.list.tuning, "how they run on a GPU: the rows of the tuning table");
   add_json(list_app, all.list.json);
   list_app->footer(
       "Examples:\n"
@@ -204,13 +163,19 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
   why_app->add_flag("--in-place", all.why.in_place, "the output is the input, where the op allows it");
   why_app->add_option("--layout", all.why.layout, "contiguous, padded_rows, strided_columns or transposed")
       ->type_name("LAYOUT");
-  why_app->add_option("--isa", all.why.isa, "ask this instruction set's kernels")->type_name("ISA");
+  auto* why_isa =
+      why_app->add_option("--isa", all.why.isa, "ask this instruction set's kernels")->type_name("ISA");
+  why_app->add_option("--device", all.why.device, "cpu; cuda or emulated: the row of the tuning table, too")
+      ->type_name("DEVICE")
+      ->check(CLI::IsMember({"cpu", "cuda", "emulated"}))
+      ->excludes(why_isa);
   add_json(why_app, all.why.json);
   why_app->footer(
       "Examples:\n"
       "  rooftile why softmax 64x1024 bf16\n"
       "  rooftile why softmax 1x100000 f32 --set log=1 --backward\n"
       "  rooftile why softmax 64x1024 f32 --layout strided_columns\n"
+      "  rooftile why rms_norm 8192x4096 bf16 --device cuda\n"
       "Nothing is computed and no memory taken. Exit code 1: the library would refuse the call.");
   why_app->final_callback([&] { command = [&all] { return why(all.why); }; });
 

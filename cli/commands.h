@@ -17,6 +17,7 @@ int devices(const DevicesArguments& arguments);
 
 struct ListArguments {
   std::vector<std::string> ops;
+  bool tuning = false;
   std::string json;
 };
 int list(const ListArguments& arguments);
@@ -52,7 +53,7 @@ struct BenchArguments {
 int bench(const BenchArguments& arguments);
 
 struct WhyArguments {
-  std::string op, shape, dtype, isa, layout;
+  std::string op, shape, dtype, isa, layout, device = "cpu";
   std::vector<std::string> parameters;
   bool backward = false, in_place = false;
   std::string json;

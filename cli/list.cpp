@@ -8,6 +8,7 @@
 #include "cli/output.h"
 #include "cli/record.h"
 #include "cli/table.h"
+#include "cli/tuning.h"
 #include "rooftile/core/queue_state.h"
 #include "rooftile/harness/runner.h"
 #include "rooftile/harness/signature_text.h"
@@ -16,6 +17,13 @@ namespace rooftile::cli {
 int list(const ListArguments& arguments) {
   const std::vector<const Op*> ops = select_ops(arguments.ops);
   check_destination(arguments.json);
+  if (arguments.tuning) {
+    nlohmann::json rows = nlohmann::json::array();
+    const Table table = tuning_table(ops, rows);
+    if (arguments.json != "-") print_text(table.text());
+    if (!arguments.json.empty()) write_destination(arguments.json, dump({{"tuning", rows}}));
+    return kOk;
+  }
   const Queue queue = Queue::cpu({.threads = 1});
   if (const Status s = queue.status(); !s) throw Failure(kTrouble, s.message());
 

@@ -138,10 +138,6 @@ Json to_json(const std::vector<harness::CheckResult>& results) {
   return all;
 }
 
-double number(const Json& row, const char* name, double otherwise) {
-  const auto found = row.find(name);
-  return found != row.end() && found->is_number() ? found->get<double>() : otherwise;
-}
 std::string text(const Json& row, const char* name) {
   const auto found = row.find(name);
   return found != row.end() && found->is_string() ? found->get<std::string>() : "";

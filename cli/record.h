@@ -6,6 +6,7 @@
 
 #include "rooftile/core/queue.h"
 #include "rooftile/harness/check.h"
+#include "rooftile/harness/json_number.h"
 #include "rooftile/harness/machine.h"
 
 namespace rooftile::cli {
@@ -23,8 +24,8 @@ harness::Machine machine_of(const Queue& queue);
 
 nlohmann::json to_json(const std::vector<harness::CheckResult>& results);
 
-/// A row's number, or `otherwise`, and its text, or "", where it is missing or null.
-double number(const nlohmann::json& row, const char* name, double otherwise = 0);
+/// A row's number, and its text, or "", where it is missing or null.
+using harness::number;
 std::string text(const nlohmann::json& row, const char* name);
 
 /// Indented; text that is no UTF-8 is replaced.

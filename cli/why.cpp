@@ -8,6 +8,7 @@
 #include "cli/output.h"
 #include "cli/record.h"
 #include "cli/table.h"
+#include "cli/tuning.h"
 
 namespace rooftile::cli {
 namespace {
@@ -18,6 +19,19 @@ std::string sentence_of(const Answer& a, const std::string& isa, bool all_chosen
   if (!a.available) return "is not part of the plug-in for " + isa;
   if (a.variant->role != Role::standard) return "would take it, when asked for by name";
   return all_chosen ? "would take it, but another comes first" : "would take it";
+}
+
+/// From the table alone: no GPU need be here, nor is the emulated device started.
+int why_on_gpu(const WhyArguments& arguments, const Op& op, const harness::Case& c, const std::string& call) {
+  nlohmann::json row;
+  const std::vector<std::string> lines = tuning_of(op, c, row);
+  if (arguments.json != "-") {
+    say("{} on {}:\n", call, arguments.device == "cuda" ? "a GPU" : "the emulated device");
+    for (const std::string& line : lines) say("  {}\n", line);
+  }
+  if (!arguments.json.empty())
+    write_destination(arguments.json, dump({{"call", call}, {"device", arguments.device}, {"tuning", row}}));
+  return kOk;
 }
 
 }  // namespace
@@ -43,6 +57,8 @@ int why(const WhyArguments& arguments) {
   if (!arguments.isa.empty()) check_isas({arguments.isa});
   check_destination(arguments.json);
 
+  const std::string call = fmt::format("{} {} {}", op->function, to_text(c.shape), name(c.dtype));
+  if (arguments.device != "cpu") return why_on_gpu(arguments, *op, c, call);
   const Queue queue = Queue::cpu({.isa = arguments.isa.empty() ? nullptr : arguments.isa.c_str()});
   if (const Status s = queue.status(); !s) throw Failure(kTrouble, s.message());
   const std::vector<Answer> answers = answers_to(queue, *spec, c, layout);
@@ -63,7 +79,6 @@ int why(const WhyArguments& arguments) {
                         {"chosen", a.chosen},
                         {"answer", sentence}});
   }
-  const std::string call = fmt::format("{} {} {}", op->function, to_text(c.shape), name(c.dtype));
   if (arguments.json != "-") {
     say("{} on {}, {} thread{}: {}\n", call, queue.isa(), queue.threads(), queue.threads() == 1 ? "" : "s",
         chosen            ? fmt::format("{} ({})", chosen->variant->name, chosen->variant->idea)

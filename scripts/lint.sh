@@ -39,6 +39,39 @@ while read -r file; do
   [ "$lines" -le "$limit" ] || complain "$file has $lines lines; at most $limit"
 done < <(listed '*.h' '*.cpp' '*.cu' '*.cuh' '*.sh' '*.cmake' 'CMakeLists.txt')
 
+# What an op's folder says, without lesson, ladder, exercise and what else computes it: an elementwise function 40 lines, a
+# function of rows with its backward 350, and any other folder 350. An op beyond that says in its README.md or INTERNALS.md
+#   <!-- lines: 947, because … -->
+# and stays within the figure.
+lines_of_op() {  # the files that count
+  listed "$1/*" | grep -v -e "/ladder/" -e '/exercise/' -e '\.md$' -e '\.py$'
+}
+allowed_lines() {  # of the folder's public functions
+  local functions
+  functions=$(grep -hoE '^Status [a-z0-9_]+\(' "$1/${1##*/}.h" | sed -E 's/^Status |\(//g' | grep -v '_workspace$')
+  if grep -qs ROOFTILE_LANES "$1/${1##*/}.kernels.cpp" && [ ! -e "$1/${1##*/}.cu" ]; then
+    echo $((40 * $(wc -l <<<"$functions")))
+  elif grep -qs 'row_op<' "$1/${1##*/}.cpp"; then
+    echo $((350 * $(grep -cv '_backward$' <<<"$functions")))
+  else
+    echo 350
+  fi
+}
+while read -r header; do
+  op=$(dirname "$header")
+  [ "$header" = "$op/${op##*/}.h" ] || continue
+  lines=$(lines_of_op "$op" | xargs -d '\n' cat | wc -l)
+  allowed=$(allowed_lines "$op")
+  reason=$(cat "$op"/README.md "$op"/INTERNALS.md 2>/dev/null | sed -nE 's/^<!-- lines: ([0-9]+), because .{20,} -->$/\1/p' | head -1)
+  if [ "$lines" -gt "$allowed" ] && [ -z "$reason" ]; then
+    complain "$op has $lines lines; at most $allowed, or a line <!-- lines: $lines, because … --> in its README or INTERNALS"
+  elif [ "$lines" -gt "$allowed" ] && [ "$lines" -gt "$reason" ]; then
+    complain "$op has $lines lines; its README or INTERNALS gives a reason for $reason"
+  elif [ "$lines" -le "$allowed" ] && [ -n "$reason" ]; then
+    complain "$op has $lines lines, of $allowed that it may: the line <!-- lines: $reason, … --> can go"
+  fi
+done < <(listed 'rooftile/ops/*/*.h')
+
 while read -r file; do
   grep -q '^#pragma once' "$file" || complain "$file has no #pragma once"
 done < <(listed '*.h')
@@ -51,6 +84,12 @@ done < <(listed 'rooftile/core/*.cpp' 'rooftile/core/*.h' 'rooftile/backend/*.cp
   grep -v -e /ladder/ -e /oracle.h -e /cases.h |
   xargs -r grep -nE '(^|[^a-zA-Z_.:])(std::)?(printf|fprintf|puts|perror|abort|exit|terminate) ?\(|std::c(out|err)|[^a-zA-Z_]throw[ ;]' |
   grep -vE '^[^:]+:[0-9]+: *(//|\*)')
+
+# Which functions set numbers of their own on a GPU: what cli/tuning.cpp says, and the .cu files that launch a "tile"
+# (the backwards there are row programs).
+said=$(sed -n '/kOwnNumbers\[\] =/,/;/p' cli/tuning.cpp | grep -oE '"[a-z0-9_]+"' | sort)
+done_so=$(listed 'rooftile/ops/*/*.cu' | grep -v /ladder/ | xargs -r grep -hoE '\("[a-z0-9_]+", "tile"' | grep -oE '^\("[a-z0-9_]+"' | tr -d '(' | grep -v '_backward"$' | sort -u)
+[ "$said" = "$done_so" ] || complain "kOwnNumbers of cli/tuning.cpp has $(echo $said), the .cu files launch $(echo $done_so)"
 
 # Intrinsics live behind the block language; rungs may show them, since that is what they teach, and the harness needs
 # them to measure the machine.

@@ -122,6 +122,19 @@ holds '^tile .* runs: '
 ok why softmax 2x100000 f32
 holds '^tile .* refuses: softmax: .*100000'
 holds '^online .* runs: '
+ok why rms_norm 8192x4096 bf16 --device cuda # no GPU need be here
+holds '^  tuning row: 1 row operand read, 1 vector over the columns, 2 bytes an element, no column sums$'
+holds '^  compute capability 9.0: a row of 4096 takes [0-9]+ threads, 1 row a block$'
+ok why rms_norm 8192x100000 f32 --device emulated
+holds '^  compute capability 9.0: a row of 100000 takes a cluster of [0-9]+ blocks'
+holds '^  other GPUs from 8.0: a row of 100000 is too long to hold'
+ok why gelu_backward 70x130 f32 --device cuda
+holds '^  tuning row: elementwise, 3 operands of 4 bytes'
+ok why softmax 64x1024 f32 --device cuda
+holds 'numbers of their own'
+ok list --tuning rms_norm transpose
+holds '^rms_norm_backward +2 +rows +2 +1 +yes '
+holds '^transpose +2 +own kernels'
 ok why softmax 2x100 f32 --set log=1
 holds '^01_scalar .* refuses: .*log-softmax'
 ok why softmax 2x100 f32 --layout strided_columns

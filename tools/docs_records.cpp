@@ -20,11 +20,6 @@ std::string text_of(const json& value) {
   return value.is_null() ? "" : value.dump();
 }
 
-double number(const json& record, const char* key) {
-  const auto it = record.find(key);
-  return it != record.end() && it->is_number() ? it->get<double>() : 0;
-}
-
 std::string three_digits(double value) {
   const int decimals = value >= 100 ? 0 : value >= 10 ? 1 : value >= 1 ? 2 : 3;
   return fmt::format("{:.{}f}", value, decimals);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "rooftile/harness/json_number.h"
 #include "tools/docs.h"
 
 namespace docs {
@@ -14,8 +15,7 @@ using Filters = std::map<std::string, std::vector<std::string>>;
 
 /// "8192x4096" of a list, a number or a text as they are; "" of null.
 std::string text_of(const nlohmann::json& value);
-/// 0 where the record has no such number.
-double number(const nlohmann::json& record, const char* key);
+using rooftile::harness::number;
 /// Three digits say all that a measurement of ours can.
 std::string three_digits(double value);
 std::vector<std::string> split(const std::string& text, char separator);

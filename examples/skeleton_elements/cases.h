@@ -5,8 +5,6 @@
 namespace rooftile::harness {
 
 /// Hostile shapes, strides and values, cost and tolerance follow from the signature and the oracle.
-inline std::vector<Spec> skeleton_specs() {
-  return {elements_spec("skeleton", bounded_oracles<SkeletonOracle>())};
-}
+inline std::vector<Spec> skeleton_specs() { return {lanes_spec<1, kSkeletonOracle>("skeleton")}; }
 
 }  // namespace rooftile::harness

@@ -6,19 +6,10 @@ namespace {
 using namespace tile;
 
 /// y = x/(1 + |x|), lane by lane.
-struct Skeleton {
-  template <Lanes X>
-  ROOFTILE_TILE auto operator()(const X& x) const {
-    return x / (1 + abs(x));
-  }
-};
-
-Status launch_skeleton(const Launch& launch, const ElementsProblem<2>& p) {
-  return for_lanes<1>(launch, "skeleton", p, Skeleton{});
-}
+ROOFTILE_LANES_1(skeleton, x, x / (1 + abs(x)));
 
 }  // namespace
 
-ROOFTILE_KERNELS(skeleton) = {entry<launch_skeleton>("skeleton", "tile"), {}};
+ROOFTILE_KERNELS(skeleton) = {kLaneEntry<skeleton>, {}};
 
 }  // namespace rooftile

@@ -7,12 +7,14 @@
 #include <cstring>
 
 namespace rooftile::harness {
-namespace {
 
-double unit_roundoff(DType type) { return is_floating(type) ? std::ldexp(1, -significand_bits(type)) : 0; }
 double smallest_normal(DType type) {
   return std::ldexp(smallest_subnormal(type), significand_bits(type) - 1);
 }
+
+namespace {
+
+double unit_roundoff(DType type) { return is_floating(type) ? std::ldexp(1, -significand_bits(type)) : 0; }
 
 /// From here on a number rounds to infinity.
 double overflow_from(DType type) {

@@ -7,6 +7,9 @@
 
 namespace rooftile::harness {
 
+/// Below it numbers have fewer bits.
+double smallest_normal(DType type);
+
 /// The tolerance of a case, but for what differs between its elements.
 struct Limits {
   bool exact = false;

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "rooftile/harness/json_number.h"
+
 namespace rooftile::harness {
 namespace {
 
@@ -16,11 +18,6 @@ using nlohmann::json;
 // (Zen 4) 0.26 at the median, 0.75 for one row in ten, and copies 30% apart for one in ten.
 constexpr double kWideSpread = 0.5, kSlowCopy = 1.2;
 constexpr double kEqual = 0.95;
-
-double number(const json& row, const char* name) {
-  const auto found = row.is_object() ? row.find(name) : row.end();
-  return found != row.end() && found->is_number() ? found->get<double>() : 0;
-}
 
 bool wide(double p5, double median, double p95) {
   return p5 > 0 && median > 0 && p95 - p5 > kWideSpread * median;

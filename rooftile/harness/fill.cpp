@@ -4,6 +4,7 @@
 #include <cmath>
 #include <random>
 
+#include "rooftile/harness/compare.h"
 #include "rooftile/harness/tensor.h"
 
 namespace rooftile::harness {
@@ -43,10 +44,6 @@ double largest(DType type) {
     default:
       return 57344;
   }
-}
-
-double smallest_normal(DType type) {
-  return std::ldexp(smallest_subnormal(type), significand_bits(type) - 1);
 }
 
 /// From the largest number to its root.

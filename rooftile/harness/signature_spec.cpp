@@ -1,6 +1,7 @@
 #include "rooftile/harness/signature_spec.h"
 
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 
 #include "rooftile/harness/gpu_cases.h"
@@ -107,10 +108,12 @@ std::vector<Option> options_of(const Signature& signature) {
 }
 
 Spec elements_spec(const char* function, const OracleFunctions& oracle, std::vector<double> values,
-                   const char* gradient_of, bool exact) {
+                   bool exact) {
   const Op* op = find_op(function);
   if (!op) throw std::runtime_error(std::string(function) + ": no such function");
   const Signature& s = op->signature;
+  if (values.empty() && s.option_count() > 0 && s.options[0].kind == Signature::Option::Kind::flag)
+    values = {0, 1};
   Spec spec{};
   spec.function = function;
   spec.axes = "any shape";
@@ -144,7 +147,7 @@ Spec elements_spec(const char* function, const OracleFunctions& oracle, std::vec
   }
   spec.cases = [&s, dtypes = spec.dtypes, values] { return cases_of(s, dtypes, values); };
   spec.bench = [dtypes = spec.dtypes] { return bench_of(dtypes); };
-  spec.gradient_of = gradient_of;
+  if (std::strcmp(op->direction, "backward") == 0) spec.gradient_of = op->name;
   return spec;
 }
 

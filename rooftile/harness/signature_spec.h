@@ -3,15 +3,27 @@
 // cases follow from it. The op's cases.h adds the oracle, and the option's values to try.
 #include "rooftile/core/signature.h"
 #include "rooftile/harness/bounded.h"
+#include "rooftile/harness/lane_oracle.h"
 #include "rooftile/harness/spec.h"
 
 namespace rooftile::harness {
 
-/// `values`: of the function's option, if it has one; the first is that of a case that does not say. The
-/// flops are the oracle's. `exact`: no arithmetic, every bit must match. Else the tolerance is a multiple of
-/// the oracle's own error bound.
+/// `values`: of the function's option, if it has one; the first is that of a case that does not say. None:
+/// a flag's are 0 and 1. The flops are the oracle's. `exact`: no arithmetic, every bit must match. Else the
+/// tolerance is a multiple of the oracle's own error bound. A backward is checked as its op's forward's.
 Spec elements_spec(const char* function, const OracleFunctions& oracle, std::vector<double> values = {},
-                   const char* gradient_of = nullptr, bool exact = false);
+                   bool exact = false);
+
+/// The same where the oracle is the equation f of one element: lane_oracle.h.
+template <int kInputs, auto f>
+Spec lanes_spec(const char* function, std::vector<double> values = {}) {
+  return elements_spec(function, bounded_oracles<LaneOracle<kInputs, f>>(), std::move(values));
+}
+/// The same of what has no arithmetic.
+template <int kInputs, auto f>
+Spec exact_lanes_spec(const char* function) {
+  return elements_spec(function, oracles<LaneOracle<kInputs, f>>(), {}, true);
+}
 
 /// The dtypes of a signature's first letter.
 std::vector<DType> dtypes_of(const Signature& signature);

@@ -9,16 +9,14 @@ using namespace rooftile::tile;
 
 // [sigmoid]
 /// 1/(1 + e^-x) = (x < 0 ? e : 1)/(1 + e), e = exp(-|x|).
-template <Lanes X>
-ROOFTILE_TILE auto sigmoid(const X& x) {
+ROOFTILE_TILE auto sigmoid(const Lanes auto& x) {
   const auto e = exp_below(-abs(x));
   return select(x < 0, e, like(e, 1)) * reciprocal(e + 1);
 }
 // [/sigmoid]
 
 /// σ'(x) = e/(1 + e)².
-template <Lanes X>
-ROOFTILE_TILE auto sigmoid_slope(const X& x) {
+ROOFTILE_TILE auto sigmoid_slope(const Lanes auto& x) {
   const auto e = exp_below(-abs(x));
   const auto r = reciprocal(e + 1);
   return e * r * r;
@@ -27,8 +25,7 @@ ROOFTILE_TILE auto sigmoid_slope(const X& x) {
 // [tanh]
 /// (1 - e)/(1 + e) with x's sign, e = exp(-2|x|); where that would cancel, below 0.55, x + x³·P(x²), minimax
 /// (relative error 3.7e-8).
-template <Lanes X>
-ROOFTILE_TILE auto tanh(const X& x) {
+ROOFTILE_TILE auto tanh(const Lanes auto& x) {
   const auto size = abs(x), square = x * x;
   const auto e = exp_below(size * -2);
   const auto far = (1 - e) * reciprocal(e + 1);
@@ -41,33 +38,25 @@ ROOFTILE_TILE auto tanh(const X& x) {
 // [/tanh]
 
 /// x within [-limit, limit]; a NaN may come out as a limit.
-template <Lanes X>
-ROOFTILE_TILE auto clamped(const X& x, float limit) {
-  return min(max(x, -limit), limit);
-}
+ROOFTILE_TILE auto clamped(const Lanes auto& x, float limit) { return min(max(x, -limit), limit); }
 
 // GELU's tanh form is x·σ(v), v = 2·√(2/π)·(x + 0.044715·x³).
 struct GeluTerms {
   float first = 1.5957691216f, third = 0.0713548163f;
 };
 
-template <Lanes X>
-ROOFTILE_TILE auto gelu_exponent(const X& x) {
+ROOFTILE_TILE auto gelu_exponent(const Lanes auto& x) {
   constexpr GeluTerms k;
   return x * fma(x * x, k.third, like(x, k.first));
 }
 
 // [gelu]
 /// x·σ(v). Below -12 σ is 0 in f32: the bound makes -∞·0 a 0.
-template <Lanes X>
-ROOFTILE_TILE auto gelu_tanh(const X& x) {
-  return max(-12, x) * sigmoid(gelu_exponent(x));
-}
+ROOFTILE_TILE auto gelu_tanh(const Lanes auto& x) { return max(-12, x) * sigmoid(gelu_exponent(x)); }
 // [/gelu]
 
 /// σ(v) + x·σ'(v)·v'.
-template <Lanes X>
-ROOFTILE_TILE auto gelu_tanh_slope(const X& x) {
+ROOFTILE_TILE auto gelu_tanh_slope(const Lanes auto& x) {
   const auto v = gelu_exponent(x);
   const auto inner = clamped(x, 12);  // σ' is 0 beyond, and x² finite
   constexpr GeluTerms k;
@@ -109,23 +98,18 @@ ROOFTILE_TILE auto gelu_erf_slope(const X& x) {
 }
 
 /// x·σ(βx), which is Swish; where σ is 0, 0 for -∞ too.
-template <Lanes X>
-ROOFTILE_TILE auto silu(const X& x, float beta) {
+ROOFTILE_TILE auto silu(const Lanes auto& x, float beta) {
   const auto s = sigmoid(x * beta);
   return select(s > 0, x * s, s);
 }
 
 /// σ(βx) + βx·σ'(βx).
-template <Lanes X>
-ROOFTILE_TILE auto silu_slope(const X& x, float beta) {
+ROOFTILE_TILE auto silu_slope(const Lanes auto& x, float beta) {
   const auto v = x * beta;
   return fma(clamped(v, 120), sigmoid_slope(v), sigmoid(v));
 }
 
 /// max(x, 0), and of a NaN a NaN.
-template <Lanes X>
-ROOFTILE_TILE auto relu(const X& x) {
-  return select(x <= 0, like(x, 0), x);
-}
+ROOFTILE_TILE auto relu(const Lanes auto& x) { return select(x <= 0, like(x, 0), x); }
 
 }  // namespace rooftile::kernels

@@ -31,7 +31,7 @@ inline BenchCases blas1_bench() {
 // ---- copy, swap
 
 inline Spec copy_spec() {
-  Spec spec = elements_spec("copy", oracles<CopyOracle, true>(), {}, nullptr, true);
+  Spec spec = elements_spec("copy", oracles<CopyOracle, true>(), {}, true);
   spec.dtypes = {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64,
                  DType::i32, DType::i8,  DType::u8,  DType::u4};
   spec.excuses = {{"input", "a copy is its input"}};
@@ -52,7 +52,7 @@ inline Spec copy_spec() {
 }
 
 inline Spec swap_spec() {
-  Spec spec = elements_spec("swap", oracles<SwapOracle, true>(), {}, nullptr, true);
+  Spec spec = elements_spec("swap", oracles<SwapOracle, true>(), {}, true);
   spec.excuses = {{"input y", "x becomes what y was", nullptr, "x"},
                   {"input x", "y becomes what x was", nullptr, "y"}};
   spec.bench = blas1_bench;

@@ -4,30 +4,17 @@
 
 namespace rooftile::harness {
 
-/// The product of dy and up comes first, and is to be a number: where it overflows, a closed gate's 0 makes
-/// it NaN.
-inline Spec gated_backward(Spec spec) {
-  spec.largest_exponent = 60;
-  return spec;
-}
-
-/// With more than 1 as beta a masked gate's share is 0 in f32, not in the oracle: beside an infinity that is
-/// NaN.
-inline Spec swiglu_of(Spec spec) {
-  spec.suits = [](const Case& c) { return c.fill != Fill::masked || std::fabs(c.parameter("beta", 1)) <= 1; };
-  return spec;
-}
-
 inline std::vector<Spec> gated_specs() {
-  const std::vector<double> betas = {1, -0.7, 0, 1e30}, forms = {0, 1};
-  return {
-      elements_spec("geglu", bounded_oracles<GatedOracle<Gelu>>(), forms),
-      gated_backward(
-          elements_spec("geglu_backward", bounded_oracles<GatedBackwardOracle<Gelu>>(), forms, "geglu")),
-      swiglu_of(elements_spec("swiglu", bounded_oracles<GatedOracle<Silu>>(), betas)),
-      swiglu_of(gated_backward(
-          elements_spec("swiglu_backward", bounded_oracles<GatedBackwardOracle<Silu>>(), betas, "swiglu"))),
-  };
+  const std::vector<double> betas = {1, -0.7, 0, 1e30};
+  std::vector<Spec> specs = {lanes_spec<2, kGated<Gelu>>("geglu"),
+                             lanes_spec<3, kGatedBackward<Gelu>>("geglu_backward"),
+                             lanes_spec<2, kGated<Silu>>("swiglu", betas),
+                             lanes_spec<3, kGatedBackward<Silu>>("swiglu_backward", betas)};
+  // The product of dy and up comes first, and is to be a number: where it overflows, a closed gate's 0 makes
+  // it NaN.
+  specs[1].largest_exponent = specs[3].largest_exponent = 60;
+  specs[2].suits = specs[3].suits = suits_silu;
+  return specs;
 }
 
 }  // namespace rooftile::harness

@@ -5,27 +5,6 @@
 namespace rooftile {
 namespace {
 
-constexpr Signature::Types kGatedTypes{'T', {DType::f32, DType::f16, DType::bf16}};
-
-constexpr Signature gated_signature(const char* function, Signature::Option option) {
-  return {function,
-          {kGatedTypes},
-          {input("gate", 'T', "..."), input("up", 'T', "..."), output("y", 'T', "...", "gate up")},
-          {option}};
-}
-constexpr Signature gated_backward_signature(const char* function, Signature::Option option) {
-  return {function,
-          {kGatedTypes},
-          {input("gate", 'T', "..."), input("up", 'T', "..."), input("dy", 'T', "..."),
-           output("dgate", 'T', "...", "gate up dy"), output("dup", 'T', "...", "gate up dy")},
-          {option}};
-}
-
-constexpr Signature kGeglu = gated_signature("geglu", flag("tanh"));
-constexpr Signature kGegluBackward = gated_backward_signature("geglu_backward", flag("tanh"));
-constexpr Signature kSwiglu = gated_signature("swiglu", real("beta", 1));
-constexpr Signature kSwigluBackward = gated_backward_signature("swiglu_backward", real("beta", 1));
-
 template <class V>
 Halves<V> halves_of(V x) {
   if (x.rank < 1 || x.rank > kMaxRank || x.shape[x.rank - 1] % 2 != 0 ||
@@ -39,32 +18,41 @@ Halves<V> halves_of(V x) {
   return halves;
 }
 
+constexpr Signature::Types kGatedTypes{'T', {DType::f32, DType::f16, DType::bf16}};
+
 }  // namespace
 
-extern const Op geglu_op = elements_op<kGeglu>("geglu", "forward");
-extern const Op geglu_backward_op = elements_op<kGegluBackward>("geglu", "backward");
-extern const Op swiglu_op = elements_op<kSwiglu>("swiglu", "forward");
-extern const Op swiglu_backward_op = elements_op<kSwigluBackward>("swiglu", "backward");
+// f and its backward: their signatures, ops and calls. `option`: the signature's, whose value the last
+// argument is.
+#define ROOFTILE_GATED(f, Options, option, value)                                                           \
+  static constexpr Signature f##_signature{                                                                 \
+      #f,                                                                                                   \
+      {kGatedTypes},                                                                                        \
+      {input("gate", 'T', "..."), input("up", 'T', "..."), output("y", 'T', "...", "gate up")},             \
+      {option}};                                                                                            \
+  static constexpr Signature f##_backward_signature{                                                        \
+      #f "_backward",                                                                                       \
+      {kGatedTypes},                                                                                        \
+      {input("gate", 'T', "..."), input("up", 'T', "..."), input("dy", 'T', "..."),                         \
+       output("dgate", 'T', "...", "gate up dy"), output("dup", 'T', "...", "gate up dy")},                 \
+      {option}};                                                                                            \
+  extern const Op f##_op = elements_op<f##_signature>(#f, "forward");                                       \
+  extern const Op f##_backward_op = elements_op<f##_backward_signature>(#f, "backward");                    \
+  Status f(const Queue& queue, ConstView gate, ConstView up, View y, const Options& options) {              \
+    return call(queue, f##_op, {&gate, &up, &y}, {value}, options.variant);                                 \
+  }                                                                                                         \
+  Status f##_backward(const Queue& queue, ConstView gate, ConstView up, ConstView dy, View dgate, View dup, \
+                      const Options& options) {                                                             \
+    return call(queue, f##_backward_op, {&gate, &up, &dy, &dgate, &dup}, {value}, options.variant);         \
+  }
+ROOFTILE_GATED(geglu, GegluOptions, flag("tanh"), double(options.tanh))
+ROOFTILE_GATED(swiglu, SwigluOptions, real("beta", 1), options.beta)
+#undef ROOFTILE_GATED
+
 extern const Op* const gated_ops[] = {&geglu_op, &geglu_backward_op, &swiglu_op, &swiglu_backward_op,
                                       nullptr};
 
 Halves<ConstView> split_halves(ConstView x) { return halves_of(x); }
 Halves<View> split_halves(View x) { return halves_of(x); }
-
-Status geglu(const Queue& queue, ConstView gate, ConstView up, View y, const GegluOptions& options) {
-  return call(queue, geglu_op, {&gate, &up, &y}, {double(options.tanh)}, options.variant);
-}
-Status geglu_backward(const Queue& queue, ConstView gate, ConstView up, ConstView dy, View dgate, View dup,
-                      const GegluOptions& options) {
-  return call(queue, geglu_backward_op, {&gate, &up, &dy, &dgate, &dup}, {double(options.tanh)},
-              options.variant);
-}
-Status swiglu(const Queue& queue, ConstView gate, ConstView up, View y, const SwigluOptions& options) {
-  return call(queue, swiglu_op, {&gate, &up, &y}, {options.beta}, options.variant);
-}
-Status swiglu_backward(const Queue& queue, ConstView gate, ConstView up, ConstView dy, View dgate, View dup,
-                       const SwigluOptions& options) {
-  return call(queue, swiglu_backward_op, {&gate, &up, &dy, &dgate, &dup}, {options.beta}, options.variant);
-}
 
 }  // namespace rooftile

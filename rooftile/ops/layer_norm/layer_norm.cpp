@@ -82,10 +82,6 @@ constexpr Variant kForwardVariants[] = {
     {"02_block", "a block a row; neighbours read neighbours", Role::gpu_rung, accepts<gpu_f32>},
     {"01_naive", "a thread a row, three loops", Role::gpu_rung, accepts<gpu_f32>},
 };
-constexpr Variant kBackwardVariants[] = {
-    {"tile", "weight gradients by column sums of blocks of rows", Role::standard,
-     accepts<any_problem<LayerNormBackwardProblem>>},
-};
 
 /// The call's views, in the signature's order.
 struct BackwardViews {
@@ -98,7 +94,7 @@ struct BackwardViews {
 
 extern const Op layer_norm_op = row_op<kForward, LayerNormProblem>("layer_norm", "forward", kForwardVariants);
 extern const Op layer_norm_backward_op =
-    row_op<kBackward, LayerNormBackwardProblem>("layer_norm", "backward", kBackwardVariants);
+    row_op<kBackward, LayerNormBackwardProblem>("layer_norm", "backward");
 extern const Op* const layer_norm_ops[] = {&layer_norm_op, &layer_norm_backward_op, nullptr};
 
 Status layer_norm(const Queue& queue, const LayerNormInputs& in, const LayerNormOutputs& out,

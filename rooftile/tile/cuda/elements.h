@@ -2,12 +2,13 @@
 // Kernels that treat each element by itself, on a GPU: parts of rows on teams. No result depends on how a
 // tensor is cut here.
 #include "rooftile/tile/cuda/launch.h"
+#include "rooftile/tile/cuda/tuning.h"
 
 namespace rooftile::tile {
 inline namespace cuda {
 
 /// How many threads a part of a row gets: as long as all hold it.
-inline constexpr int kPartThreads = kFewThreads;
+inline constexpr int kPartThreads = lanes_tuning(2).threads;
 
 /// Where a program's part of a row lies.
 struct PartOfRow {

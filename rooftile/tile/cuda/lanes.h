@@ -2,6 +2,7 @@
 // Lane functions over whole tensors, on a GPU: rooftile/tile/elements.h tells what they are.
 #include "rooftile/core/elements.h"
 #include "rooftile/tile/cuda/elements.h"
+#include "rooftile/tile/cuda/tuning.h"
 #include "rooftile/tile/pair.h"
 
 namespace rooftile::tile {
@@ -56,8 +57,6 @@ Status for_lanes(const Launch& launch, const char* name, const ElementsProblem<k
     return for_lanes<kInputs, float, f16, bf16>(launch, name, p, f);
   } else {
     return with_type<Types...>(p.dtype, [&]<class T>() {
-      // 64 bytes of each operand a thread, four 16-byte vectors in flight; two of several operands.
-      constexpr int kVectors = kOperands > 3 ? 2 : 4;
       LanesProgram<T, kInputs, kOperands, F> program{p.rows, {}, f};
       bool aligned = true;
       for (int o = 0; o < kOperands; ++o) {
@@ -65,8 +64,8 @@ Status for_lanes(const Launch& launch, const char* name, const ElementsProblem<k
         aligned = aligned && aligned_rows(p.rows, o, p.data[o], sizeof(T));
       }
       using Real = std::conditional_t<std::is_same_v<T, double>, double, float>;
-      return for_parts<16 / int(sizeof(T)), kVectors, Real>(launch, name, p.rows.rows, p.rows.columns,
-                                                            aligned, program);
+      return for_parts<16 / int(sizeof(T)), lanes_tuning(kOperands).vectors, Real>(
+          launch, name, p.rows.rows, p.rows.columns, aligned, program);
     });
   }
 }

@@ -7,19 +7,11 @@
 namespace rooftile::tile {
 inline namespace cuda {
 
-/// How many warps a block has at most, how many blocks a cluster, and how many warps such a team.
-inline constexpr int kMostWarps = 32, kMostCluster = 16, kMostPartials = 256;
-
 /// Two sums that were taken together.
 template <class Real>
 struct Sums {
   Real first, second;
 };
-
-/// Whose threads a team's are: a warp's, all of them or fewer; some warps' of a block; a block's; a
-/// cluster's. A kernel that knows has no instructions for the others; `any`: it is told. From short to long:
-/// comparisons rely on it.
-enum class Span : std::uint8_t { warp, warps, block, cluster, any };
 
 /// Which of its cluster's blocks this one is.
 ROOFTILE_TILE

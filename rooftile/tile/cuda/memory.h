@@ -4,14 +4,11 @@
 // or elements 32 apart, so that a warp reads neighbours together.
 #include <cstddef>
 
+#include "rooftile/tile/cuda/row_shape.h"
 #include "rooftile/tile/cuda/tile.h"
 
 namespace rooftile::tile {
 inline namespace cuda {
-
-inline constexpr int kWarp = 32;
-/// Threads of a block whose teams are warps or less.
-inline constexpr int kWarpsThreads = 128;
 
 /// How the lanes of a thread lie in memory. Which lane an element is, and so the order of a sum, may depend
 /// on its row's length alone: `strided` has other lanes than the rest, and reductions that come to the same

@@ -1,7 +1,8 @@
 #pragma once
-// How row programs run on a GPU, as data: from what a program is, to numbers. An op overrides one only where
-// a measurement stands beside it (kTuning in its <op>.tuning.h).
-#include "rooftile/tile/cuda/walk.h"
+// How row programs and lane functions run on a GPU, as data: from what a program is, to numbers. An op
+// overrides one only where a measurement stands beside it (kTuning in its <op>.tuning.h). `rooftile list
+// --tuning` prints the table, `rooftile why --device cuda` the row that a call follows. No CUDA in here.
+#include "rooftile/tile/cuda/row_shape.h"
 
 namespace rooftile::tile {
 inline namespace cuda {
@@ -62,6 +63,15 @@ constexpr RowTuning row_tuning(const RowFacts& f) {
   if (f.bytes == 4 && f.inputs == 1) t.min_threads[1] = 4, t.min_threads[2] = 8;
   if (f.bytes == 4 && f.inputs > 1) t.min_threads[0] = t.min_threads[1] = t.min_threads[2] = 4;
   return t;
+}
+
+/// Of a lane function over `operands` tensors.
+struct LanesTuning {
+  int vectors;  ///< of 16 bytes, in flight at once: those of a thread and an operand
+  int threads;  ///< of a block
+};
+constexpr LanesTuning lanes_tuning(int operands) {
+  return {.vectors = operands > 3 ? 2 : 4, .threads = kFewThreads};
 }
 
 }  // namespace cuda
