@@ -128,7 +128,8 @@ def with_gradients(function, args, words):
 
 
 def result_type(function, names):
-    """Makes a named tuple of these outputs from a tuple."""
-    kind = collections.namedtuple(f"{function}_{'_'.join(names)}", names, module=__name__)
-    globals()[kind.__name__] = kind  # where pickle looks for it
-    return kind._make
+    """Makes a named tuple of these outputs from a tuple. It is one type for all who ask: pickle looks for it here."""
+    name = f"{function}_{'_'.join(names)}"
+    if name not in globals():
+        globals()[name] = collections.namedtuple(name, names, module=__name__)
+    return globals()[name]._make
