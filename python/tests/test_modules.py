@@ -157,6 +157,17 @@ class ScaledRMSNorm(LlamaRMSNorm):
         return 2 * super().forward(hidden_states)
 
 
+class T5LayerNorm(LlamaRMSNorm):
+    """By its name another, by what it computes the same."""
+
+
+class CohereLayerNorm(LlamaRMSNorm):
+    def forward(self, hidden_states):
+        h = hidden_states.float()
+        h = h - h.mean(-1, keepdim=True)
+        return self.weight * (h * torch.rsqrt(h.pow(2).mean(-1, keepdim=True) + self.variance_epsilon)).to(hidden_states.dtype)
+
+
 class BrokenRMSNorm(LlamaRMSNorm):
     def forward(self, hidden_states):
         raise KeyError("no config")
@@ -263,6 +274,7 @@ def test_a_patched_model_is_copied_and_pickled():
 
 @pytest.mark.parametrize("module, reason", [
     (ScaledRMSNorm(), "a trial of it gave other numbers than RMS normalisation"),
+    (CohereLayerNorm(), "a trial of it gave other numbers than RMS normalisation"),
     (BrokenRMSNorm(), "a trial of it failed: 'no config'"),
     (LlamaMLP(F.relu), "a trial of it gave other numbers than a gated MLP of SiLU or GELU"),
     (LlamaRMSNorm().double(), "it has parameters of torch.float64"),
@@ -272,6 +284,13 @@ def test_what_only_looks_like_one_stays(module, reason):
     done = rooftile.torch.patch(module)
     assert done.replaced == [] and done.kept[0][:2] == ("", own.__name__) and reason in done.kept[0][2]
     assert type(module) is own and module.training
+
+
+def test_a_name_does_not_decide():
+    norm, x = T5LayerNorm(), torch.randn(3, 8)
+    expected = norm(x)
+    assert rooftile.torch.patch(norm).replaced == [("", "T5LayerNorm")]
+    torch.testing.assert_close(norm(x), expected)
 
 
 def test_a_model_without_numbers_is_patched():

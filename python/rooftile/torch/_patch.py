@@ -75,7 +75,7 @@ def device_of(module):
 
 
 class RMSNormByLooks:
-    """`weight` and `variance_epsilon` or `eps`, in a class called …RMSNorm: those of Llama, Qwen, Mistral, Gemma."""
+    """`weight` and `variance_epsilon` or `eps`, in a class called …Norm: those of Llama, Qwen, Mistral, Gemma, T5."""
 
     computes = "RMS normalisation"
 
@@ -83,7 +83,7 @@ class RMSNormByLooks:
     def forms(module):
         """The forms that it may have, if it looks like one: (the name of its eps, unit_offset)."""
         state = [n for n, _ in (*module.named_parameters(), *module.named_buffers())]
-        if not type(module).__name__.endswith("RMSNorm") or state != ["weight"] or module.weight.dim() != 1:
+        if not type(module).__name__.endswith("Norm") or state != ["weight"] or module.weight.dim() != 1:
             return []
         names = [n for n in ("variance_epsilon", "eps") if isinstance(getattr(module, n, None), float)]
         return [(names[0], offset) for offset in (False, True)] if names else []
