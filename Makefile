@@ -9,7 +9,7 @@ REPORT ?= report.html
 PHOTO ?=
 export PHOTO REPORT PREFIX  # as shell variables, so that file names with spaces or quotes stay whole
 
-.PHONY: help report build test test-python test-all mutants sanitize-gpu format lint docs install clean
+.PHONY: help report build test test-python wheel test-all mutants sanitize-gpu format lint docs install clean
 .DEFAULT_GOAL := help
 
 help:
@@ -17,6 +17,7 @@ help:
 	@echo "               PHOTO=picture.jpg puts your picture through the image kernels, REPORT=file names the output"
 	@echo "make test      install what is missing, build and run all tests that fit a continuous integration's budget"
 	@echo "make test-python  the Python package in a virtual environment in build/, on NumPy, PyTorch and JAX from PyPI"
+	@echo "make wheel     build/wheels: the Python package, tried in an empty environment; CUDA=1: and its plug-in for GPUs"
 	@echo "make test-all  the long tests too: everything under ThreadSanitizer, all cases, tensors beyond 2^31 elements,"
 	@echo "               planted faults (make mutants), reads of memory that nobody wrote (valgrind)"
 	@echo "make mutants   plant the faults of tests/mutants one by one; each must make its check fail"
@@ -46,6 +47,9 @@ test:
 
 test-python:
 	@scripts/test_python.sh
+
+wheel:
+	@scripts/wheel.sh $(if $(CUDA),--cuda)
 
 test-all:
 	@scripts/test.sh --all

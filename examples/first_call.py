@@ -13,6 +13,6 @@ y = rooftile.layer_norm(x, weight=w)                         # a torch.Tensor, o
 y.square().sum().backward()
 
 model = torch.nn.Sequential(torch.nn.Linear(1024, 1024), torch.nn.LayerNorm(1024), torch.nn.GELU())
-rooftile.torch.patch(model)                                  # its LayerNorm and GELU run on rooftile's kernels
+print(rooftile.torch.patch(model))                           # its LayerNorm and GELU run on rooftile's kernels
 # [/first_call]
 model(x).sum().backward()

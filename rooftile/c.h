@@ -85,6 +85,7 @@ typedef struct rooftile_queue_facts {
   const char* isa_reason; /* why, in a sentence */
   int threads;
   int architecture; /* of a GPU: 90 for compute capability 9.0; 0: of a CPU */
+  int index;        /* of a GPU: its number; otherwise -1 */
 } rooftile_queue_facts;
 ROOFTILE_API rooftile_status rooftile_queue_about(const rooftile_queue* queue, rooftile_queue_facts* facts);
 ROOFTILE_API void rooftile_queue_free(rooftile_queue* queue);

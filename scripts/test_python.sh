@@ -1,20 +1,33 @@
 #!/usr/bin/env bash
 # What make test-python runs: a virtual environment in build/, the package installed into it as a user would (for this
-# machine's instruction set), and its tests on NumPy, PyTorch and JAX (CPU), which come from PyPI.
-#   scripts/test_python.sh [--numpy]     --numpy: without PyTorch (5.4 GB) and JAX
-# ROOFTILE_PYTHON names the Python to use; the packages it needs are installed by pip.
+# machine's instruction set), and its tests on NumPy, PyTorch and JAX (CPU). These come from PyPI, or from pip's cache where
+# it has them; PyTorch takes 5.4 GB, with PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu less than 1.
+#   scripts/test_python.sh [--numpy] [--built FOLDER]
+# --numpy: without PyTorch and JAX. --built: the package that a build folder holds (-DROOFTILE_PYTHON=ON), not pip's.
+# ROOFTILE_PYTHON names the Python to use.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-frameworks=(torch jax)
-case "${1:-}" in
-  --numpy) frameworks=() ;;
-  "") ;;
-  *)
-    echo "test_python.sh: unknown option $1; it takes --numpy" >&2
-    exit 2
-    ;;
-esac
+numpy=
+built=
+while [ $# -gt 0 ]; do
+  case $1 in
+    --numpy) numpy=yes ;;
+    --built)
+      built=$(realpath "${2:?test_python.sh: --built needs a build folder}")/python
+      shift
+      ;;
+    *)
+      echo "test_python.sh: unknown option $1; it takes --numpy and --built FOLDER" >&2
+      exit 2
+      ;;
+  esac
+  shift
+done
+if [ -n "$built" ] && [ ! -f "$built/rooftile/__init__.pyi" ]; then
+  echo "test_python.sh: $built holds no package; build it with cmake -DROOFTILE_PYTHON=ON" >&2
+  exit 2
+fi
 
 scripts/install_packages.sh --python
 python=${ROOFTILE_PYTHON:-python3}
@@ -29,13 +42,39 @@ run() {
   local begin=$SECONDS
   echo "== $1"
   shift
-  "$@" >"$log" 2>&1 || { tail -n 60 "$log"; exit 1; }
+  if ! "$@" >"$log" 2>&1; then
+    tail -n 40 "$log" >&2
+    if grep -qE 'NewConnectionError|ConnectTimeout|ReadTimeout|ProxyError|SSLError|No matching distribution|Max retries' "$log"; then
+      echo "test_python.sh: PyPI could not be reached, or lacks a package (its words are above), and pip's cache does not have it." \
+        "NOTHING of the Python package was tested on PyTorch and JAX; make test tests it on NumPy." >&2
+    fi
+    exit 1
+  fi
   echo "   $((SECONDS - begin)) s"
 }
-[ -x "$venv/bin/python" ] || run "virtual environment" "$python" -m venv "$venv"
-run "packages: numpy ml_dtypes pytest ${frameworks[*]}" "$venv/bin/pip" install numpy ml_dtypes pytest "${frameworks[@]}"
-# The emulated device is tested by make test, which builds it anyway.
-run "pip install ." "$venv/bin/pip" install --force-reinstall --no-deps . -C build-dir=build/python \
-  -C cmake.define.ROOFTILE_ISAS=native -C cmake.define.ROOFTILE_EMULATED=OFF
+# One that was made by a Python that is gone, or left half done, is made anew.
+if ! "$venv/bin/python" -m pip --version >/dev/null 2>&1; then
+  rm -rf "$venv"
+  run "virtual environment: $("$python" --version)" "$python" -m venv "$venv"
+fi
+requirements=python/tests/requirements.txt
+modules="numpy, ml_dtypes, pytest, torch, jax"
+if [ -n "$numpy" ]; then
+  requirements=$PWD/build/python-requirements.txt
+  grep -E '^(numpy|ml_dtypes|pytest)' python/tests/requirements.txt >"$requirements"
+  modules="numpy, ml_dtypes, pytest"
+fi
+run "packages: $modules" "$venv/bin/python" -m pip install --prefer-binary -r "$requirements"
+# A test skips what is absent: here nothing is.
+run "which can be imported" "$venv/bin/python" -c "import $modules"
+if [ -n "$built" ]; then
+  export PYTHONPATH=$built PYTHONDONTWRITEBYTECODE=1
+else
+  # The emulated device is tested by make test, which builds it anyway.
+  run "pip install ." "$venv/bin/python" -m pip install --force-reinstall --no-deps . -C build-dir=build/python \
+    -C cmake.define.ROOFTILE_EMULATED=OFF
+  unset PYTHONPATH
+fi
+echo "== tests"
 cd python/tests # where no folder is called rooftile
-exec "$venv/bin/python" -m pytest -q -p no:cacheprovider .
+exec "$venv/bin/python" -m pytest -q -rs -p no:cacheprovider .

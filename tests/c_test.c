@@ -64,7 +64,7 @@ static void expect_queues(void) {
   options.isa = NULL;
   expect_message(rooftile_queue_new("cpu", &options, &queue), "");
   expect_message(rooftile_queue_about(queue, &facts), "");
-  expect(strcmp(facts.device, "cpu") == 0 && facts.threads == 2 && !facts.architecture && *facts.isa_reason,
+  expect(strcmp(facts.device, "cpu") == 0 && facts.threads == 2 && !facts.architecture && facts.index == -1 && *facts.isa_reason,
          "the queue runs on something else");
   rooftile_queue_free(queue);
   expect_message(rooftile_queue_about(NULL, &facts), "rooftile_queue_about: the queue is NULL");

@@ -91,7 +91,7 @@ def empty(function, like, shape, dtype):
         import numpy
 
         if is_jax(kind) and any(device.platform != "cpu" for device in like.devices()):
-            raise ValueError(f"{function}: takes JAX arrays of the CPU; these are on {like.devices()}")
+            raise ValueError(f"{function}: takes JAX arrays of the CPU, these are on {like.devices()}; call rooftile.jax.{function}")
         return numpy.empty(shape, numpy_dtype(dtype))
     if kind.__module__.split(".")[0] == "cupy":
         cupy = sys.modules["cupy"]
@@ -101,6 +101,25 @@ def empty(function, like, shape, dtype):
         namespace = like.__array_namespace__()
         return namespace.empty(shape, dtype=getattr(namespace, DTYPES[dtype]), device=like.device)
     raise TypeError(f"{function}: does not know how to make an array of type {kind.__name__}; pass out=")
+
+
+def stream_of(like):
+    """The current stream of an array's framework on the array's GPU, as a number; 0: the default one, or none is known."""
+    kind = type(like)
+    if is_torch(kind):
+        return sys.modules["torch"].cuda.current_stream(like.device).cuda_stream
+    if kind.__module__.split(".")[0] == "cupy":
+        cupy = sys.modules["cupy"]
+        with cupy.cuda.Device(like.device.id):
+            return cupy.cuda.get_current_stream().ptr
+    return 0
+
+
+def used_on(array, stream, device):
+    """A queue's own stream uses an array that its framework made for the current one."""
+    if is_torch(type(array)):
+        cuda = sys.modules["torch"].cuda
+        array.record_stream(cuda.ExternalStream(stream, device) if stream else cuda.default_stream(device))
 
 
 def finish(like, array):
@@ -128,7 +147,8 @@ def with_gradients(function, args, words):
 
 
 def result_type(function, names):
-    """Makes a named tuple of these outputs from a tuple."""
-    kind = collections.namedtuple(f"{function}_{'_'.join(names)}", names, module=__name__)
-    globals()[kind.__name__] = kind  # where pickle looks for it
-    return kind._make
+    """Makes a named tuple of these outputs from a tuple. It is one type for all who ask: pickle looks for it here."""
+    name = f"{function}_{'_'.join(names)}"
+    if name not in globals():
+        globals()[name] = collections.namedtuple(name, names, module=__name__)
+    return globals()[name]._make

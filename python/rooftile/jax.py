@@ -1,4 +1,4 @@
-"""rooftile's functions for JAX on the CPU: under jit, grad and vmap.
+"""rooftile's functions for JAX on CPUs and GPUs: under jit, grad and vmap.
 
     y = rooftile.jax.softmax(x, scale=0.125)
     dx = jax.grad(lambda x: rooftile.jax.softmax(x)[..., 0].sum())(x)
@@ -14,7 +14,8 @@ from rooftile import _core, _frameworks, _functions
 from rooftile._signature import IN_OUT, OUTPUT, Signature
 
 TARGET = "rooftile_call"
-jax.ffi.register_ffi_target(TARGET, _core.xla_handler(), platform="cpu")
+for platform in ("cpu", "CUDA"):
+    jax.ffi.register_ffi_target(TARGET, _core.xla_handler(platform == "CUDA"), platform=platform)
 
 
 class Function(Signature):

@@ -61,10 +61,12 @@ bool read_numpy(PyObject* object, Place place, Array& a) {
   a.view.rank = n.rank;
   a.read_only = !(n.flags & kWriteable);
   const int bytes = kItemBytes[dtype];
+  bool empty = false;
+  for (int d = 0; d < n.rank; ++d) empty = empty || n.shape[d] == 0;
   for (int d = 0; d < n.rank && d < 8; ++d) {
     a.view.shape[d] = n.shape[d];
     a.view.stride[d] = n.strides[d] / bytes;
-    if (n.strides[d] % bytes != 0 && n.shape[d] > 1) {
+    if (n.strides[d] % bytes != 0 && n.shape[d] > 1 && !empty) {
       PyErr_Format(
           PyExc_ValueError,
           "%s: %s has a stride of %zd bytes, which is no multiple of the %d bytes of %s; pass a copy",
@@ -132,17 +134,25 @@ bool read_tensor(const dlpack::Tensor& t, Place place, Array& a) {
   a.view.dtype = static_cast<std::uint8_t>(dtype);
   a.view.rank = t.rank;
   std::uint64_t dense = 1;
-  for (int d = t.rank - 1; d >= 0; --d) {
-    if (d < 8) {
-      a.view.shape[d] = t.shape[d];
-      a.view.stride[d] = t.strides ? t.strides[d] : static_cast<std::int64_t>(dense);
-    }
+  for (int d = t.rank - 1; d >= 0 && t.rank <= 8;
+       --d) {  // of more dimensions the library says that they are too many
+    a.view.shape[d] = t.shape[d];
+    a.view.stride[d] = t.strides ? t.strides[d] : static_cast<std::int64_t>(dense);
     dense *= static_cast<std::uint64_t>(t.shape[d] > 0 ? t.shape[d] : 1);
   }
   return true;
 }
 
-/// The producer makes its data ready on the stream it is told; 1: CUDA's default one.
+/// A framework's current stream, by Python.
+bool stream_of(PyObject* object, void*& stream) {
+  Owned number{PyObject_CallFunctionObjArgs(helpers.stream_of, object, nullptr)};
+  if (!number) return false;
+  stream = PyLong_AsVoidPtr(number.get());
+  return !PyErr_Occurred();
+}
+
+/// The producer makes its data ready on the stream it is told: the one that the call will be on; 1: CUDA's
+/// default one.
 Owned capsule_of(PyObject* object) {
   long type = dlpack::kCpu;
   if (Owned device{PyObject_CallMethod(object, "__dlpack_device__", nullptr)}) {
@@ -155,9 +165,14 @@ Owned capsule_of(PyObject* object) {
   Owned none{PyTuple_New(0)};
   Owned words{PyDict_New()};
   Owned version{Py_BuildValue("(ii)", 1, 3)};
-  Owned stream{PyLong_FromLong(1)};
-  if (!none || !words || !version || !stream) return Owned();
-  if (type == dlpack::kCuda) PyDict_SetItemString(words.get(), "stream", stream.get());
+  if (!none || !words || !version) return Owned();
+  if (type == dlpack::kCuda) {
+    void* current = nullptr;
+    if (!stream_of(object, current)) return Owned();
+    Owned stream{current ? PyLong_FromVoidPtr(current) : PyLong_FromLong(1)};
+    if (!stream) return Owned();
+    PyDict_SetItemString(words.get(), "stream", stream.get());
+  }
   PyDict_SetItemString(words.get(), "max_version", version.get());
   if (Owned capsule{PyObject_Call(method.get(), none.get(), words.get())}) return capsule;
   if (!PyErr_ExceptionMatches(PyExc_TypeError)) return Owned();
@@ -323,9 +338,9 @@ bool new_array(PyObject* like, const Array& like_array, int dtype, int rank, con
   return object && read_array(object.get(), place, array);
 }
 
-bool current_stream(const Array& array, void*& stream) {
+bool current_stream(PyObject* object, const Array& array, void*& stream) {
   stream = nullptr;
-  if (array.framework.kind != Framework::Kind::exchange) return true;
+  if (array.framework.kind != Framework::Kind::exchange) return stream_of(object, stream);
   if (array.framework.api->current_stream(array.device.type, array.device.id, &stream) == 0) return true;
   if (!PyErr_Occurred())
     PyErr_SetString(PyExc_RuntimeError, "rooftile: the current stream could not be found");

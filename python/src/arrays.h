@@ -58,8 +58,13 @@ struct Array {
   Array(const Array&) = delete;
   Array& operator=(const Array&) = delete;
   ~Array() {
+    if (!versioned && !managed) return;
+    // A deleter may run Python, where an error of this call must not be seen, nor lost.
+    PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+    PyErr_Fetch(&type, &value, &trace);
     if (versioned && versioned->deleter) versioned->deleter(versioned);
     if (managed && managed->deleter) managed->deleter(managed);
+    PyErr_Restore(type, value, trace);
   }
 };
 
@@ -77,19 +82,21 @@ struct Helpers {
   PyObject* dtype_code;      ///< (function, operand, NumPy dtype) → its place in kDTypeNames, or raises
   PyObject* with_gradients;  ///< (function, args, kwargs) → the call's result
   PyObject* result_type;     ///< (function, names) → a named tuple's type
+  PyObject* stream_of;       ///< (array of a GPU) → its framework's current stream there, as a number
+  PyObject* used_on;         ///< (array, stream, device): that stream uses it, too
   PyObject* numpy_empty;     ///< numpy.empty, or None until NumPy is imported
 };
 extern Helpers helpers;
 
 /// How arrays of this object's type are read; false with an exception where it is no array.
 bool framework_of(PyObject* object, Place place, Framework& framework);
-/// Fills `array`; false with an exception. `stream`: of a CUDA array that speaks no exchange.
+/// Fills `array`; false with an exception.
 bool read_array(PyObject* object, Place place, Array& array);
 /// A new dense array of `like`'s framework and device, as an object and as a view; false with an exception.
 bool new_array(PyObject* like, const Array& like_array, int dtype, int rank, const std::int64_t* shape,
                Place place, Owned& object, Array& array);
-/// The framework's current stream of a CUDA device; null: its default one, or it does not say.
-bool current_stream(const Array& array, void*& stream);
+/// The current stream of `object`'s framework on its CUDA device; null: the default one, or it does not say.
+bool current_stream(PyObject* object, const Array& array, void*& stream);
 
 /// NumPy's structure and dtypes, checked against a sample; false with an exception.
 bool learn_numpy(PyObject* sample, PyObject* dtypes);

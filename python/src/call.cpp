@@ -94,16 +94,20 @@ class Call {
       return false;
     }
     text_[what[0] == 'd'] = Owned(PyUnicode_AsUTF8String(value));
-    text = text_[what[0] == 'd'] ? PyBytes_AsString(text_[what[0] == 'd'].get()) : nullptr;
-    return text != nullptr;
+    char* letters = nullptr;  // without a null among them
+    if (!text_[what[0] == 'd'] ||
+        PyBytes_AsStringAndSize(text_[what[0] == 'd'].get(), &letters, nullptr) != 0)
+      return false;
+    text = letters;
+    return true;
   }
 
   bool take_option(int k, PyObject* value) {
     const rooftile_option& option = s_.option[k];
     if (option.kind == ROOFTILE_CHOICE && PyUnicode_Check(value)) {
       Owned text{PyUnicode_AsUTF8String(value)};
-      if (!text) return false;
-      const char* given = PyBytes_AsString(text.get());
+      char* given = nullptr;
+      if (!text || PyBytes_AsStringAndSize(text.get(), &given, nullptr) != 0) return false;
       int at = 0;
       for (const char* word = option.words; *word; ++at) {
         const std::size_t length = std::strcspn(word, " ");
@@ -305,14 +309,22 @@ class Call {
             s_.name, queue_);
         return false;
       }
-    } else {
-      void* stream = nullptr;
-      if (cuda && !current_stream(array_[first_], stream)) return false;
+    }
+    void* stream = nullptr;
+    if (cuda && !current_stream(object_[first_], array_[first_], stream)) return false;
+    if (!queue_) {
       queue_ = default_queue(device_ ? device_ : cuda ? "cuda" : "cpu", array_[first_].device.id, stream);
       if (!queue_) return false;
     }
     const char* device = reinterpret_cast<QueueObject*>(queue_)->facts.device;
-    if ((std::strcmp(device, "cuda") == 0) == cuda) return true;
+    elsewhere_ = cuda && reinterpret_cast<QueueObject*>(queue_)->stream != stream;
+    if ((std::strcmp(device, "cuda") == 0) == cuda) {
+      const int its = reinterpret_cast<QueueObject*>(queue_)->facts.index, theirs = array_[first_].device.id;
+      if (!cuda || its == theirs) return true;
+      PyErr_Format(PyExc_ValueError, "%s: the arrays are on CUDA device %d, the queue is of device %d",
+                   s_.name, theirs, its);
+      return false;
+    }
     PyErr_Format(PyExc_ValueError, "%s: the arrays are on %s, the queue's device is \"%s\"", s_.name, where,
                  device);
     return false;
@@ -349,7 +361,18 @@ class Call {
     Py_BEGIN_ALLOW_THREADS;
     status = rooftile_call(queue(), s_.name, views_, options_, variant_, workspace_);
     Py_END_ALLOW_THREADS;
-    return !status.message[0] || refused(status);
+    if (status.message[0]) return refused(status);
+    if (!elsewhere_) return true;
+    // Frameworks give memory away again in the order of their current stream, which this call is not on.
+    if (workspace_object_ && !used_elsewhere(workspace_object_.get())) return false;
+    for (const Owned& made : made_)
+      if (made && !used_elsewhere(made.get())) return false;
+    return true;
+  }
+  bool used_elsewhere(PyObject* object) const {
+    Owned stream{PyLong_FromVoidPtr(reinterpret_cast<QueueObject*>(queue_)->stream)};
+    return stream && Owned{PyObject_CallFunction(helpers.used_on, "OOi", object, stream.get(),
+                                                 static_cast<int>(array_[first_].device.id))};
   }
 
   /// The library's sentence: a TypeError where it is about a dtype.
@@ -431,6 +454,7 @@ class Call {
   const char *device_ = nullptr, *variant_ = nullptr;
   Owned text_[2];
   bool wants_gradients_ = false;
+  bool elsewhere_ = false;  ///< the queue's stream is not the arrays' current one
   rooftile_workspace workspace_{nullptr, 0};
   void* host_ = nullptr;
   Owned workspace_object_;

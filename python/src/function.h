@@ -31,6 +31,7 @@ struct QueueObject {
   PyObject head;
   rooftile_queue* queue;
   rooftile_queue_facts facts;
+  void* stream;  ///< CUDA's
 };
 extern PyTypeObject* queue_type;
 extern PyTypeObject* function_type;
@@ -39,8 +40,8 @@ extern PyTypeObject* function_type;
 PyObject* make_function(PyObject* module, PyObject* args);
 /// [{name, backward, workspace, operands: […], options: […]}, …].
 PyObject* describe_functions(PyObject* module, PyObject* none);
-/// XLA's custom call, in a capsule.
-PyObject* xla_handler(PyObject* module, PyObject* none);
+/// XLA's custom call for host memory, or for CUDA's, in a capsule.
+PyObject* xla_handler(PyObject* module, PyObject* cuda);
 
 PyObject* call_function(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords);
 /// The queue of a call without one: all threads of the CPU, the emulated device, or the arrays' stream.

@@ -50,6 +50,7 @@ PyObject* queue_new(PyTypeObject* type, PyObject* args, PyObject* named) {
     return nullptr;
   }
   self->queue = queue;
+  self->stream = options.stream;
   rooftile_queue_about(queue, &self->facts);
   return reinterpret_cast<PyObject*>(self);
 }
@@ -80,6 +81,8 @@ PyGetSetDef queue_facts[] = {
      "how many threads run a call", nullptr},
     {"architecture", [](PyObject* s, void*) { return PyLong_FromLong(facts_of(s).architecture); }, nullptr,
      "of a GPU: 90 for compute capability 9.0; 0: of a CPU", nullptr},
+    {"index", [](PyObject* s, void*) { return PyLong_FromLong(facts_of(s).index); }, nullptr,
+     "of 'cuda': the GPU's number; otherwise -1", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 constexpr char kQueueDoc[] =
@@ -140,8 +143,9 @@ PyObject* describe(const rooftile_option& o) {
 }
 
 PyObject* set_helpers(PyObject*, PyObject* args) {
-  return PyArg_ParseTuple(args, "OOOOOO", &helpers.framework_of, &helpers.empty, &helpers.finish,
-                          &helpers.dtype_code, &helpers.with_gradients, &helpers.result_type)
+  return PyArg_ParseTuple(args, "OOOOOOOO", &helpers.framework_of, &helpers.empty, &helpers.finish,
+                          &helpers.dtype_code, &helpers.with_gradients, &helpers.result_type,
+                          &helpers.stream_of, &helpers.used_on)
              ? (Py_INCREF(args), none())
              : nullptr;
 }
@@ -161,7 +165,7 @@ PyMethodDef methods[] = {
     {"set_helpers", set_helpers, METH_VARARGS, "Python's side of reading and making arrays."},
     {"set_numpy", set_numpy, METH_VARARGS,
      "(numpy.empty, a sample, dtypes): reads NumPy's arrays from now on."},
-    {"xla_handler", xla_handler, METH_NOARGS, "XLA's custom call, for jax.ffi.register_ffi_target."},
+    {"xla_handler", xla_handler, METH_O, "(cuda) → XLA's custom call, for jax.ffi.register_ffi_target."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef definition{

@@ -2,9 +2,11 @@
 // are its attributes.
 #include <Python.h>
 
+#include <cstddef>
 #include <cstdlib>
-#include <cstring>
+#include <mutex>
 #include <string_view>
+#include <vector>
 
 #include "python/src/function.h"
 #include "python/src/xla_abi.h"
@@ -57,18 +59,78 @@ std::int64_t number(const xla::Frame& frame, const char* name) {
   return scalar ? *static_cast<const std::int64_t*>(scalar->value) : -1;
 }
 
-/// The CPU's queue for all of XLA's calls; made by the first.
-const rooftile_queue* queue(rooftile_status& status) {
-  static rooftile_status first;
-  static rooftile_queue* const made = [] {
-    rooftile_queue* fresh = nullptr;
-    first = rooftile_queue_new("cpu", nullptr, &fresh);
-    return fresh;
-  }();
-  status = first;
-  return made;
+/// The queue of a device and a stream, made by the first call there.
+const rooftile_queue* queue_of(const char* device, int index, void* stream, rooftile_status& status) {
+  struct Made {
+    const char* device;
+    int index;
+    void* stream;
+    rooftile_queue* queue;
+  };
+  static std::mutex one;
+  static auto& all = *new std::vector<Made>;
+  const std::lock_guard lock(one);
+  for (const Made& made : all)
+    if (made.device == device && made.index == index && made.stream == stream) return made.queue;
+  rooftile_queue_options options = ROOFTILE_QUEUE_DEFAULTS;
+  options.device = index;
+  options.stream = stream;
+  rooftile_queue* fresh = nullptr;
+  status = rooftile_queue_new(device, &options, &fresh);
+  if (fresh) all.push_back({device, index, stream, fresh});
+  return fresh;
 }
 
+/// A workspace of the host, or of XLA's device.
+class Memory {
+ public:
+  Memory(const xla::Frame& frame, bool cuda) : frame_(frame), cuda_(cuda) {}
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  /// An error where there is none; XLA's own, if it has one.
+  xla::Error* get(std::size_t bytes) {
+    if (cuda_) {
+      xla::MemoryArguments arguments{sizeof arguments, nullptr, frame_.context, bytes, 64, nullptr};
+      if (xla::Error* its = frame_.api->allocate(&arguments)) return its;
+      workspace.pointer = arguments.data;
+    } else {
+      workspace.pointer = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+    }
+    if (workspace.pointer) workspace.bytes = bytes;
+    return workspace.pointer ? nullptr
+                             : error(frame_, "rooftile: no memory for a workspace", xla::kResourceExhausted);
+  }
+  ~Memory() {
+    if (!cuda_) {
+      std::free(workspace.pointer);
+    } else if (workspace.pointer) {
+      xla::FreeArguments arguments{sizeof arguments, nullptr, frame_.context, workspace.bytes,
+                                   workspace.pointer};
+      frame_.api->release(&arguments);
+    }
+  }
+  rooftile_workspace workspace{nullptr, 0};
+
+ private:
+  const xla::Frame& frame_;
+  bool cuda_;
+};
+
+/// Which GPU, and XLA's stream there; -1: the thread's current one, where XLA is too old to say.
+xla::Error* where(const xla::Frame& frame, int& index, void*& stream) {
+  xla::StreamArguments its{sizeof its, nullptr, frame.context, nullptr};
+  if (xla::Error* failed = frame.api->stream(&its)) return failed;
+  stream = its.stream;
+  index = -1;
+  if (frame.api->size < offsetof(xla::Api, ordinal) + sizeof frame.api->ordinal || !frame.api->ordinal)
+    return nullptr;
+  xla::OrdinalArguments ordinal{sizeof ordinal, nullptr, frame.context, -1};
+  if (xla::Error* failed = frame.api->ordinal(&ordinal)) return failed;
+  index = ordinal.ordinal;
+  return nullptr;
+}
+
+template <bool kCuda>
 xla::Error* handle(xla::Frame* frame) {
   for (xla::Extension* e = frame->extension; e; e = e->next) {
     if (e->type != xla::kMetadata) continue;
@@ -85,6 +147,14 @@ xla::Error* handle(xla::Frame* frame) {
   if (inputs < 0 || outputs < 0 || !options || !rooftile_function_at(static_cast<int>(place), &f) ||
       options->count != static_cast<std::size_t>(f.options) + 1)
     return error(*frame, "rooftile: the custom call's attributes are not those of rooftile.jax");
+
+  int index = -1;
+  void* stream = nullptr;
+  if (kCuda)
+    if (xla::Error* its = where(*frame, index, stream)) return its;
+  rooftile_status status{};
+  const rooftile_queue* q = queue_of(kCuda ? "cuda" : "cpu", index, stream, status);
+  if (!q) return error(*frame, status.message);
 
   rooftile_view view[12];
   const rooftile_view* views[12] = {};
@@ -105,36 +175,32 @@ xla::Error* handle(xla::Frame* frame) {
         rooftile_dense(buffer->data, dtype_of(buffer->dtype), static_cast<int>(buffer->rank), buffer->shape);
     views[o] = &view[o];
     if (!given || !(outputs >> o & 1) || given == buffer->data) continue;
-    std::int64_t bytes = view[o].dtype == ROOFTILE_F64 || view[o].dtype == ROOFTILE_I64    ? 8
-                         : view[o].dtype == ROOFTILE_F32 || view[o].dtype == ROOFTILE_I32  ? 4
-                         : view[o].dtype == ROOFTILE_F16 || view[o].dtype == ROOFTILE_BF16 ? 2
-                                                                                           : 1;
-    for (std::int64_t d = 0; d < buffer->rank; ++d) bytes *= buffer->shape[d];
-    std::memcpy(buffer->data, given,
-                static_cast<std::size_t>(bytes));  // read and written: the result starts as it
+    rooftile_view before = view[o];  // read and written: the result starts as it
+    before.data = const_cast<void*>(given);
+    const rooftile_view* const both[] = {&before, &view[o]};
+    constexpr double kNoOptions[] = {0};
+    status = rooftile_call(q, "copy", both, kNoOptions, nullptr, {nullptr, 0});
+    if (status.message[0]) return error(*frame, status.message);
   }
 
-  rooftile_status status;
-  const rooftile_queue* q = queue(status);
-  if (!q) return error(*frame, status.message);
   const auto* numbers = static_cast<const double*>(options->data);
-  rooftile_workspace workspace{nullptr, 0};
+  Memory memory(*frame, kCuda);
   if (f.has_workspace) {
-    status = rooftile_workspace_of(q, f.name, views, numbers, &workspace.bytes);
+    std::size_t bytes = 0;
+    status = rooftile_workspace_of(q, f.name, views, numbers, &bytes);
     if (status.message[0]) return error(*frame, status.message);
-    if (workspace.bytes) workspace.pointer = std::aligned_alloc(64, (workspace.bytes + 63) / 64 * 64);
-    if (workspace.bytes && !workspace.pointer)
-      return error(*frame, "rooftile: no memory for a workspace", xla::kResourceExhausted);
+    if (bytes)
+      if (xla::Error* its = memory.get(bytes)) return its;
   }
-  status = rooftile_call(q, f.name, views, numbers, nullptr, workspace);
-  std::free(workspace.pointer);
+  status = rooftile_call(q, f.name, views, numbers, nullptr, memory.workspace);
   return status.message[0] ? error(*frame, status.message) : nullptr;
 }
 
 }  // namespace
 
-PyObject* xla_handler(PyObject*, PyObject*) {
-  return PyCapsule_New(reinterpret_cast<void*>(handle), "xla._CUSTOM_CALL_TARGET", nullptr);
+PyObject* xla_handler(PyObject*, PyObject* cuda) {
+  const auto handler = cuda == Py_True ? handle<true> : handle<false>;
+  return PyCapsule_New(reinterpret_cast<void*>(handler), "xla._CUSTOM_CALL_TARGET", nullptr);
 }
 
 }  // namespace rooftile::python

@@ -1,6 +1,6 @@
 #pragma once
-// The binary interface of XLA's custom calls, as far as a handler on the host needs it: the structures of its
-// version 0. Source: OpenXLA, xla/ffi/api/c_api.h, https://openxla.org/xla/custom_call.
+// The binary interface of XLA's custom calls, as far as a handler needs it: the structures of its version 0.
+// Source: OpenXLA, xla/ffi/api/c_api.h, https://openxla.org/xla/custom_call.
 #include <cstddef>
 #include <cstdint>
 
@@ -39,12 +39,47 @@ struct ErrorArguments {
 };
 inline constexpr int kInvalidArgument = 3, kResourceExhausted = 8;
 
+struct StreamArguments {
+  std::size_t size;
+  Extension* extension;
+  void* context;
+  void* stream;  // out
+};
+struct MemoryArguments {
+  std::size_t size;
+  Extension* extension;
+  void* context;
+  std::size_t bytes, alignment;
+  void* data;  // out
+};
+struct FreeArguments {
+  std::size_t size;
+  Extension* extension;
+  void* context;
+  std::size_t bytes;
+  void* data;
+};
+struct OrdinalArguments {
+  std::size_t size;
+  Extension* extension;
+  void* context;
+  std::int32_t ordinal;  // out
+};
+
+/// In the order of XLA's structure; those without a type here are not called.
 struct Api {
   std::size_t size;
   Extension* extension;
   Version version;
   const void* internal;
   Error* (*create_error)(ErrorArguments*);
+  void *error_message, *destroy_error, *register_handler;
+  Error* (*stream)(StreamArguments*);
+  void *register_type, *execution_context, *set_state, *state;
+  Error* (*allocate)(MemoryArguments*);
+  Error* (*release)(FreeArguments*);
+  void *schedule, *threads, *create_future, *set_available, *set_error, *run_id;
+  Error* (*ordinal)(OrdinalArguments*);  // where `size` says that it is there
 };
 
 struct Buffer {

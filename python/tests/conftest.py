@@ -51,3 +51,13 @@ def signature(function):
 @pytest.fixture
 def call(function):
     return getattr(rooftile, function)
+
+
+#: (file, test, function) of all tests that are there, chosen by -k or not.
+tried = pytest.StashKey()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    config.stash[tried] = {(item.path.name, item.originalname, item.callspec.params.get("function", item.callspec.params.get("name")))
+                           for item in items if hasattr(item, "callspec")}

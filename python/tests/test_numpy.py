@@ -12,6 +12,7 @@ import time
 import numpy as np
 import pytest
 from conftest import NUMPY, arguments, shape_of, values
+from dlpack import Speaks, lying, speaking
 
 import rooftile
 from rooftile import _functions
@@ -174,7 +175,7 @@ def test_queues():
     expected = rooftile.softmax(x)
     for threads in (1, 3):
         queue = rooftile.Queue(threads=threads)
-        assert (queue.device, queue.threads, queue.architecture) == ("cpu", threads, 0)
+        assert (queue.device, queue.threads, queue.architecture, queue.index) == ("cpu", threads, 0, -1)
         assert queue.isa in repr(queue) and queue.isa in queue.isa_reason
         np.testing.assert_array_equal(rooftile.softmax(x, queue=queue), expected)
     np.testing.assert_array_equal(rooftile.softmax(x, device="cpu"), expected)
@@ -308,43 +309,6 @@ def test_refusals(error, sentence, call):
 
 
 # ---- Objects that speak DLPack, and such as lie about it
-
-
-class Speaks:
-    """What DLPack asks of an array; `answer` makes the capsule."""
-
-    def __init__(self, answer, device=(1, 0)):
-        self.answer, self.device = answer, device
-
-    def __dlpack_device__(self):
-        return self.device
-
-    def __dlpack__(self, **words):
-        return self.answer(**words)
-
-
-def speaking(x, **words):
-    return Speaks(lambda **w: x.__dlpack__(), **words)
-
-
-class Tensor(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
-                ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
-                ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
-                ("byte_offset", ctypes.c_uint64), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
-
-
-new_capsule = ctypes.pythonapi.PyCapsule_New
-new_capsule.restype, new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-KEPT = []
-
-
-def lying(**lies):
-    data, shape = np.ones(6, np.float32), (ctypes.c_int64 * 2)(2, 3)
-    fields = {"data": data.ctypes.data, "device_type": 1, "ndim": 2, "code": 2, "bits": 32, "lanes": 1, "shape": shape, **lies}
-    tensor = Tensor(**fields)
-    KEPT.append((data, shape, tensor))
-    return Speaks(lambda **w: new_capsule(ctypes.addressof(tensor), b"dltensor", None))
 
 
 def test_any_object_that_speaks_dlpack():

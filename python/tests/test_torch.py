@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from conftest import NUMPY, arguments, values
+from conftest import NUMPY, arguments, tried, values
 
 torch = pytest.importorskip("torch")
 
@@ -95,6 +95,15 @@ def test_a_call_with_gradients_has_them():
         rooftile.softmax(x, out=torch.empty(3, 7))
 
 
+def test_results_of_calls_with_gradients_and_without_are_one_type():
+    import pickle
+
+    x = torch.randn(2, 3)
+    plain = rooftile.layer_norm(x, mean=True, rstd=True)
+    _functions.below_gradients["layer_norm"](x, mean=True, rstd=True)
+    assert torch.equal(pickle.loads(pickle.dumps(plain)).mean, plain.mean)
+
+
 # ---- Operators
 
 
@@ -179,22 +188,25 @@ def test_what_has_no_gradient_says_so():
         rooftile.torch.softmax(x, scales=2)
 
 
-@pytest.mark.parametrize("name", DIFFERENTIABLE)
-def test_compile_has_no_graph_break(name):
-    places, words = tensors(name, True)
-    inputs = [t.requires_grad_() for t in places]
-    call = getattr(rooftile.torch, name)
+def test_compile_has_no_graph_break(function):
+    differentiable = function in DIFFERENTIABLE
+    places, words = tensors(function, True)
+    inputs = [t.requires_grad_() for t in places] if differentiable else places
+    call = getattr(rooftile.torch, function)
 
     def step(*given):
-        result = call(*[g * 2 for g in given], **words)
-        return (result[0] if isinstance(result, tuple) else result) + 1
+        results = as_list(call(*[g + g for g in given] if not known[function].mutates else given, **words))
+        return [r + r for r in results]
 
     torch._dynamo.reset()
     compiled = torch.compile(step, fullgraph=True, backend="aot_eager")
-    ours, theirs = compiled(*inputs), step(*inputs)
-    torch.testing.assert_close(ours, theirs)
-    for a, e in zip(torch.autograd.grad(ours.sum(), inputs), torch.autograd.grad(theirs.sum(), inputs), strict=True):
+    ours, theirs = compiled(*[i.clone() for i in inputs]), step(*[i.clone() for i in inputs])
+    for a, e in zip(ours, theirs, strict=True):
         torch.testing.assert_close(a, e)
+    if differentiable:
+        gradients = [torch.autograd.grad(results[0].sum(), inputs) for results in (compiled(*inputs), step(*inputs))]
+        for a, e in zip(*gradients, strict=True):
+            torch.testing.assert_close(a, e)
 
 
 def test_export_and_checkpoint():
@@ -225,101 +237,118 @@ def test_vmap():
     torch.testing.assert_close(torch.vmap(rooftile.torch.swiglu, in_dims=(0, None))(x, up), torch.nn.functional.silu(x) * up)
 
 
-def test_autocast_takes_what_arrives():
-    linear = torch.nn.Linear(8, 8)
-    norm = rooftile.torch.nn.LayerNorm(8)
+@pytest.mark.parametrize("optional", [False, True])
+def test_vmap_is_a_loop(function, optional):
+    f, call = known[function], getattr(rooftile.torch, function)
+    places, words = tensors(function, optional)
+    names, count = list(words), len(places)
+    single = [[t + (i if t.dtype.is_floating_point else 0) for t in (*places, *words.values())] for i in range(3)]
+    stacked = [torch.stack(column) for column in zip(*single)]
+    wanted = dict.fromkeys(f.optional_outputs, True) if optional else {}
+
+    def run(*given):
+        return call(*given[:count], **dict(zip(names, given[count:])), **wanted)
+
+    if f.mutates:
+        with pytest.raises(RuntimeError, match="(?i)batching rule"):
+            torch.vmap(run)(*stacked)
+        return
+    for dim in (0, 1):
+        if any(t.dim() < 2 for t in stacked):
+            dim = 0
+        moved = [t.movedim(0, dim) for t in stacked]
+        ours = as_list(torch.vmap(run, in_dims=dim)(*moved))
+        for a, e in zip(ours, zip(*[as_list(run(*one)) for one in single]), strict=True):
+            torch.testing.assert_close(a, torch.stack(e), rtol=1e-5, atol=1e-5)
+
+
+def test_autocast_takes_what_arrives(function):
+    places, words = tensors(function, True)
+    call = getattr(rooftile.torch, function)
+    expected = as_list(call(*[p.clone() for p in places], **words))
     with torch.autocast("cpu", torch.bfloat16):
-        y = norm(linear(torch.randn(3, 8)))
-    assert y.dtype == torch.bfloat16
-    y.float().sum().backward()
-    assert norm.weight.grad.dtype == torch.float32
+        actual = as_list(call(*[p.clone() for p in places], **words))
+    for a, e in zip(actual, expected, strict=True):
+        assert a.dtype == e.dtype and torch.equal(a, e)
 
 
-# ---- Modules
+def test_autocast_around_modules():
+    linear = torch.nn.Linear(8, 8)
+    for norm in (rooftile.torch.nn.LayerNorm(8), rooftile.torch.nn.RMSNorm(8)):
+        with torch.autocast("cpu", torch.bfloat16):
+            y = norm(linear(torch.randn(3, 8)))
+        assert y.dtype == torch.bfloat16
+        y.float().square().sum().backward()
+        assert norm.weight.grad.dtype == torch.float32
 
 
-def same(ours, theirs, *shapes):
-    theirs.load_state_dict(ours.state_dict())
-    inputs = [torch.randn(*s, requires_grad=True) for s in shapes]
-    a, e = ours(*inputs), theirs(*inputs)
-    torch.testing.assert_close(a, e, rtol=1e-4, atol=1e-5)
-    parameters = (*inputs, *ours.parameters())
-    for g, h in zip(torch.autograd.grad((a * e.detach()).sum(), parameters),
-                    torch.autograd.grad((e * e.detach()).sum(), (*inputs, *theirs.parameters())), strict=True):
-        torch.testing.assert_close(g, h, rtol=1e-3, atol=1e-4)
+# ---- The way past PyTorch's autograd layer, for calls that nothing differentiates
 
 
-def test_modules_are_torch_nns():
-    nn, ours = torch.nn, rooftile.torch.nn
-    for words in ({}, {"bias": False}, {"elementwise_affine": False}, {"eps": 0.1}):
-        same(ours.LayerNorm(8, **words), nn.LayerNorm(8, **words), (3, 5, 8))
-    same(ours.LayerNorm((5, 8)), nn.LayerNorm((5, 8)), (3, 5, 8))
-    for dim in (-1, 0, 1, 2):
-        same(ours.Softmax(dim), nn.Softmax(dim), (3, 5, 8))
-        same(ours.LogSoftmax(dim), nn.LogSoftmax(dim), (3, 5, 8))
-    for kind in ("ReLU", "Sigmoid", "Tanh", "SiLU", "GELU"):
-        same(getattr(ours, kind)(), getattr(nn, kind)(), (3, 5))
-    same(ours.GELU("tanh"), nn.GELU("tanh"), (3, 5))
-    gate, up = torch.randn(3, 8), torch.randn(3, 8)
-    for module, expected in ((ours.SwiGLU(), nn.functional.silu(gate) * up), (ours.GEGLU(), nn.functional.gelu(gate) * up),
-                             (ours.GEGLU("tanh"), nn.functional.gelu(gate, approximate="tanh") * up)):
-        torch.testing.assert_close(module(gate, up), expected)
-        torch.testing.assert_close(module(torch.cat([gate, up], -1)), expected)
-    x, r = torch.randn(3, 8), torch.randn(3, 8)
-    y, total = ours.LayerNorm(8)(x, r)
-    torch.testing.assert_close(total, x + r)
-    torch.testing.assert_close(y, nn.functional.layer_norm(x + r, (8,)), rtol=1e-4, atol=1e-5)
-    with pytest.raises(ValueError, match="its last sizes must be 8"):
-        ours.LayerNorm(8)(torch.randn(3, 7))
-    with pytest.raises(ValueError, match="must be even"):
-        ours.SwiGLU()(torch.randn(3, 7))
+def test_the_straight_way_is_taken_where_nothing_listens(monkeypatch):
+    class Dispatched(Exception):
+        pass
+
+    def below():
+        raise Dispatched
+
+    x, w = torch.randn(3, 8), torch.randn(8, requires_grad=True)
+    monkeypatch.setattr(torch._C, "_AutoDispatchBelowAutograd", below)
+    torch.testing.assert_close(torch.ops.rooftile.softmax(x), torch.softmax(x, -1))
+    with torch.no_grad():
+        torch.ops.rooftile.softmax(w)
+        torch.ops.rooftile.layer_norm(x, None, w)
+    for call in (lambda: torch.ops.rooftile.softmax(w), lambda: torch.ops.rooftile.layer_norm(x, None, w, None)):
+        with pytest.raises(Dispatched):
+            call()
 
 
-def test_patch_and_unpatch(capsys):
-    nn = torch.nn
-    model = nn.Sequential(nn.Linear(8, 8), nn.LayerNorm(8), nn.GELU(), nn.ReLU(inplace=True), nn.LayerNorm(8).double(),
-                          nn.Sequential(nn.SiLU(), nn.Softmax(-1)))
-    plain = model[:4]
+def test_modes_subclasses_and_transforms_still_listen():
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    heard = []
+
+    class Mode(TorchDispatchMode):
+        def __torch_dispatch__(self, operator, types, args=(), words=None):
+            heard.append(operator)
+            return operator(*args, **(words or {}))
+
+    class Subclass(torch.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, operator, types, args=(), words=None):
+            heard.append(operator)
+            return torch.zeros(3, 8)
+
     x = torch.randn(3, 8)
-    before, state = plain(x), {k: v.clone() for k, v in model.state_dict().items()}
-    assert rooftile.torch.patch(model) is model
-    said = capsys.readouterr().out
-    assert "4 modules run on its kernels, 2 that could keep their own" in said
-    assert "1: LayerNorm" in said and "5.1: Softmax" in said
-    assert "3: ReLU stays, it works in place" in said and "4: LayerNorm stays, it has parameters of torch.float64" in said
-    assert type(model[1]) is rooftile.torch.nn.LayerNorm and type(model[4]) is nn.LayerNorm
-    torch.testing.assert_close(plain(x), before, rtol=1e-4, atol=1e-5)
-    assert set(model.state_dict()) == set(state) and all(torch.equal(v, state[k]) for k, v in model.state_dict().items())
-    rooftile.torch.unpatch(model)
-    assert type(model[1]) is nn.LayerNorm and type(model[5][1]) is nn.Softmax
-    assert torch.equal(plain(x), before)
-    rooftile.torch.patch(nn.LayerNorm(3), verbose=False)
-    assert capsys.readouterr().out == ""
+    with Mode():
+        torch.ops.rooftile.softmax(x)
+    assert heard == [torch.ops.rooftile.softmax.default]
+    assert not torch.ops.rooftile.softmax(torch.Tensor._make_subclass(Subclass, x)).any()
+    assert len(heard) == 2
+    with torch.inference_mode():
+        torch.testing.assert_close(torch.ops.rooftile.softmax(x), torch.softmax(x, -1))
+    negated = torch.ones(3, 8, dtype=torch.complex64).conj().imag
+    assert torch.equal(torch.ops.rooftile.copy(negated), negated)
 
 
-def test_a_model_trains_on_it():
-    torch.manual_seed(3)
-    nn = torch.nn
-    x, target = torch.randn(64, 16), torch.randint(0, 4, (64,))
+# ---- What is tried of each function: pytest -s -k each_function_is_listed
 
-    def losses(patched):
-        torch.manual_seed(4)
-        model = nn.Sequential(nn.Linear(16, 32), nn.LayerNorm(32), nn.GELU(), nn.Linear(32, 4), nn.LogSoftmax(-1))
-        if patched:
-            rooftile.torch.patch(model, verbose=False)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
-        history = []
-        for _ in range(30):
-            loss = nn.functional.nll_loss(model(x), target)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            history.append(loss.item())
-        return history
+CHECKS = {"opcheck": "test_opcheck", "gradients": "test_gradients_against_differences", "compile": "test_compile_has_no_graph_break",
+          "vmap": "test_vmap_is_a_loop", "autocast": "test_autocast_takes_what_arrives", "jit": "test_jit_gives_what_numpy_gives",
+          "check_grads": "test_gradients"}
 
-    ours, theirs = losses(True), losses(False)
-    assert ours[-1] < 0.5 * ours[0]
-    np.testing.assert_allclose(ours, theirs, rtol=1e-3)
+
+def test_each_function_is_listed(pytestconfig):
+    """A function for which the library has a gradient is in all lists, another in all but those of gradients."""
+    collected = pytestconfig.stash[tried]
+    files = {"jit": "test_jax.py", "check_grads": "test_jax.py"}
+    lists = {check: {f for file, name, f in collected if name == test and file == files.get(check, "test_torch.py")}
+             for check, test in CHECKS.items() if any(file == files.get(check, "test_torch.py") for file, _, _ in collected)}
+    print(f"\n{'':24}" + "".join(f"{check:>12}" for check in lists))
+    for name in known:
+        print(f"{name:24}" + "".join(f"{'yes' if name in its else '-':>12}" for its in lists.values()))
+    for check, its in lists.items():
+        assert its == set(DIFFERENTIABLE if check in ("gradients", "check_grads") else known), check
 
 
 def test_operator_takes_numbers_by_place():

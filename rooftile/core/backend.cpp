@@ -96,12 +96,13 @@ const Plugin* built_in(const char* name) {
 
 Status open_file(const char* path, const char* name, void*& handle, const Plugin*& plugin) {
   if (access(path, F_OK) != 0)
-    return Status::error("%s: no such plug-in; %s", path,
-                         std::strcmp(name, "cuda") == 0
-                             ? "build it with nvcc: cmake --preset cuda && cmake --build --preset cuda"
-                         : std::strncmp(name, "cpu-", 4) == 0
-                             ? "run `make build`, or choose another by ROOFTILE_CPU"
-                             : "run `make build`");
+    return Status::error(
+        "%s: no such plug-in; %s", path,
+        std::strcmp(name, "cuda") == 0
+            ? "build it with nvcc (cmake --preset cuda && cmake --build --preset cuda), or for "
+              "Python: pip install rooftile-cuda"
+        : std::strncmp(name, "cpu-", 4) == 0 ? "run `make build`, or choose another by ROOFTILE_CPU"
+                                             : "run `make build`");
   handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!handle) return Status::error("%s: cannot be loaded: %s", path, dlerror());
   const auto function = reinterpret_cast<PluginFunction>(dlsym(handle, kPluginSymbol));

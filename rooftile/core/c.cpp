@@ -152,7 +152,12 @@ rooftile_status rooftile_queue_about(const rooftile_queue* queue, rooftile_queue
   if (!queue) return told(Status::error("rooftile_queue_about: the queue is NULL"));
   static constexpr const char* kDevices[] = {"cpu", "cuda", "emulated"};
   const Queue& q = queue->queue;
-  *facts = {kDevices[static_cast<int>(q.device())], q.isa(), q.isa_reason(), q.threads(), q.architecture()};
+  *facts = {kDevices[static_cast<int>(q.device())],
+            q.isa(),
+            q.isa_reason(),
+            q.threads(),
+            q.architecture(),
+            q.index()};
   return told(Status());
 }
 void rooftile_queue_free(rooftile_queue* queue) { delete queue; }

@@ -176,6 +176,7 @@ int Queue::threads() const {
   return state_->device == Device::cpu ? state_->launch.threads : state_->cuda.threads;
 }
 int Queue::architecture() const { return state_->device == Device::cpu ? 0 : state_->cuda.architecture; }
+int Queue::index() const { return state_->device == Device::cuda ? state_->cuda.device : -1; }
 std::int64_t Queue::streaming_bytes() const { return state_->launch.streaming_bytes; }
 void Queue::set_observer(Observer observer) { state_->observer = observer; }
 

@@ -75,6 +75,7 @@ class Queue {
   Device device() const;
   /// Of a GPU: 90 for compute capability 9.0, and so on; 0: of a CPU.
   int architecture() const;
+  int index() const;  ///< of CUDA: the GPU's number; otherwise -1
   /// The instruction set in use ("avx512"; of a GPU "sm_90") and the sentence that says why.
   const char* isa() const;
   const char* isa_reason() const;

@@ -11,7 +11,40 @@ from torch.autograd import forward_ad
 from rooftile import _frameworks, _functions
 from rooftile._signature import IN_OUT, Signature
 
-library = torch.library.Library("rooftile", "DEF")
+
+class Library(torch.library.Library):
+    """PyTorch's, whose autograd layer goes straight to the kernel where there is nothing to differentiate and no mode, no
+    subclass and no transform listens: the layer would send a call through the dispatcher a second time (8.7 → 4.9 µs)."""
+
+    def impl(self, name, layer, key="", **words):
+        super().impl(name, straight(name, layer) if key == "Autograd" else layer, key, **words)
+
+
+def straight(name, layer):
+    run, enabled = known[name].run, torch.is_grad_enabled
+    tensors = len(known[name].order)
+
+    def autograd(keys, *args):
+        if keys.raw_repr() not in PLAIN:
+            return layer(keys, *args)
+        if enabled():
+            for t in args[:tensors]:
+                if t is not None and t.requires_grad:
+                    return layer(keys, *args)
+        return run(*args)
+
+    return autograd
+
+
+def plain_keys():
+    """What the dispatcher knows of a call on ordinary tensors of one device, as numbers."""
+    key, keys = torch._C.DispatchKey, torch._C.DispatchKeySet
+    return {(keys(kernel) | keys(gradient)).raw_repr() for kernel, gradient in ((key.CPU, key.AutogradCPU),
+                                                                                (key.CUDA, key.AutogradCUDA))}
+
+
+PLAIN = plain_keys()
+library = Library("rooftile", "DEF")
 
 
 def dtype_of(name):

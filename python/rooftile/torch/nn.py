@@ -28,23 +28,82 @@ class LogSoftmax(torch.nn.LogSoftmax):
         return along_last(lambda rows: functions["softmax"](rows, log=True), x, self.dim, "LogSoftmax")
 
 
+def rows_of(module, x, residual, **words):
+    """Normalised dimensions as one: a call's operands, for a module with a normalized_shape. Several become one row, and
+    so do their weights."""
+    shape, normalized = x.shape, tuple(module.normalized_shape)
+    count = len(normalized)
+    if tuple(shape[len(shape) - count:]) != normalized:
+        raise ValueError(f"rooftile.torch.nn.{type(module).__name__}: x is {'x'.join(map(str, shape))}, its last sizes must be "
+                         f"{'x'.join(map(str, normalized))}")
+    if residual is not None and residual.shape != shape:
+        raise ValueError(f"rooftile.torch.nn.{type(module).__name__}: residual is {'x'.join(map(str, residual.shape))}, must be "
+                         f"as x, {'x'.join(map(str, shape))}")
+    if count > 1:
+        x = x.flatten(-count)
+        residual = None if residual is None else residual.flatten(-count)
+        words = {n: None if w is None else w.flatten() for n, w in words.items()}
+    return x, residual, words
+
+
+def normalised(name, module, x, residual, options, **weights):
+    """y; of x + residual: (y, sum)."""
+    rows, other, words = rows_of(module, x, residual, **weights)
+    if residual is None:
+        return functions[name](rows, **words, **options).view(x.shape)
+    y, total = functions[name](rows, residual=other, sum=True, **words, **options)
+    return y.view(x.shape), total.view(x.shape)
+
+
 class LayerNorm(torch.nn.LayerNorm):
     """torch.nn.LayerNorm. forward(x, residual) normalises x + residual and returns the sum, too: (y, sum)."""
 
     def forward(self, x, residual=None):
-        shape, count = x.shape, len(self.normalized_shape)
-        if tuple(shape[len(shape) - count:]) != tuple(self.normalized_shape):
-            raise ValueError(f"rooftile.torch.nn.LayerNorm: x is {'x'.join(map(str, shape))}, its last sizes must be "
-                             f"{'x'.join(map(str, self.normalized_shape))}")
-        words = {"weight": self.weight, "bias": self.bias, "eps": self.eps}
-        if count > 1:  # several dimensions are one row
-            x = x.flatten(-count)
-            residual = None if residual is None else residual.flatten(-count)
-            words.update({n: None if words[n] is None else words[n].flatten() for n in ("weight", "bias")})
-        if residual is None:
-            return functions["layer_norm"](x, **words).view(shape)
-        y, total = functions["layer_norm"](x, residual=residual, sum=True, **words)
-        return y.view(shape), total.view(shape)
+        return normalised("layer_norm", self, x, residual, {"eps": self.eps}, weight=self.weight, bias=self.bias)
+
+
+class RMSNorm(torch.nn.RMSNorm):
+    """torch.nn.RMSNorm. forward(x, residual) normalises x + residual and returns the sum, too: (y, sum). unit_offset: the
+    factor is weight + 1, and the weight begins as 0 (Gemma). eps None is the step of f32 at 1, in each dtype, as PyTorch's."""
+
+    unit_offset = False
+
+    def __init__(self, normalized_shape, eps=None, elementwise_affine=True, unit_offset=False, device=None, dtype=None):
+        self.unit_offset = unit_offset
+        super().__init__(normalized_shape, eps, elementwise_affine, device, dtype)
+
+    def reset_parameters(self):
+        super().reset_parameters()
+        if self.unit_offset and self.elementwise_affine:
+            torch.nn.init.zeros_(self.weight)
+
+    def forward(self, x, residual=None):
+        eps = torch.finfo(torch.float32).eps if self.eps is None else self.eps
+        return normalised("rms_norm", self, x, residual, {"eps": eps, "unit_offset": self.unit_offset}, weight=self.weight)
+
+    def extra_repr(self):
+        return super().extra_repr() + (", unit_offset=True" if self.unit_offset else "")
+
+
+def normalize(x, p=2.0, dim=1, eps=1e-12):
+    """torch.nn.functional.normalize: x / max(‖x‖ₚ, eps) along a dimension; p: 1 or 2."""
+    if p not in (1, 2):
+        raise ValueError(f"rooftile.torch.nn.normalize: p is {p}, must be 1 or 2; torch.nn.functional.normalize has the others")
+    return along_last(lambda rows: functions[f"l{p:.0f}_normalize"](rows, eps=eps), x, dim, "normalize")
+
+
+class Normalize(torch.nn.Module):
+    """normalize() as a module."""
+
+    def __init__(self, p=2.0, dim=1, eps=1e-12):
+        super().__init__()
+        self.p, self.dim, self.eps = p, dim, eps
+
+    def forward(self, x):
+        return normalize(x, self.p, self.dim, self.eps)
+
+    def extra_repr(self):
+        return f"p={self.p}, dim={self.dim}, eps={self.eps}"
 
 
 class ReLU(torch.nn.ReLU):
@@ -129,3 +188,28 @@ class GEGLU(Gated):
 
     def extra_repr(self):
         return f"approximate={self.approximate!r}"
+
+
+class GatedMLP(torch.nn.Module):
+    """down_proj(f(gate_proj(x))·up_proj(x)), the feed-forward block of Llama and Gemma, with their state_dict.
+    activation: "silu", "gelu" or "gelu_tanh"."""
+
+    ACTIVATIONS = {"silu": ("swiglu", {}), "gelu": ("geglu", {}), "gelu_tanh": ("geglu", {"tanh": True})}
+
+    def __init__(self, hidden_size, intermediate_size, activation="silu", bias=False, device=None, dtype=None):
+        super().__init__()
+        if activation not in self.ACTIVATIONS:
+            raise ValueError(f"rooftile.torch.nn.GatedMLP: activation is {activation!r}, must be one of: "
+                             f"{' '.join(self.ACTIVATIONS)}")
+        self.activation = activation
+        words = {"bias": bias, "device": device, "dtype": dtype}
+        self.gate_proj = torch.nn.Linear(hidden_size, intermediate_size, **words)
+        self.up_proj = torch.nn.Linear(hidden_size, intermediate_size, **words)
+        self.down_proj = torch.nn.Linear(intermediate_size, hidden_size, **words)
+
+    def forward(self, x):
+        name, options = self.ACTIVATIONS[self.activation]
+        return self.down_proj(functions[name](self.gate_proj(x), self.up_proj(x), **options))
+
+    def extra_repr(self):
+        return f"activation={self.activation!r}"

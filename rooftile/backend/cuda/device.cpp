@@ -82,6 +82,19 @@ namespace {
 
 constexpr int kLeastArchitecture = 80;
 
+/// Lets this thread allocate while one of its streams is captured in a graph: a queue may be opened by the
+/// first call within.
+class WhileCapturing {
+ public:
+  WhileCapturing() { cudaThreadExchangeStreamCaptureMode(&mode_); }
+  ~WhileCapturing() { cudaThreadExchangeStreamCaptureMode(&mode_); }
+  WhileCapturing(const WhileCapturing&) = delete;
+  WhileCapturing& operator=(const WhileCapturing&) = delete;
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+};
+
 Status open(CudaLaunch& launch, char* description, std::size_t size) {
   int driver = 0, runtime = 0, devices = 0;
   if (Status s = status_of(cudaDriverGetVersion(&driver), "Queue::cuda", "cudaDriverGetVersion"); !s)
@@ -111,11 +124,13 @@ Status open(CudaLaunch& launch, char* description, std::size_t size) {
                 properties.name, launch.multiprocessors, properties.totalGlobalMem >> 30);
   if (launch.scratch) return {};
   const OnDevice here(launch.device);
+  const WhileCapturing allowed;
   return status_of(cudaMalloc(&launch.scratch, kCudaScratchBytes), "Queue::cuda", "cudaMalloc");
 }
 
 void close(const CudaLaunch& launch) {
   const OnDevice here(launch.device);
+  const WhileCapturing allowed;
   cudaFree(launch.scratch);
 }
 

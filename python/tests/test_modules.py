@@ -1,0 +1,331 @@
+"""rooftile.torch.nn: modules beside torch.nn's, and patch() on models."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import rooftile
+import rooftile.torch
+
+nn, F, ours = torch.nn, torch.nn.functional, rooftile.torch.nn
+
+
+def same(mine, theirs, *shapes):
+    """Each takes the other's state_dict; one result, the same gradients of inputs and parameters."""
+    with torch.no_grad():
+        for p in mine.parameters():
+            p.add_(torch.randn_like(p) * 0.3)
+    theirs.load_state_dict(mine.state_dict())
+    mine.load_state_dict(theirs.state_dict())
+    inputs = [torch.randn(*s, requires_grad=True) for s in shapes]
+    a, e = mine(*inputs), theirs(*inputs)
+    torch.testing.assert_close(a, e, rtol=1e-4, atol=1e-5)
+    for g, h in zip(torch.autograd.grad((a * e.detach()).sum(), (*inputs, *mine.parameters())),
+                    torch.autograd.grad((e * e.detach()).sum(), (*inputs, *theirs.parameters())), strict=True):
+        torch.testing.assert_close(g, h, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("words", [{}, {"bias": False}, {"elementwise_affine": False}, {"eps": 0.1}], ids=str)
+def test_layer_norm(words):
+    same(ours.LayerNorm(8, **words), nn.LayerNorm(8, **words), (3, 5, 8))
+    same(ours.LayerNorm((5, 8), **words), nn.LayerNorm((5, 8), **words), (3, 5, 8))
+
+
+@pytest.mark.parametrize("words", [{}, {"elementwise_affine": False}, {"eps": 0.1}], ids=str)
+def test_rms_norm(words):
+    same(ours.RMSNorm(8, **words), nn.RMSNorm(8, **words), (3, 5, 8))
+    same(ours.RMSNorm((5, 8), **words), nn.RMSNorm((5, 8), **words), (3, 5, 8))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_rms_norms_eps_of_none_is_pytorchs(dtype):
+    x = torch.full((2, 8), 1e-3, dtype=dtype)
+    torch.testing.assert_close(ours.RMSNorm(8, dtype=dtype)(x), nn.RMSNorm(8, dtype=dtype)(x))
+
+
+def test_rms_norm_with_weight_plus_1():
+    x = torch.randn(3, 8)
+    norm = ours.RMSNorm(8, eps=1e-6, unit_offset=True)
+    assert not norm.weight.any() and "unit_offset=True" in repr(norm)
+    torch.testing.assert_close(norm(x), F.rms_norm(x, (8,), eps=1e-6))
+    with torch.no_grad():
+        norm.weight.copy_(torch.randn(8))
+    torch.testing.assert_close(norm(x), F.rms_norm(x, (8,), norm.weight + 1, 1e-6))
+
+
+@pytest.mark.parametrize("shape", [(8,), (5, 8)])
+def test_norms_of_a_sum(shape):
+    for module, plain in ((ours.LayerNorm(shape), nn.LayerNorm(shape)), (ours.RMSNorm(shape, 1e-6), nn.RMSNorm(shape, 1e-6))):
+        x, r, a, b = (torch.randn(3, 5, 8, requires_grad=True) for _ in range(4))
+        y, total = module(x, r)
+        assert torch.equal(total, x + r)
+        torch.testing.assert_close(y, plain(x + r), rtol=1e-4, atol=1e-5)
+        grads = torch.autograd.grad((y * a + total * b).sum(), (x, r))
+        (expected,) = torch.autograd.grad((plain(x + r) * a + (x + r) * b).sum(), x)
+        for g in grads:
+            torch.testing.assert_close(g, expected, rtol=1e-3, atol=1e-4)
+        with pytest.raises(ValueError, match=f"{type(module).__name__}: residual is 3x5x1, must be as x, 3x5x8"):
+            module(x, r[..., :1])
+        with pytest.raises(ValueError, match=f"{type(module).__name__}: x is 3x5x7, its last sizes must be"):
+            module(x[..., :7])
+
+
+@pytest.mark.parametrize("dim", [-1, 0, 1, 2, -3])
+def test_softmax_along_any_dimension(dim):
+    same(ours.Softmax(dim), nn.Softmax(dim), (3, 5, 8))
+    same(ours.LogSoftmax(dim), nn.LogSoftmax(dim), (3, 5, 8))
+
+
+@pytest.mark.parametrize("kind", ["ReLU", "Sigmoid", "Tanh", "SiLU", "GELU"])
+def test_activations(kind):
+    same(getattr(ours, kind)(), getattr(nn, kind)(), (3, 5))
+    if kind == "GELU":
+        same(ours.GELU("tanh"), nn.GELU("tanh"), (3, 5))
+
+
+@pytest.mark.parametrize("p", [1, 2, 1.0, 2.0])
+@pytest.mark.parametrize("dim", [-1, 0, 1, 2])
+def test_normalize(p, dim):
+    x = torch.randn(3, 5, 8, requires_grad=True)
+    x.data[:, 1] = 0
+    dy = torch.randn(3, 5, 8)
+    y, e = ours.Normalize(p, dim)(x), F.normalize(x, p, dim)
+    torch.testing.assert_close(y, e)
+    torch.testing.assert_close(ours.normalize(x, p, dim), e)
+    torch.testing.assert_close(ours.normalize(x, p, dim, eps=3.0), F.normalize(x, p, dim, eps=3.0))
+    kept = x.detach() != 0  # at 0 both divide by 1e-12
+    for a, b in zip(torch.autograd.grad((y * dy)[kept].sum(), x), torch.autograd.grad((e * dy)[kept].sum(), x)):
+        torch.testing.assert_close(a[kept], b[kept], rtol=1e-3, atol=1e-5)
+
+
+def test_normalize_of_another_p_is_refused():
+    with pytest.raises(ValueError, match="p is 3, must be 1 or 2"):
+        ours.normalize(torch.ones(2, 3), 3)
+    assert repr(ours.Normalize(1)) == "Normalize(p=1, dim=1, eps=1e-12)"
+
+
+def test_gates():
+    gate, up = torch.randn(3, 8), torch.randn(3, 8)
+    for module, expected in ((ours.SwiGLU(), F.silu(gate) * up), (ours.SwiGLU(1.5), gate * torch.sigmoid(1.5 * gate) * up),
+                             (ours.GEGLU(), F.gelu(gate) * up),
+                             (ours.GEGLU("tanh"), F.gelu(gate, approximate="tanh") * up)):
+        torch.testing.assert_close(module(gate, up), expected)
+        torch.testing.assert_close(module(torch.cat([gate, up], -1)), expected)
+    with pytest.raises(ValueError, match="must be even"):
+        ours.SwiGLU()(torch.randn(3, 7))
+
+
+class LlamaMLP(nn.Module):
+    def __init__(self, act_fn, bias=False):
+        super().__init__()
+        self.gate_proj, self.up_proj = nn.Linear(8, 12, bias), nn.Linear(8, 12, bias)
+        self.down_proj = nn.Linear(12, 8, bias)
+        self.act_fn = act_fn
+
+    def forward(self, x):
+        return self.down_proj(self.act_fn(self.gate_proj(x)) * self.up_proj(x))
+
+
+class LlamaRMSNorm(nn.Module):
+    def __init__(self, eps=1e-6):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(8))
+        self.variance_epsilon = eps
+
+    def forward(self, hidden_states):
+        h = hidden_states.float()
+        h = h * torch.rsqrt(h.pow(2).mean(-1, keepdim=True) + self.variance_epsilon)
+        return self.weight * h.to(hidden_states.dtype)
+
+
+class GemmaRMSNorm(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight, self.eps = nn.Parameter(torch.zeros(8)), 1e-6
+
+    def forward(self, x):
+        h = x.float()
+        return (h * torch.rsqrt(h.pow(2).mean(-1, keepdim=True) + self.eps) * (1 + self.weight.float())).type_as(x)
+
+
+class ScaledRMSNorm(LlamaRMSNorm):
+    def forward(self, hidden_states):
+        return 2 * super().forward(hidden_states)
+
+
+class T5LayerNorm(LlamaRMSNorm):
+    """By its name another, by what it computes the same."""
+
+
+class CohereLayerNorm(LlamaRMSNorm):
+    def forward(self, hidden_states):
+        h = hidden_states.float()
+        h = h - h.mean(-1, keepdim=True)
+        return self.weight * (h * torch.rsqrt(h.pow(2).mean(-1, keepdim=True) + self.variance_epsilon)).to(hidden_states.dtype)
+
+
+class BrokenRMSNorm(LlamaRMSNorm):
+    def forward(self, hidden_states):
+        raise KeyError("no config")
+
+
+class Decoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.input_layernorm, self.post_attention_layernorm = LlamaRMSNorm(1e-5), GemmaRMSNorm()
+        self.mlp, self.other = LlamaMLP(nn.SiLU()), LlamaMLP(nn.GELU(approximate="tanh"), bias=True)
+
+    def forward(self, x):
+        x = x + self.mlp(self.input_layernorm(x))
+        return x + self.other(self.post_attention_layernorm(x))
+
+
+ACTS = {"silu": F.silu, "gelu": F.gelu, "gelu_tanh": lambda x: F.gelu(x, approximate="tanh")}
+
+
+@pytest.mark.parametrize("activation", list(ACTS))
+@pytest.mark.parametrize("bias", [False, True])
+def test_gated_mlp_has_llamas_state_dict(activation, bias):
+    same(ours.GatedMLP(8, 12, activation, bias), LlamaMLP(ACTS[activation], bias), (3, 8))
+    assert f"activation='{activation}'" in repr(ours.GatedMLP(8, 12, activation))
+    with pytest.raises(ValueError, match="activation is 'relu', must be one of: silu gelu gelu_tanh"):
+        ours.GatedMLP(8, 12, "relu")
+
+
+# ---- patch
+
+
+def test_patch_and_unpatch(capsys):
+    model = nn.Sequential(nn.Linear(8, 8), nn.LayerNorm(8), nn.GELU(), nn.ReLU(inplace=True), nn.LayerNorm(8).double(),
+                          nn.Sequential(nn.SiLU(), nn.Softmax(-1), nn.Softmax()), nn.RMSNorm(8), ours.LayerNorm(8))
+    plain = nn.Sequential(*model[:4], model[6])
+    x = torch.randn(3, 8)
+    before, state = plain(x), {k: v.clone() for k, v in model.state_dict().items()}
+    done = rooftile.torch.patch(model)
+    assert capsys.readouterr().out == ""  # it says what it did by what it returns
+    said = str(done)
+    assert "5 modules run on its kernels, 3 that could keep their own" in said
+    assert "  1: LayerNorm\n" in said and "  5.1: Softmax\n" in said and "  6: RMSNorm\n" in said
+    assert "3: ReLU stays, it works in place" in said and "5.2: Softmax stays, it names no dimension" in said
+    assert "4: LayerNorm stays, it has parameters of torch.float64" in said
+    assert done.kept[0] == ("3", "ReLU", "it works in place") and ("2", "GELU") in done.replaced
+    assert isinstance(model[1], ours.LayerNorm) and type(model[4]) is nn.LayerNorm
+    torch.testing.assert_close(plain(x), before, rtol=1e-4, atol=1e-5)
+    assert set(model.state_dict()) == set(state) and all(torch.equal(v, state[k]) for k, v in model.state_dict().items())
+    assert rooftile.torch.patch(model).replaced == []  # once is enough
+    assert rooftile.torch.unpatch(model) is model
+    assert type(model[1]) is nn.LayerNorm and type(model[5][1]) is nn.Softmax
+    assert type(model[7]) is ours.LayerNorm  # that was none of patch's
+    assert torch.equal(plain(x), before)
+
+
+def error_of(actual, exact):
+    return [(a.float() - e).abs().max().item() for a, e in zip(actual, exact, strict=True)]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_patch_knows_modules_by_their_looks(dtype):
+    """Patched, a model is about as far from itself in f64 as it was, by fewer roundings; weights of 0 hide no activation."""
+    torch.manual_seed(5)
+    model = Decoder().to(dtype)
+    with torch.no_grad():
+        model.post_attention_layernorm.weight.normal_()
+        model.input_layernorm.weight.normal_()
+    names = {n: type(m) for n, m in model.named_modules()}
+    x = torch.randn(2, 3, 8).to(dtype).requires_grad_()
+
+    def step(model, x):
+        y = model(x)
+        return [y, *torch.autograd.grad(y.square().sum(), (x, *model.parameters()))]
+
+    exact = [e.float() for e in step(copy.deepcopy(model).double(), x.detach().double().requires_grad_())]
+    plain = step(model, x)
+    down = model.mlp.down_proj.weight.detach().clone()
+    model.mlp.down_proj.weight.data.zero_()
+    done = rooftile.torch.patch(model)
+    model.mlp.down_proj.weight.data.copy_(down)
+    assert done.kept == [] and [n for n, _ in done.replaced] == ["input_layernorm", "post_attention_layernorm", "mlp", "mlp.act_fn",
+                                                                 "other", "other.act_fn"]
+    assert isinstance(model.input_layernorm, LlamaRMSNorm) and isinstance(model.mlp, LlamaMLP)
+    patched = step(model, x)
+    unit = torch.finfo(dtype).eps
+    for ours, theirs, e in zip(error_of(patched, exact), error_of(plain, exact), exact, strict=True):
+        assert ours <= 1.5 * theirs + 4 * unit * e.abs().max().item()
+    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(x), patched[0])
+    rooftile.torch.unpatch(model)
+    assert {n: type(m) for n, m in model.named_modules()} == names and torch.equal(model(x), plain[0])
+
+
+def test_a_patched_model_is_copied_and_pickled():
+    model, x = Decoder(), torch.randn(2, 8)
+    rooftile.torch.patch(model)
+    expected = model(x)
+    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert type(other.mlp) is type(model.mlp) and torch.equal(other(x), expected)
+        assert other.mlp.gate_proj.weight is not model.mlp.gate_proj.weight
+        rooftile.torch.unpatch(other)
+        assert type(other.mlp) is LlamaMLP
+
+
+@pytest.mark.parametrize("module, reason", [
+    (ScaledRMSNorm(), "a trial of it gave other numbers than RMS normalisation"),
+    (CohereLayerNorm(), "a trial of it gave other numbers than RMS normalisation"),
+    (BrokenRMSNorm(), "a trial of it failed: 'no config'"),
+    (LlamaMLP(F.relu), "a trial of it gave other numbers than a gated MLP of SiLU or GELU"),
+    (LlamaRMSNorm().double(), "it has parameters of torch.float64"),
+])
+def test_what_only_looks_like_one_stays(module, reason):
+    own = type(module)
+    done = rooftile.torch.patch(module)
+    assert done.replaced == [] and done.kept[0][:2] == ("", own.__name__) and reason in done.kept[0][2]
+    assert type(module) is own and module.training
+
+
+def test_a_name_does_not_decide():
+    norm, x = T5LayerNorm(), torch.randn(3, 8)
+    expected = norm(x)
+    assert rooftile.torch.patch(norm).replaced == [("", "T5LayerNorm")]
+    torch.testing.assert_close(norm(x), expected)
+
+
+def test_a_model_without_numbers_is_patched():
+    model = Decoder().to("meta")
+    assert rooftile.torch.patch(model).kept == []
+    assert model(torch.empty(2, 8, device="meta")).shape == (2, 8)
+
+
+def test_patch_leaves_random_numbers_alone():
+    torch.manual_seed(6)
+    expected = torch.randn(3)
+    torch.manual_seed(6)
+    rooftile.torch.patch(LlamaRMSNorm())
+    assert torch.equal(torch.randn(3), expected)
+
+
+def test_a_model_trains_on_it():
+    torch.manual_seed(3)
+    x, target = torch.randn(64, 16), torch.randint(0, 4, (64,))
+
+    def losses(patched):
+        torch.manual_seed(4)
+        model = nn.Sequential(nn.Linear(16, 32), nn.LayerNorm(32), nn.GELU(), nn.Linear(32, 4), nn.LogSoftmax(-1))
+        if patched:
+            rooftile.torch.patch(model)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+        history = []
+        for _ in range(30):
+            loss = F.nll_loss(model(x), target)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            history.append(loss.item())
+        return history
+
+    patched, plain = losses(True), losses(False)
+    assert patched[-1] < 0.5 * patched[0]
+    np.testing.assert_allclose(patched, plain, rtol=1e-3)
