@@ -9,7 +9,7 @@ REPORT ?= report.html
 PHOTO ?=
 export PHOTO REPORT PREFIX  # as shell variables, so that file names with spaces or quotes stay whole
 
-.PHONY: help report build test test-python wheel test-all mutants sanitize-gpu format lint docs install clean
+.PHONY: help report build test test-python wheel test-all mutants sanitize-gpu format lint docs site install clean
 .DEFAULT_GOAL := help
 
 help:
@@ -27,6 +27,7 @@ help:
 	@echo "make format    format every source (clang-format, pinned)"
 	@echo "make lint      check format, scripts and the repository's own rules"
 	@echo "make docs      write the reference, snippets, tables of figures and the course's index anew, check links"
+	@echo "make site      the same pages as a web site in build/site, with search; MkDocs comes from PyPI into build/"
 	@echo "make clean     remove build/"
 
 report:
@@ -80,6 +81,9 @@ docs:
 	@cmake --build --preset release --target docs_tool reference_tool >/dev/null
 	@build/release/bin/reference_tool --update .
 	@build/release/bin/docs_tool --update .
+
+site:
+	@scripts/site.sh
 
 install: build
 	cmake --install build/release --prefix "$$PREFIX"

@@ -11,6 +11,8 @@ rewritten=(
   docs/course/01_first_report.md
   docs/course/03_what_a_gpu_is.md
   docs/course/06_a_whole_cuda_program.md
+  docs/course/08_swap_and_aliasing.md
+  docs/course/09_scal_axpby.md
   docs/course/10_vector_addition.md
   docs/course/19_coalescing.md
   rooftile/ops/softmax/README.md

@@ -36,7 +36,8 @@ END
   cat >docs/figures/traces/t.json <<'END'
 {"traces": [{"variant": "v", "lines": [{"access": "global load", "requests": 2, "sectors": 8, "wavefronts": 0},
   {"access": "global store", "requests": 1, "sectors": 8, "wavefronts": 0},
-  {"access": "shared load", "requests": 1, "sectors": 0, "wavefronts": 32}]}]}
+  {"access": "shared load", "requests": 1, "sectors": 0, "wavefronts": 32}]},
+ {"variant": "w", "lines": [{"access": "global load", "requests": 1, "sectors": 32, "wavefronts": 0}]}]}
 END
   touch rooftile/ops/softmax/ladder/01_naive.cpp
   cat >README.md <<'END'
@@ -75,6 +76,9 @@ END
 <!-- /figure -->
 
 <!-- figure: tree shuffle -->
+<!-- /figure -->
+
+<!-- figure: moving coalescing trace=t.json variant=w,v access=global_load,global_load -->
 <!-- /figure -->
 
 <!-- gaps: b.json least=3 -->
@@ -136,7 +140,7 @@ notices "a table without an end" 'never closed' "sed -i '/\/bench/d' README.md"
 grep -qF '![Bar chart of softmax 64×1024, f32, from memory, speed as a share of a copy: tile 90%, oneDNN 60%.](docs/figures/bars.svg)' README.md ||
   complain "README.md lacks the ladder's text alternative after an update"
 grep -qF '| softmax | f32 | 64×1024 | 100 | oneDNN, 50.0 | 50% |' README.md || complain "README.md lacks a gap after an update"
-for figure in bars warp tile tree; do
+for figure in bars warp tile tree moving; do
   grep -q 'prefers-color-scheme: dark' docs/figures/$figure.svg && grep -q '<desc' docs/figures/$figure.svg ||
     complain "docs/figures/$figure.svg is not drawn, or says nothing to who cannot see it"
 done
@@ -149,6 +153,8 @@ notices "a figure of no kind" 'no figure of kind pie' "sed -i 's/tree shuffle/tr
 notices "a figure of no peer" 'has the peer MKL' "sed -i 's/peers=oneDNN/peers=MKL/' README.md"
 notices "a picture that its trace contradicts" 'has 8 sectors a request in t.json, the picture shows 16' "sed -i 's/strides=1,2/strides=1,4/' README.md"
 notices "banks that the trace contradicts" 'has 1 wavefronts a request' "sed -i 's/\"wavefronts\": 32/\"wavefronts\": 1/' docs/figures/traces/t.json"
+notices "an animation that the trace contradicts" 'has 32 sectors a request in t.json, the picture shows 4' \
+  "sed -i 's/variant=w,v/variant=w,w/' README.md"
 notices "two figures of one name" 'is drawn in two ways' "sed -i 's/figure: tree shuffle/figure: bars shuffle/' README.md"
 notices "a time that no figure shows" '101 µs is in no ladder and no table' "echo 'Both: 100 → 101 µs.' >>README.md"
 notices "an earlier time that no figure shows" '99 µs is in no ladder' "echo 'Both: 99 → 100 µs.' >>README.md"

@@ -75,7 +75,7 @@ judge_frame() {
 # hands on the least number of charts drawn and the widest overflow.
 frame() {
   cat >"$work/frame.html" <<HTML
-<!doctype html><html><body style="margin:0"><iframe src="$(url "$page")" style="border:0;width:$1px;height:900px"></iframe>
+<!doctype html><html><meta name="color-scheme" content="light dark"><body style="margin:0"><iframe src="$(url "$page")" style="border:0;width:$1px;height:900px"></iframe>
 <script>
 const frame = document.querySelector("iframe"), out = document.documentElement.dataset;
 frame.onload = () => {

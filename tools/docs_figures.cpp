@@ -1,7 +1,8 @@
 // Figures, drawn anew by make docs between
 //   <!-- figure: NAME KIND key=value[,value…]… -->  and  <!-- /figure -->
 // into docs/figures/NAME.svg, and the image with its text alternative. Kinds: ladder (bars of a bench record:
-// record=FILE.json and filters as a table's), sectors, banks, shuffle (docs_pictures.cpp).
+// record=FILE.json and filters as a table's), sectors, banks, shuffle (docs_pictures.cpp),
+// coalescing (docs_animation.cpp).
 #include "tools/docs_figures.h"
 
 #include <fmt/format.h>
@@ -107,7 +108,10 @@ std::string draw_ladder(const Repository& repository, const Settings& settings, 
     svg.text(kLabels - 8, y + 15, bar.label, "end", 13, bar.color != "warn");
     svg.rect(kLabels, y + 3, std::max(1., unit * bar.share), kRow - 8, bar.color);
     const std::string value = fmt::format("{:.0f}%, {} µs", 100 * bar.share, three_digits(bar.us));
-    svg.text(kLabels + unit * bar.share + 6, y + 15, value, "start", 12);
+    const double at = kLabels + unit * bar.share + 6, end = at + 6.8 * double(value.size() - 1);
+    if (at < kLabels + unit && kLabels + unit < end)  // the line at 100% would cross the words
+      svg.rect(kLabels + unit - 2, y + 3, 4, kRow - 8, "ground");
+    svg.text(at, y + 15, value, "start", 12);
     figure.times.push_back(three_digits(bar.us));
     alternative += fmt::format("{} {} {:.0f}%", i ? "," : "", bar.label, 100 * bar.share);
   }
@@ -136,6 +140,7 @@ std::string draw(const Repository& repository, const std::string& arguments, std
   if (words[1] == "ladder") return draw_ladder(repository, settings, figure);
   if (words[1] == "sectors") return draw_sectors(repository, settings, figure);
   if (words[1] == "banks") return draw_banks(repository, settings, figure);
+  if (words[1] == "coalescing") return draw_coalescing(repository, settings, figure);
   if (words[1] == "shuffle") return draw_shuffle(repository, settings, figure);
   return "there is no figure of kind " + words[1];
 }

@@ -15,17 +15,18 @@ using nlohmann::json;
 constexpr int kLanes = 32, kBanks = 32;
 constexpr double kWidth = 720;
 
-std::string setting(const Settings& settings, const std::string& key, std::size_t index = 0) {
-  const auto it = settings.find(key);
-  return it == settings.end() || index >= it->second.size() ? "" : it->second[index];
-}
 std::size_t count_of(const Settings& settings, const std::string& key) {
   const auto it = settings.find(key);
   return it == settings.end() ? 0 : it->second.size();
 }
 
-/// "" where the trace counts `count` of `what` (sectors or wavefronts) for each request of panel `index`, or
-/// where the marker names no trace.
+}  // namespace
+
+std::string setting(const Settings& settings, const std::string& key, std::size_t index) {
+  const auto it = settings.find(key);
+  return it == settings.end() || index >= it->second.size() ? "" : it->second[index];
+}
+
 std::string agrees(const Repository& repository, const Settings& settings, std::size_t index,
                    const char* what, double count) {
   const std::string file = setting(settings, "trace");
@@ -49,8 +50,6 @@ std::string agrees(const Repository& repository, const Settings& settings, std::
   }
   return fmt::format("{} has no {} of {}", file, access, variant);
 }
-
-}  // namespace
 
 // strides=1,2,…: from lane to lane, in elements; bytes=4: of an element.
 std::string draw_sectors(const Repository& repository, const Settings& settings, Figure& figure) {

@@ -70,13 +70,19 @@ void Svg::text(double x, double y, const std::string& text, const std::string& a
                        anchor == "start" ? "" : " text-anchor=\"" + anchor + "\"", escaped(text));
 }
 
+void Svg::begin_group(const std::string& name) { body_ += "<g class=\"" + name + "\">\n"; }
+void Svg::end_group() { body_ += "</g>\n"; }
+void Svg::add_style(const std::string& rules) { rules_ += rules; }
+
 std::string Svg::file(const std::string& title, const std::string& alternative) const {
   return fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
       "role=\"img\" "
-      "aria-labelledby=\"title desc\">\n<title id=\"title\">{2}</title>\n<desc id=\"desc\">{3}</desc>\n{4}\n"
-      "<rect class=\"ground\" width=\"{0}\" height=\"{1}\"/>\n{5}</svg>\n",
-      figure(width_), figure(height_), escaped(title), escaped(alternative), kStyle, body_);
+      "aria-labelledby=\"title desc\">\n<title id=\"title\">{2}</title>\n<desc "
+      "id=\"desc\">{3}</desc>\n{4}\n{5}"
+      "<rect class=\"ground\" width=\"{0}\" height=\"{1}\"/>\n{6}</svg>\n",
+      figure(width_), figure(height_), escaped(title), escaped(alternative), kStyle,
+      rules_.empty() ? "" : "<style>\n" + rules_ + "</style>\n", body_);
 }
 
 }  // namespace docs

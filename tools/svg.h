@@ -18,12 +18,16 @@ class Svg {
   /// anchor: "start", "middle" or "end".
   void text(double x, double y, const std::string& text, const std::string& anchor = "start",
             double size = 13, bool code = false);
+  /// What is drawn until end_group() has the class `name`, for rules that add_style() adds.
+  void begin_group(const std::string& name);
+  void end_group();
+  void add_style(const std::string& rules);
   /// The whole file. `title` and `alternative` are what a screen reader says.
   std::string file(const std::string& title, const std::string& alternative) const;
 
  private:
   double width_, height_;
-  std::string body_;
+  std::string body_, rules_;
 };
 
 }  // namespace docs
