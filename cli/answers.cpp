@@ -23,7 +23,7 @@ class Places {
       view.stride[axis(d)] = static_cast<std::int64_t>(dense);
       dense *= static_cast<unsigned __int128>(size > 0 ? size : 1);
       if (padded && d == view.rank - 1) dense += 7;
-      if (dense > kMost) dense = kMost;  // such a view is refused, for its size
+      if (dense > kMax) dense = kMax;  // such a view is refused, for its size
     }
     view.data = take(dense * static_cast<unsigned>(bits(operand.dtype)) / 8 + 1);
     return view;
@@ -31,14 +31,14 @@ class Places {
 
   void* take(unsigned __int128 bytes) {
     const std::uintptr_t at = next_;
-    if (bytes > kMost - next_) refuse("the operands take more than 2^62 bytes together");
+    if (bytes > kMax - next_) refuse("the operands take more than 2^62 bytes together");
     next_ += (static_cast<std::uintptr_t>(bytes) + 2 * kPage - 1) / kPage * kPage;
     return reinterpret_cast<void*>(at);
   }
 
  private:
   static constexpr std::uintptr_t kPage = 4096;
-  static constexpr std::uintptr_t kMost = std::uintptr_t{1} << 62;
+  static constexpr std::uintptr_t kMax = std::uintptr_t{1} << 62;
   std::uintptr_t next_ = kPage;
 };
 

@@ -75,13 +75,14 @@ void parse_part(const std::string& text, harness::BenchOptions& options) {
   options.parts = parts;
 }
 
-/// --peers on, off or names; where nothing is said, all but on the emulated device, beside which they mean
-/// nothing.
-void choose_peers(const BenchArguments& arguments, harness::BenchOptions& options) {
-  const std::vector<std::string>& names = arguments.peer_names;
-  options.peers = arguments.peers && (!names.empty() || !arguments.selection.device.starts_with("emulated"));
-  if (names == std::vector<std::string>{"off"}) options.peers = false;
-  if (options.peers && names != std::vector<std::string>{"on"}) options.peer_names = names;
+/// --baselines on, off or names; where nothing is said, all but on the emulated device, beside which they
+/// mean nothing.
+void choose_baselines(const BenchArguments& arguments, harness::BenchOptions& options) {
+  const std::vector<std::string>& names = arguments.baseline_names;
+  options.baselines =
+      arguments.baselines && (!names.empty() || !arguments.selection.device.starts_with("emulated"));
+  if (names == std::vector<std::string>{"off"}) options.baselines = false;
+  if (options.baselines && names != std::vector<std::string>{"on"}) options.baseline_names = names;
 }
 
 /// Writes the record to the files of --json and --csv; `last`: also to standard output, which gets it once.
@@ -145,8 +146,8 @@ int bench(const BenchArguments& arguments) {
   check_shapes(ops, options.shapes, options.dtypes);
   options.threads = arguments.threads;
   options.scope = arguments.full ? harness::Scope::full : harness::Scope::standard;
-  choose_peers(arguments, options);
-  options.peer_seconds = arguments.peer_seconds;
+  choose_baselines(arguments, options);
+  options.baseline_seconds = arguments.baseline_seconds;
   options.seconds = arguments.seconds;
   if (!arguments.part.empty()) parse_part(arguments.part, options);
   std::error_code missing;

@@ -27,10 +27,10 @@ std::string ratio(double above, double below) {
 std::string baselines(const Json& row) {
   const double us = number(row, "median_us");
   std::string all;
-  for (const Json& peer : row.value("peers", Json::array()))
-    if (const std::string times = ratio(number(peer, "median_us"), us); !times.empty()) {
-      all += (all.empty() ? "" : ", ") + text(peer, "name") + " " + times;
-      if (const double of_copy = number(peer, "of_copy"); of_copy > 0)
+  for (const Json& baseline : row.value("peers", Json::array()))
+    if (const std::string times = ratio(number(baseline, "median_us"), us); !times.empty()) {
+      all += (all.empty() ? "" : ", ") + text(baseline, "name") + " " + times;
+      if (const double of_copy = number(baseline, "of_copy"); of_copy > 0)
         all += fmt::format(" ({:.0f}%)", 100 * of_copy);
     }
   return all;

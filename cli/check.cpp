@@ -15,12 +15,12 @@ namespace rooftile::cli {
 namespace {
 
 std::string check_table(const std::vector<harness::CheckResult>& results) {
-  Table table({"function", "variant", "isa", "dtype", ">cases", ">refused", ">impostors", ">of tolerance",
+  Table table({"function", "variant", "isa", "dtype", ">cases", ">refused", ">wrong results", ">of tolerance",
                ">rms", "verdict"});
   for (const harness::CheckResult& r : results)
     table.add({r.function, r.variant, r.isa, r.dtype, std::to_string(r.cases),
                r.refused ? std::to_string(r.refused) : "",
-               r.impostors ? fmt::format("{} of {}", r.rejected, r.impostors) : "",
+               r.wrong_results ? fmt::format("{} of {}", r.rejected, r.wrong_results) : "",
                r.ok() && r.applicable() ? fmt::format("{:.3f}", r.worst_of_tolerance)
                                         : "-",  // a failure has no size
                fmt::format("{:.3f}", r.rms_of_tolerance),
@@ -63,10 +63,10 @@ int check(const CheckArguments& arguments) {
     refuse("no check fits these options; `rooftile list` shows functions, dtypes and variants");
 
   std::size_t failed = 0, checks = 0;
-  int cases = 0, impostors = 0, rejected = 0;
+  int cases = 0, wrong_results = 0, rejected = 0;
   for (const harness::CheckResult& r : results) {
     failed += !r.ok(), checks += r.applicable(), cases += r.cases;
-    impostors += r.impostors, rejected += r.rejected;
+    wrong_results += r.wrong_results, rejected += r.rejected;
   }
   if (arguments.json != "-" && arguments.csv != "-") {
     print_text(check_table(results));
@@ -75,9 +75,9 @@ int check(const CheckArguments& arguments) {
     std::set<std::string> notes;
     for (const harness::CheckResult& r : results) notes.insert(r.notes.begin(), r.notes.end());
     for (const std::string& note : notes) say("note: {}\n", note);
-    if (impostors)
-      say("impostors (wrong answers that the cases must tell from the right one): {} of {} rejected\n",
-          rejected, impostors);
+    if (wrong_results)
+      say("wrong results (that the cases must tell from the right one): {} of {} rejected\n", rejected,
+          wrong_results);
     say("{} cases, {}{}\n", cases,
         checks < results.size() ? fmt::format("{} checks not applicable, ", results.size() - checks) : "",
         failed ? fmt::format("{} of {} checks FAILED", failed, checks)

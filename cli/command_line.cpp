@@ -67,10 +67,11 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
   list_app->final_callback([&] { command = [&all] { return list(all.list); }; });
 
   CLI::App* check_app =
-      app.add_subcommand("check", "check variants against the oracle, impostors and themselves");
+      app.add_subcommand("check", "check variants against the oracle, wrong results and themselves");
   add_selection(check_app, all.check.selection);
-  auto* quick = check_app->add_flag(
-      "--quick", all.check.quick, "two cases of each variant and dtype and one of each option, no impostors");
+  auto* quick =
+      check_app->add_flag("--quick", all.check.quick,
+                          "two cases of each variant and dtype and one of each option, no wrong results");
   check_app->add_flag("--huge", all.check.huge, "one case of each op beyond 2^31 elements, and nothing else")
       ->excludes(quick);
   auto* random =
@@ -96,7 +97,7 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
   check_app->final_callback([&] { command = [&all] { return check(all.check); }; });
 
   CLI::App* bench_app =
-      app.add_subcommand("bench", "time variants beside the best copy, the limit and the peers");
+      app.add_subcommand("bench", "time variants beside the best copy, the limit and the baselines");
   add_selection(bench_app, all.bench.selection);
   add_list(bench_app, "--shape", all.bench.shapes, "these shapes instead of the op's own")
       ->type_name("64x1024");
@@ -106,16 +107,24 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
       ->allow_extra_args(false)
       ->check(CLI::Range(1, 4096));
   bench_app->add_flag("--full", all.bench.full, "all variants, dtypes and shapes, with 1 and all threads");
-  auto* no_peers = bench_app->add_flag("!--no-peers", all.bench.peers, "leave out other libraries");
-  add_list(bench_app, "--peers", all.bench.peer_names,
+  auto* no_baselines =
+      bench_app->add_flag("!--no-baselines", all.bench.baselines, "leave out other libraries");
+  add_list(bench_app, "--baselines", all.bench.baseline_names,
            "on, off (as on the emulated device by itself), or these alone: PyTorch,Triton")
       ->type_name("WHICH")
-      ->excludes(no_peers);
+      ->excludes(no_baselines);
   bench_app
-      ->add_option("--peer-seconds", all.bench.peer_seconds,
-                   "GPU: at most so long for compiling the peers' kernels ahead (300)")
+      ->add_option("--baseline-seconds", all.bench.baseline_seconds,
+                   "GPU: at most so long for compiling the baselines' kernels ahead (300)")
       ->type_name("N")
       ->check(CLI::Range(0.0, 1e6));
+  // Their names of before.
+  auto* no_peers = bench_app->add_flag("!--no-peers", all.bench.baselines)->group("");
+  add_list(bench_app, "--peers", all.bench.baseline_names, "")
+      ->excludes(no_baselines)
+      ->excludes(no_peers)
+      ->group("");
+  bench_app->add_option("--peer-seconds", all.bench.baseline_seconds)->check(CLI::Range(0.0, 1e6))->group("");
   bench_app->add_option("--part", all.bench.part, "GPU: the second third of the cases, say")
       ->type_name("2/3");
   bench_app->add_flag("--resume", all.bench.resume, "GPU: go on with what the file of --json lacks");

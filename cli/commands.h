@@ -42,9 +42,9 @@ struct BenchArguments {
   Selection selection;
   std::vector<std::string> shapes;
   std::vector<int> threads;
-  bool full = false, peers = true, resume = false;
-  std::vector<std::string> peer_names;  ///< or one of "on" and "off"
-  double seconds = 0, peer_seconds = 300;
+  bool full = false, baselines = true, resume = false;
+  std::vector<std::string> baseline_names;  ///< or one of "on" and "off"
+  double seconds = 0, baseline_seconds = 300;
   std::string part;                ///< "2/3"
   std::string compare;             ///< a record to set the times beside
   std::vector<std::string> merge;  ///< records to make one of, instead of measuring

@@ -124,7 +124,7 @@ Json to_json(const std::vector<harness::CheckResult>& results) {
                    {"cases", r.cases},
                    {"passed", r.passed},
                    {"refused", r.refused},
-                   {"impostors", r.impostors},
+                   {"impostors", r.wrong_results},
                    {"impostors_rejected", r.rejected},
                    {"verdict", !r.ok()          ? "failed"
                                : r.applicable() ? "ok"

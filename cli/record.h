@@ -31,8 +31,8 @@ std::string text(const nlohmann::json& row, const char* name);
 /// Indented; text that is no UTF-8 is replaced.
 std::string dump(const nlohmann::json& json);
 
-/// The record's "results" or "checks", one line each; columns as in JSON, a peer's time in a column of its
-/// own.
+/// The record's "results" or "checks", one line each; columns as in JSON, a baseline's time in a column of
+/// its own.
 std::string results_csv(const nlohmann::json& results);
 std::string checks_csv(const nlohmann::json& checks);
 

@@ -17,9 +17,9 @@ namespace rooftile::cli {
 namespace fs = std::filesystem;
 
 std::string shown(const fs::path& path) {
-  constexpr std::size_t kMost = 140;
+  constexpr std::size_t kMax = 140;
   const std::string text = path.string();
-  return text.size() <= kMost ? text : "..." + text.substr(text.size() - kMost);
+  return text.size() <= kMax ? text : "..." + text.substr(text.size() - kMax);
 }
 
 std::string reason(int error) { return std::generic_category().message(error); }

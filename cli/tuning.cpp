@@ -51,9 +51,9 @@ int lanes_operands(const Signature& s) {
   return n;
 }
 
-const char* name_of(tile::Span span) {
+const char* name_of(tile::Scope scope) {
   constexpr const char* kNames[] = {"warp", "warps of a block", "block", "cluster", "no team"};
-  return kNames[static_cast<int>(span)];
+  return kNames[static_cast<int>(scope)];
 }
 
 json json_of(const tile::RowFacts& f, const tile::RowTuning& t) {
@@ -64,11 +64,11 @@ json json_of(const tile::RowFacts& f, const tile::RowTuning& t) {
           {"elements", t.elements},
           {"max_threads", t.max_threads},
           {"clusters", {t.clusters.alone, t.clusters.pair, t.clusters.threads, t.clusters.chunks}},
-          {"streams", t.streaming.slots > 0 ? json(name_of(t.streaming.from)) : json()},
-          {"streamed_operands", t.streaming.slots},
+          {"streams", t.streaming.stages > 0 ? json(name_of(t.streaming.from)) : json()},
+          {"streamed_operands", t.streaming.stages},
           {"min_threads", t.min_threads},
           {"min_blocks", t.min_blocks},
-          {"vectors_in_shared_memory", t.slots}};
+          {"vectors_in_shared_memory", t.stages}};
 }
 
 std::string joined(const int* first, const int* end) {
@@ -107,7 +107,7 @@ Table tuning_table(const std::vector<const Op*>& ops, json& rows) {
         table.add({op->function, std::to_string(bytes), "rows", std::to_string(f.inputs),
                    std::to_string(f.vectors), f.column_sums ? "yes" : "", std::to_string(t.elements),
                    std::to_string(t.max_threads), joined(clusters, clusters + 4),
-                   t.streaming.slots > 0 ? std::string("from ") + name_of(t.streaming.from) : "",
+                   t.streaming.stages > 0 ? std::string("from ") + name_of(t.streaming.from) : "",
                    joined(t.min_threads, t.min_threads + 3), joined(t.min_blocks, t.min_blocks + 5)});
       }
       rows.push_back(row);
@@ -143,7 +143,7 @@ std::vector<std::string> tuning_of(const Op& op, const harness::Case& c, json& r
                   f.column_sums ? "with column sums" : "no column sums"),
       fmt::format("at most {} elements a thread and {} threads a block that holds a row{}", t.elements,
                   t.max_threads,
-                  t.streaming.slots > 0
+                  t.streaming.stages > 0
                       ? fmt::format("; aligned rows stream through shared memory from teams of a {} on",
                                     name_of(t.streaming.from))
                       : "")};

@@ -89,8 +89,8 @@ extern const DeviceFunctions device_functions;
 }
 namespace {
 constexpr const PluginEntry* kFolders[] = {${names}};
-constexpr int kMost = 4096;
-PluginEntry table[kMost];
+constexpr int kMax = 4096;
+PluginEntry table[kMax];
 Plugin plugin{kPluginVersion, ROOFTILE_BACKEND, 0, table, ${device}};
 }  // namespace
 }  // namespace rooftile
@@ -99,7 +99,7 @@ extern \"C\" __attribute__((visibility(\"default\"))) const rooftile::Plugin* ro
   using namespace rooftile;
   plugin.count = 0;
   for (const PluginEntry* folder : kFolders)
-    for (; folder->function && plugin.count < kMost; ++folder) table[plugin.count++] = *folder;
+    for (; folder->function && plugin.count < kMax; ++folder) table[plugin.count++] = *folder;
   return &plugin;
 }\n")
 endfunction()

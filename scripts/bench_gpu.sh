@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes a record of this machine's GPU: builds, checks, times everything beside the peers. What ended early goes on where
+# Makes a record of this machine's GPU: builds, checks, times everything beside the baselines. What ended early goes on where
 # it was when the script is run again: each row is in its part's file as soon as it is measured.
 #   scripts/bench_gpu.sh [--record FILE] [--parts N] [--seconds N] [STEP…]
 # Steps, in this order, all of them where none is named:
@@ -9,8 +9,8 @@
 #   sanitize   compute-sanitizer's four tools over the kernels
 #   bench      N parts (1), each for so many seconds at most (no end), into build/gpu/part-….json
 #   merge      the parts made one record: FILE (build/gpu/record.json)
-# Peers: PyTorch and Triton where python3 (or $ROOFTILE_PYTHON) has them; Liger where scripts/install_peers.sh --gpu put
-# it into build/gpu-peers.
+# Baselines: PyTorch and Triton where python3 (or $ROOFTILE_PYTHON) has them; Liger where scripts/install_baselines.sh --gpu put
+# it into build/gpu-baselines.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -38,8 +38,8 @@ wanted() { [[ " ${steps[*]} " == *" $1 "* ]]; }
 
 bin=build/cuda/bin
 mkdir -p build/gpu
-if [ -d build/gpu-peers ]; then
-  PYTHONPATH=$PWD/build/gpu-peers${PYTHONPATH:+:$PYTHONPATH}
+if [ -d build/gpu-baselines ]; then
+  PYTHONPATH=$PWD/build/gpu-baselines${PYTHONPATH:+:$PYTHONPATH}
   export PYTHONPATH
 fi
 

@@ -35,7 +35,7 @@ bool well_formed(const ConstView& v) {
   if (v.rank < 0) return true;  // absent, whatever else it holds
   if (v.rank > 8 || static_cast<int>(v.dtype) >= 13) return false;
   __int128 elements = 1, reach = 0;
-  constexpr __int128 kMost = __int128{1} << 62;
+  constexpr __int128 kMax = __int128{1} << 62;
   bool empty = false;
   for (int d = 0; d < v.rank; ++d) {
     if (v.shape[d] < 0) return false;
@@ -43,10 +43,10 @@ bool well_formed(const ConstView& v) {
     const std::int64_t last = std::max<std::int64_t>(v.shape[d] - 1, 0);
     elements *= std::max<std::int64_t>(v.shape[d], 1);
     const __int128 far = __int128{v.stride[d]} * last;
-    if (elements > kMost || far > kMost || far < -kMost) return false;
+    if (elements > kMax || far > kMax || far < -kMax) return false;
     reach += far < 0 ? -far : far;
   }
-  return (reach + 1) * bits(v.dtype) <= kMost && (empty || v.data);
+  return (reach + 1) * bits(v.dtype) <= kMax && (empty || v.data);
 }
 
 /// The bytes of memory it touches, of a view that is well formed.

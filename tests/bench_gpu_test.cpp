@@ -1,4 +1,5 @@
-// The bench of GPUs, on the emulated device: parts, going on after an end, records written on the way, peers.
+// The bench of GPUs, on the emulated device: parts, going on after an end, records written on the way,
+// baselines.
 #include "rooftile/harness/bench_gpu.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +29,7 @@ BenchOptions few() {
   BenchOptions options;
   options.functions = {"copy", "add", "rgb_to_gray"};
   options.dtypes = {DType::f32, DType::bf16, DType::u8};
-  options.peers = false;
+  options.baselines = false;
   return options;
 }
 json run(const BenchOptions& options) { return bench_gpu(options, Queue::emulated({.threads = 1})); }
@@ -159,17 +160,18 @@ TEST(BenchGpu, ALaddersTopAndTheBestRowAreTwoRows) {
   EXPECT_EQ(run(options)["results"], record["results"]);
 }
 
-// --------------------------------------------------------------------------------------------------- peers
+// ---------------------------------------------------------------------------------------------------
+// baselines
 
 /// Speaks the protocol in sh and counts the blocks it times; its results are what `results` holds.
-struct FakePeers {
-  fs::path folder = fs::temp_directory_path() / ("rooftile-gpu-peers-" + std::to_string(now_ns()));
-  explicit FakePeers(const std::string& results,
-                     const std::string& timing = R"({"copy": [50, 51, 52],)"
-                                                 R"( "calls": {"Fake": [100, 101, 102]},)"
-                                                 R"( "throttled": true})") {
+struct FakeBaselines {
+  fs::path folder = fs::temp_directory_path() / ("rooftile-gpu-baselines-" + std::to_string(now_ns()));
+  explicit FakeBaselines(const std::string& results,
+                         const std::string& timing = R"({"copy": [50, 51, 52],)"
+                                                     R"( "calls": {"Fake": [100, 101, 102]},)"
+                                                     R"( "throttled": true})") {
     fs::create_directories(folder);
-    std::ofstream(folder / "rooftile-gpu-peers.py")
+    std::ofstream(folder / "rooftile-gpu-baselines.py")
         << "while read -r line; do case \"$line\" in\n"
            "*hello*) echo '{\"peers\": [{\"name\": \"Fake\", \"version\": \"1\"}, {\"name\": "
            "\"Other\"}]}';;\n"
@@ -183,7 +185,7 @@ struct FakePeers {
         << "*) echo '{}';;\nesac; done\n";
     setenv("ROOFTILE_PYTHON", "/bin/sh", 1);
   }
-  ~FakePeers() {
+  ~FakeBaselines() {
     unsetenv("ROOFTILE_PYTHON");
     fs::remove_all(folder);
   }
@@ -193,30 +195,30 @@ struct FakePeers {
 };
 
 /// A softmax of one column is 1 in each row.
-BenchOptions ones(const FakePeers& fake) {
+BenchOptions ones(const FakeBaselines& fake) {
   BenchOptions options;
   options.functions = {"softmax"};
   options.dtypes = {DType::f32};
   options.shapes = {{2, 1}};
-  options.peers_folder = fake.folder.string();
+  options.baselines_folder = fake.folder.string();
   return options;
 }
 
-TEST(BenchGpuPeers, AlternateInBlocksAndStandBesideTheirOwnCopy) {
+TEST(BenchGpuBaselines, AlternateInBlocksAndStandBesideTheirOwnCopy) {
   SKIP_WITHOUT_EMULATED();
-  const FakePeers fake("[[1, 1]]");
+  const FakeBaselines fake("[[1, 1]]");
   const json record = run(ones(fake));
   ASSERT_EQ(record["results"].size(), 1u) << record.dump();
   ASSERT_EQ(record["results"][0]["peers"].size(), 1u) << record["notes"].dump();
-  const json& peer = record["results"][0]["peers"][0];
-  EXPECT_EQ(peer["name"], "Fake");
-  EXPECT_EQ(peer["way"], "graph");
-  EXPECT_EQ(peer["median_us"], 101);
-  EXPECT_EQ(peer["copy_us"], 51);
-  EXPECT_NEAR(peer["of_copy"].get<double>(), 51 / 101., 1e-4);
-  EXPECT_EQ(peer["throttled"], true);
+  const json& baseline = record["results"][0]["peers"][0];
+  EXPECT_EQ(baseline["name"], "Fake");
+  EXPECT_EQ(baseline["way"], "graph");
+  EXPECT_EQ(baseline["median_us"], 101);
+  EXPECT_EQ(baseline["copy_us"], 51);
+  EXPECT_NEAR(baseline["of_copy"].get<double>(), 51 / 101., 1e-4);
+  EXPECT_EQ(baseline["throttled"], true);
   EXPECT_EQ(fake.blocks(), 2u);
-  EXPECT_EQ(peer["n"], 6);
+  EXPECT_EQ(baseline["n"], 6);
   EXPECT_NE(record["notes"].dump().find("Other is left out"), std::string::npos);
   EXPECT_TRUE(fs::exists(fake.folder / "warm")) << "kernels are compiled ahead";
   const std::string page = render_report(record);
@@ -224,14 +226,14 @@ TEST(BenchGpuPeers, AlternateInBlocksAndStandBesideTheirOwnCopy) {
     EXPECT_NE(page.find(word), std::string::npos) << word;
 }
 
-TEST(BenchGpuPeers, OneThatComputesSomethingElseIsLeftOut) {
+TEST(BenchGpuBaselines, OneThatComputesSomethingElseIsLeftOut) {
   SKIP_WITHOUT_EMULATED();
   for (const auto& [results, word] : {std::pair{"[[1, 0.5]]", "computes 0.5 where the kernel computes 1"},
                                       {"[[1, null]]", "computes nan"},
                                       {"[[1]]", "1 values instead of 2"},
                                       {"[]", "it gave no results"},
-                                      {"7", "peers of softmax"}}) {
-    const FakePeers fake(results);
+                                      {"7", "baselines of softmax"}}) {
+    const FakeBaselines fake(results);
     const json record = run(ones(fake));
     ASSERT_EQ(record["results"].size(), 1u) << record.dump();
     EXPECT_EQ(record["results"][0]["peers"], json::array()) << results;
@@ -240,28 +242,29 @@ TEST(BenchGpuPeers, OneThatComputesSomethingElseIsLeftOut) {
   }
 }
 
-TEST(BenchGpuPeers, ThatDieOrAreNotThereCostNoRow) {
+TEST(BenchGpuBaselines, ThatDieOrAreNotThereCostNoRow) {
   SKIP_WITHOUT_EMULATED();
   {
-    const FakePeers fake("[[1, 1]]", "not JSON");
+    const FakeBaselines fake("[[1, 1]]", "not JSON");
     const json record = run(ones(fake));
     ASSERT_EQ(record["results"].size(), 1u);
     EXPECT_EQ(record["results"][0]["peers"], json::array());
     EXPECT_NE(record["notes"].dump().find("something else than JSON"), std::string::npos)
         << record["notes"].dump();
   }
-  const FakePeers fake("[[1, 1]]");
+  const FakeBaselines fake("[[1, 1]]");
   BenchOptions options = ones(fake);
-  options.peer_names = {"fake"};
+  options.baseline_names = {"fake"};
   EXPECT_EQ(run(options)["results"][0]["peers"].size(), 1u);
-  options.peer_names = {"Nobody"};
-  EXPECT_EQ(refusal([&] { (void)run(options); }), "no peer \"Nobody\" is here; there are Fake, Other");
-  options.peers_folder = "/nowhere/at/all";
-  EXPECT_EQ(refusal([&] { (void)run(options); }), "/nowhere/at/all holds no rooftile-gpu-peers.py");
-  options.peer_names = {};
+  options.baseline_names = {"Nobody"};
+  EXPECT_EQ(refusal([&] { (void)run(options); }), "no baseline \"Nobody\" is here; there are Fake, Other");
+  options.baselines_folder = "/nowhere/at/all";
+  EXPECT_EQ(refusal([&] { (void)run(options); }), "/nowhere/at/all holds no rooftile-gpu-baselines.py");
+  options.baseline_names = {};
   const json record = run(options);
   EXPECT_EQ(record["results"].size(), 1u);
-  EXPECT_NE(record["notes"].dump().find("/nowhere/at/all holds no rooftile-gpu-peers.py"), std::string::npos);
+  EXPECT_NE(record["notes"].dump().find("/nowhere/at/all holds no rooftile-gpu-baselines.py"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -107,7 +107,7 @@ TEST(Plan, ReportHoldsEveryOpOnceInCacheAndOnceInMemory) {
       if (row.spec != &spec || row.group != "best") continue;
       ++(row.in_memory ? memory : cached);
       EXPECT_GE(spec.bytes(row.c), row.in_memory ? 8.0 * kLast : 1) << describe(row);
-      EXPECT_TRUE(row.peers);
+      EXPECT_TRUE(row.baselines);
     }
     EXPECT_EQ(cached, cases.cache.empty() ? 0 : 2) << spec.function;  // 1 thread and both
     EXPECT_EQ(memory, cases.memory.empty() ? 0 : 2) << spec.function;
@@ -356,7 +356,7 @@ BenchOptions small() {
   options.dtypes = {DType::f32};
   options.threads = {1};
   options.scope = Scope::report;
-  options.peers = false;
+  options.baselines = false;
   options.roofs = false;
   return options;
 }

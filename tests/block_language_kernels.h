@@ -22,12 +22,12 @@ ROOFTILE_TILE void softmax(Team team, Row<const T> x, Row<T> y) {
   auto row = team.hold(x, -kInfinity);  // read from memory once; lanes past the end read -inf
   auto exps = team.scratch(x.size);     // float32, on chip
 
-  Tile peaks = team.fill(-kInfinity);
-  team.each(x.size, [&](auto chunk) { peaks = max(peaks, row[chunk]); });
-  const float peak = team.max(peaks);
+  Tile maxima = team.fill(-kInfinity);
+  team.each(x.size, [&](auto chunk) { maxima = max(maxima, row[chunk]); });
+  const float row_max = team.max(maxima);
 
   Tile sums = team.fill(0);
-  team.each(x.size, [&](auto chunk) { sums += exps[chunk] = exp(row[chunk] - peak); });
+  team.each(x.size, [&](auto chunk) { sums += exps[chunk] = exp(row[chunk] - row_max); });
   const float inverse = 1 / team.sum(sums);
 
   team.each(x.size, [&](auto chunk) { team.store(y, chunk, exps[chunk] * inverse); });
@@ -35,7 +35,7 @@ ROOFTILE_TILE void softmax(Team team, Row<const T> x, Row<T> y) {
 // [/softmax]
 
 // [variance]
-/// One row: the mean of (x - mean)², in two readings.
+/// One row: the mean of (x - mean)², in two passes.
 template <class Team, class T>
 ROOFTILE_TILE float variance(Team team, Row<const T> x) {
   using Tile = typename Team::Tile;

@@ -368,7 +368,7 @@ TEST(Check, HoldsTheSpecToItsWord) {
   EXPECT_NE(failures_with(Defect::none, spec).find("is taken, but must be refused"), std::string::npos);
 }
 
-TEST(Check, NamesImpostorsThatNoCaseRejects) {
+TEST(Check, NamesWrongResultsThatNoCaseRejects) {
   Spec spec = center_spec();
   spec.standard = false;
   // Constant rows: the answer is zero throughout, which zeros are, and so is any lost row, column or
@@ -377,10 +377,10 @@ TEST(Check, NamesImpostorsThatNoCaseRejects) {
     return std::vector<Case>{{{4, 64}, DType::f32, {}, Layout::contiguous, Fill::constant_rows}};
   };
   const std::string text = failures_with(Defect::none, spec);
-  for (const char* impostor : {"zeros", "last_row", "last_column"})
-    EXPECT_NE(text.find(std::string("no case rejects the impostor \"") + impostor), std::string::npos)
+  for (const char* wrong_result : {"zeros", "last_row", "last_column"})
+    EXPECT_NE(text.find(std::string("no case rejects the wrong result \"") + wrong_result), std::string::npos)
         << text;
-  EXPECT_EQ(text.find("impostor \"input"), std::string::npos) << text;
+  EXPECT_EQ(text.find("wrong result \"input"), std::string::npos) << text;
 }
 
 TEST(Check, NeedsAQuadrupleOracleForF64) {

@@ -165,7 +165,7 @@ ok check softmax --forward --quick --dtype f16 --json -
 ok check copy --dtype f32 --random 20 --random-only --seed 3
 holds '^copy '
 
-ok bench softmax --forward --dtype f32 --shape 64x128 --threads 1 --no-peers --json bench.json --csv bench.csv
+ok bench softmax --forward --dtype f32 --shape 64x128 --threads 1 --no-baselines --json bench.json --csv bench.csv
 holds '^softmax .*64x128 .*f32'
 holds '"median_us"' bench.json
 holds 'median_us' bench.csv
@@ -174,7 +174,7 @@ holds 'median_us' bench.csv
 holds '"commit": "(unknown|[-.0-9a-z]+)"' bench.json
 # Beside an older record: here one of nearly no time, on another machine.
 sed -E 's/("(p5|median|p95)_us": )[0-9.]+/\10.0001/; s/"cpu": "/&not /' bench.json >older.json
-ok bench softmax --forward --dtype f32 --shape 64x128 --threads 1 --no-peers --compare older.json
+ok bench softmax --forward --dtype f32 --shape 64x128 --threads 1 --no-baselines --compare older.json
 holds '^slower +softmax tile 64x128 f32, 1 thread, warm '
 holds '^beside older.json \(.+\): 2 slower, 0 faster, 0 within the spread$'
 holds '^note: older.json was recorded with another cpu: not '

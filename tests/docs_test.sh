@@ -66,7 +66,7 @@ END
 <!-- bench: a.json optional op=softmax group=ladder -->
 <!-- /bench -->
 
-<!-- figure: bars ladder record=a.json op=softmax peers=oneDNN -->
+<!-- figure: bars ladder record=a.json op=softmax baselines=oneDNN -->
 <!-- /figure -->
 
 <!-- figure: warp sectors strides=1,2 trace=t.json variant=v,v access=global_load,global_store -->
@@ -150,7 +150,7 @@ notices "a figure's file gone" 'bars.svg:1: is not what' "rm docs/figures/bars.s
 notices "a figure that no page shows" 'no page shows this figure' "cp docs/figures/bars.svg docs/figures/other.svg"
 notices "a figure without an end" 'figure is never closed' "sed -i '/\/figure/d' README.md"
 notices "a figure of no kind" 'no figure of kind pie' "sed -i 's/tree shuffle/tree pie/' README.md"
-notices "a figure of no peer" 'has the peer MKL' "sed -i 's/peers=oneDNN/peers=MKL/' README.md"
+notices "a figure of no baseline" 'has the baseline MKL' "sed -i 's/baselines=oneDNN/baselines=MKL/' README.md"
 notices "a picture that its trace contradicts" 'has 8 sectors a request in t.json, the picture shows 16' "sed -i 's/strides=1,2/strides=1,4/' README.md"
 notices "banks that the trace contradicts" 'has 1 wavefronts a request' "sed -i 's/\"wavefronts\": 32/\"wavefronts\": 1/' docs/figures/traces/t.json"
 notices "an animation that the trace contradicts" 'has 32 sectors a request in t.json, the picture shows 4' \

@@ -122,7 +122,7 @@ fault 2 'seed' check --seed -1
 fault 2 'threads' bench --threads 0
 fault 2 'threads 4096: this process may run on [0-9]+ CPUs?; name 1' bench copy --threads 4096
 fault 2 'threads are the CPU' bench copy --threads 1 --device emulated
-fault 2 'no peer "nix" is here; there (is|are)' bench copy --peers nix
+fault 2 'no baseline "nix" is here; there (is|are)' bench copy --baselines nix
 fault 2 'json: an empty value' bench copy --json ""
 fault 2 'csv: an empty value' bench copy --csv ""
 fault 2 'json: ' list --json=
@@ -326,7 +326,7 @@ interrupt 130 INT devices --json machine.json
 
 # A bench's rows are in its files after each of them, also when it is asked twice to stop, and no other file is there.
 for how in INT TERM twice; do
-  words=(bench copy add --full --no-peers --json rows.json --csv rows.csv)
+  words=(bench copy add --full --no-baselines --json rows.json --csv rows.csv)
   start "${words[@]}"
   for _ in $(seq 1200); do
     [ "$(grep -c '"median_us"' rows.json 2>/dev/null)" -ge 2 ] 2>/dev/null && [ -s rows.csv ] && break

@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "rooftile/harness/crew.h"
 #include "rooftile/harness/fma_peak.h"
 #include "rooftile/harness/memory_block.h"
 #include "rooftile/harness/memory_kernels.h"
 #include "rooftile/harness/roofs.h"
+#include "rooftile/harness/thread_pool.h"
 #include "rooftile/harness/timing.h"
 
 namespace rooftile::harness {
@@ -90,10 +90,10 @@ TEST(MemoryKernels, SplitOverThreadsCopiesEverything) {
   std::vector<unsigned char> source(1 << 20);
   for (std::size_t i = 0; i < source.size(); ++i) source[i] = pattern(i);
   for (const int threads : {1, 2, 3, 7}) {
-    Crew crew(threads);
+    ThreadPool pool(threads);
     for (const std::size_t size : {0UL, 1UL, 100UL, 4097UL, 500001UL, 1000000UL}) {
       Guarded target(3, size);
-      run_split(memory_kernels(Traffic::kCopy)[0], crew, target.data(), source.data(), size);
+      run_split(memory_kernels(Traffic::kCopy)[0], pool, target.data(), source.data(), size);
       EXPECT_TRUE(size == 0 || std::memcmp(target.data(), source.data(), size) == 0)
           << size << " bytes, " << threads << " threads";
       EXPECT_TRUE(target.intact()) << size << " bytes, " << threads << " threads";
@@ -101,18 +101,18 @@ TEST(MemoryKernels, SplitOverThreadsCopiesEverything) {
   }
 }
 
-TEST(Crew, RunsEveryThreadOnceAndWaits) {
+TEST(ThreadPool, RunsEveryThreadOnceAndWaits) {
   for (const int threads : {1, 2, 5}) {
-    Crew crew(threads);
+    ThreadPool pool(threads);
     std::vector<int> counts(static_cast<std::size_t>(threads), 0);
-    for (int run = 0; run < 200; ++run) crew.run([&](int i) { ++counts[static_cast<std::size_t>(i)]; });
+    for (int run = 0; run < 200; ++run) pool.run([&](int i) { ++counts[static_cast<std::size_t>(i)]; });
     for (const int count : counts) EXPECT_EQ(count, 200);
   }
 }
 
-TEST(Crew, TimeIsThatOfTheSlowestThread) {
-  Crew crew(2);
-  const double seconds = crew.time([](int thread) {
+TEST(ThreadPool, TimeIsThatOfTheSlowestThread) {
+  ThreadPool pool(2);
+  const double seconds = pool.time([](int thread) {
     const std::int64_t end = now_ns() + (thread == 1 ? 3'000'000 : 0);
     while (now_ns() < end) continue;
   });

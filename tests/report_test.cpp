@@ -281,7 +281,7 @@ TEST(Report, ShowsNoNumberThatIsNone) {
   for (Json& result : record["results"]) {
     result["median_us"] = ++i % 2 ? 0 : 1e-300;
     result["of_limit"] = nullptr;
-    for (Json& peer : result["peers"]) peer["median_us"] = 0;
+    for (Json& baseline : result["peers"]) baseline["median_us"] = 0;
     result["bytes"] = result["flops"] = i % 3 ? 1e300 : 1e-300;
   }
   const std::string extreme = render_report(record);
@@ -420,7 +420,7 @@ TEST(Report, TellsWhatDoesNotApplyFromWhatPassed) {
   EXPECT_EQ(page.find(">0 of 0<"), page.npos);
   EXPECT_EQ(occurrences(page, ">11 of 12</td>"), 1u);
   EXPECT_NE(page.find("The checks rejected 11 of 12 wrong results"), page.npos);
-  EXPECT_EQ(render_report(load("report_sample.json")).find("Mutants rejected"), std::string::npos)
+  EXPECT_EQ(render_report(load("report_sample.json")).find("Wrong results rejected"), std::string::npos)
       << "no column where no check was shown any";
 }
 

@@ -52,21 +52,21 @@ bool all_are(const std::vector<float>& y, float value) {
   return std::all_of(y.begin(), y.end(), [&](float v) { return v == value; });
 }
 
-constexpr std::int64_t kMost = kScratchBytes / sizeof(float);
+constexpr std::int64_t kMax = kScratchBytes / sizeof(float);
 
 TEST(Scratch, WhatFitsIsGiven) {
   std::vector<float> y;
-  EXPECT_EQ(copy_by_scratch(kMost, 1, y), 0);
+  EXPECT_EQ(copy_by_scratch(kMax, 1, y), 0);
   EXPECT_TRUE(all_are(y, 3));
-  EXPECT_EQ(copy_by_scratch(kMost / 4, 4, y), 0);
+  EXPECT_EQ(copy_by_scratch(kMax / 4, 4, y), 0);
   EXPECT_TRUE(all_are(y, 3));
 }
 
 TEST(Scratch, WhatDoesNotFitIsRefusedAndNothingIsWritten) {
   std::vector<float> y;
-  EXPECT_GT(copy_by_scratch(kMost + 1, 1, y), 0);
+  EXPECT_GT(copy_by_scratch(kMax + 1, 1, y), 0);
   EXPECT_TRUE(all_are(y, 7));
-  EXPECT_EQ(copy_by_scratch(kMost / 2, 3, y), kMost / 2 * 4);
+  EXPECT_EQ(copy_by_scratch(kMax / 2, 3, y), kMax / 2 * 4);
   EXPECT_TRUE(all_are(y, 7));
 }
 
@@ -74,7 +74,7 @@ TEST(Scratch, ATeamOfWhatIsLeftAfterARefusalIsRefused) {
   std::vector<std::byte> memory(kScratchBytes);
   std::int64_t wanted = 0;
   CpuTeam<float, Access::cached> first(ThreadScratch(memory.data(), &wanted));
-  first.scratch(kMost + 1);
+  first.scratch(kMax + 1);
   EXPECT_GT(wanted, 0);
   int steps = 0;
   CpuTeam<float, Access::cached>(first.rest()).each(100, [&](auto) { ++steps; });

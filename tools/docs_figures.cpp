@@ -39,7 +39,7 @@ bool climbs(const json& a, const json& b) {
 std::string draw_ladder(const Repository& repository, const Settings& settings, Figure& figure) {
   Settings filters = settings;
   filters.erase("record");
-  filters.erase("peers");
+  filters.erase("baselines");
   const auto named = settings.find("record");
   if (named == settings.end() || named->second.size() != 1) return "a ladder needs record=FILE.json";
   const std::string file = "bench/" + named->second[0];
@@ -63,8 +63,9 @@ std::string draw_ladder(const Repository& repository, const Settings& settings, 
     bars.push_back({record.value("variant", "") + (threads > 1 ? fmt::format(", {} threads", threads) : ""),
                     us, copy / us, is_rung ? "main" : "other"});
   }
-  const auto peers = settings.find("peers");
-  for (const std::string& name : peers == settings.end() ? std::vector<std::string>{} : peers->second) {
+  const auto baselines = settings.find("baselines");
+  for (const std::string& name :
+       baselines == settings.end() ? std::vector<std::string>{} : baselines->second) {
     // In any group: baselines are timed beside the library's choice.
     bool found = false;
     for (const json& record : document["results"]) {
@@ -75,15 +76,15 @@ std::string draw_ladder(const Repository& repository, const Settings& settings, 
       if (found || !same("op") || !same("direction") || !same("shape") || !same("dtype") || !same("cache") ||
           !same("layout") || !same("backend"))
         continue;
-      for (const json& peer : record.value("peers", json::array())) {
-        if (peer.value("name", "") != name || number(peer, "median_us") <= 0) continue;
-        const double us = number(peer, "median_us"), own = number(peer, "copy_us");
+      for (const json& baseline : record.value("peers", json::array())) {
+        if (baseline.value("name", "") != name || number(baseline, "median_us") <= 0) continue;
+        const double us = number(baseline, "median_us"), own = number(baseline, "copy_us");
         bars.push_back({name, us, (own > 0 ? own : number(record, "copy_us")) / us, "warn"});
         found = true;
         break;
       }
     }
-    if (!found) return "no record of this shape has the peer " + name;
+    if (!found) return "no record of this shape has the baseline " + name;
   }
 
   constexpr double kWidth = 720, kLabels = 190, kRow = 26, kTop = 46, kRight = 130;
@@ -117,7 +118,7 @@ std::string draw_ladder(const Repository& repository, const Settings& settings, 
   }
   svg.text(8, bottom + 18,
            fmt::format("Measured: {}. Blue: rungs; purple: the library's kernel{}.", machine_of(document),
-                       peers == settings.end() ? "" : "; orange: baselines"),
+                       baselines == settings.end() ? "" : "; orange: baselines"),
            "start", 11);
   figure.svg = svg.file(what, alternative + ".");
   figure.alternative = alternative + ".";

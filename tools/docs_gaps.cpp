@@ -25,11 +25,11 @@ std::string gaps_of(const Repository& repository, const std::string& file, doubl
     const double us = number(record, "median_us");
     if ((group != "best" && group != "full") || us <= 0) continue;
     const json* fastest = nullptr;
-    const json peers = record.value("peers", json::array());
-    for (const json& peer : peers)
-      if (number(peer, "median_us") > 0 &&
-          (!fastest || number(peer, "median_us") < number(*fastest, "median_us")))
-        fastest = &peer;
+    const json baselines = record.value("peers", json::array());
+    for (const json& baseline : baselines)
+      if (number(baseline, "median_us") > 0 &&
+          (!fastest || number(baseline, "median_us") < number(*fastest, "median_us")))
+        fastest = &baseline;
     if (!fastest) continue;
     const double percent = 100 * (1 - number(*fastest, "median_us") / us);
     if (percent < least) continue;

@@ -56,11 +56,12 @@ std::string cell(const json& record, const std::string& column) {
   return text.empty() ? "–" : text;
 }
 
-// A peer's time over ours: above 1, ours is the faster.
-std::string peer_cell(const json& record, const std::string& name) {
-  for (const json& peer : record.value("peers", json::array()))
-    if (peer.value("name", "") == name && number(peer, "median_us") > 0 && number(record, "median_us") > 0)
-      return fmt::format("{:.2f}×", number(peer, "median_us") / number(record, "median_us"));
+// A baseline's time over ours: above 1, ours is the faster.
+std::string baseline_cell(const json& record, const std::string& name) {
+  for (const json& baseline : record.value("peers", json::array()))
+    if (baseline.value("name", "") == name && number(baseline, "median_us") > 0 &&
+        number(record, "median_us") > 0)
+      return fmt::format("{:.2f}×", number(baseline, "median_us") / number(record, "median_us"));
   return "–";
 }
 
@@ -116,15 +117,15 @@ std::string table(const Repository& repository, const Page& page, const std::str
   const bool are_chosen = !columns.empty();
   if (!are_chosen) columns = default_columns(records);
   for (const std::string& column : columns)
-    if (kTitles.count(column) == 0 && column != "peers") return "there is no column " + column;
-  if (!are_chosen) columns.push_back("peers");
-  std::vector<std::string> peers;  // in order of appearance
-  if (std::find(columns.begin(), columns.end(), "peers") != columns.end()) {
-    columns.erase(std::remove(columns.begin(), columns.end(), "peers"), columns.end());
+    if (kTitles.count(column) == 0 && column != "baselines") return "there is no column " + column;
+  if (!are_chosen) columns.push_back("baselines");
+  std::vector<std::string> baselines;  // in order of appearance
+  if (std::find(columns.begin(), columns.end(), "baselines") != columns.end()) {
+    columns.erase(std::remove(columns.begin(), columns.end(), "baselines"), columns.end());
     for (const json& record : records)
-      for (const json& peer : record.value("peers", json::array()))
-        if (std::find(peers.begin(), peers.end(), peer.value("name", "")) == peers.end())
-          peers.push_back(peer.value("name", ""));
+      for (const json& baseline : record.value("peers", json::array()))
+        if (std::find(baselines.begin(), baselines.end(), baseline.value("name", "")) == baselines.end())
+          baselines.push_back(baseline.value("name", ""));
   }
 
   std::string head = "|";
@@ -133,15 +134,15 @@ std::string table(const Repository& repository, const Page& page, const std::str
     head += " " + kTitles.at(column) + " |";
     rule += is_figure(column) ? "---:|" : "---|";
   }
-  for (const std::string& peer : peers) {
-    head += " speed against " + peer + " |";
+  for (const std::string& baseline : baselines) {
+    head += " speed against " + baseline + " |";
     rule += "---:|";
   }
   out = {head, rule};
   for (const json& record : records) {
     std::string row = "|";
     for (const std::string& column : columns) row += " " + cell(record, column) + " |";
-    for (const std::string& peer : peers) row += " " + peer_cell(record, peer) + " |";
+    for (const std::string& baseline : baselines) row += " " + baseline_cell(record, baseline) + " |";
     out.push_back(row);
   }
   out.push_back("");

@@ -8,11 +8,11 @@
 namespace rooftile {
 namespace {
 
-constexpr std::int64_t kMost = std::int64_t{1} << 62;
+constexpr std::int64_t kMax = std::int64_t{1} << 62;
 
-/// a · b, or false where it passes kMost.
+/// a · b, or false where it passes kMax.
 bool multiply(std::int64_t a, std::int64_t b, std::int64_t& product) {
-  return !__builtin_mul_overflow(a, b, &product) && product <= kMost && product >= -kMost;
+  return !__builtin_mul_overflow(a, b, &product) && product <= kMax && product >= -kMax;
 }
 
 /// Two views of 2^62 bits each lie up to 2^63 apart.
@@ -146,7 +146,7 @@ Status check_view(const char* function, Argument argument, std::span<const DType
     std::int64_t reach = 0;
     fits = fits && multiply(elements, std::max<std::int64_t>(v.shape[d], 1), elements) &&
            multiply(v.stride[d], std::max<std::int64_t>(v.shape[d] - 1, 0), reach) &&
-           multiply(reach, bits(v.dtype), reach) && std::abs(reach) <= kMost - span;
+           multiply(reach, bits(v.dtype), reach) && std::abs(reach) <= kMax - span;
     if (fits) span += std::abs(reach);
   }
   if (!fits)  // an empty view as well: its rows are counted all the same

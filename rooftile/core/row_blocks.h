@@ -22,10 +22,10 @@ constexpr std::int64_t column_sums_stride(std::int64_t columns) { return (column
 /// equal shares; at most 64; and at least 16 rows each, so that writing and reading a block's sums moves less
 /// than a tenth of what its rows do (f32: 4 rows' worth in 48).
 constexpr std::int64_t cpu_row_blocks(std::int64_t rows) {
-  constexpr std::int64_t kLeastRows = 16, kMost = 64;
-  if (rows < 2 * kLeastRows) return rows > 0 ? 1 : 0;
+  constexpr std::int64_t kMinRows = 16, kMax = 64;
+  if (rows < 2 * kMinRows) return rows > 0 ? 1 : 0;
   return std::min<std::int64_t>(
-      kMost, static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(rows / kLeastRows))));
+      kMax, static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(rows / kMinRows))));
 }
 /// Columns of the longest rows that a GPU's warp works on, and of those of a block.
 inline constexpr std::int64_t kWarpColumns = 512, kBlockColumns = 8192;
@@ -63,25 +63,25 @@ constexpr int gpu_row_block_teams(std::int64_t rows, std::int64_t columns, DType
 /// take 224 µs, 28 134). It follows from the length, the dtype and the architecture alone, too.
 constexpr std::int64_t gpu_row_blocks(std::int64_t rows, std::int64_t columns, DType dtype,
                                       int architecture) {
-  constexpr std::int64_t kElements = 16, kLeastRows = 16, kMostOfTeams = 2048;
-  constexpr std::int64_t kMostCluster = 16, kMultiprocessors = 112;
-  if (rows < 2 * kLeastRows) return rows > 0 ? 1 : 0;
+  constexpr std::int64_t kElements = 16, kMinRows = 16, kMaxOfTeams = 2048;
+  constexpr std::int64_t kMaxCluster = 16, kMultiprocessors = 112;
+  if (rows < 2 * kMinRows) return rows > 0 ? 1 : 0;
   const auto floor = [](std::int64_t n) {
     return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(n)));
   };
   const int teams = gpu_row_block_teams(rows, columns, dtype);
   if (columns <= kWarpColumns && teams > 1)
-    return floor(std::clamp<std::int64_t>(rows / (8 * teams), 1, kMostOfTeams));
-  if (architecture == 90 && columns > 2 * kBlockColumns && columns <= kMostCluster * kBlockColumns) {
+    return floor(std::clamp<std::int64_t>(rows / (8 * teams), 1, kMaxOfTeams));
+  if (architecture == 90 && columns > 2 * kBlockColumns && columns <= kMaxCluster * kBlockColumns) {
     std::int64_t cluster = 4;
     while (cluster * kBlockColumns < columns) cluster *= 2;
-    return std::min(kMultiprocessors / cluster, rows / kLeastRows);
+    return std::min(kMultiprocessors / cluster, rows / kMinRows);
   }
   const std::int64_t team = columns <= 256
                                 ? std::max<std::int64_t>((columns / 8 + 7) / 8 * 8, 8)
                                 : std::min<std::int64_t>((columns / kElements + 31) / 32 * 32, 2048);
   const std::int64_t threads = columns <= kWarpColumns ? 131072 : 65536;
-  return floor(std::min(threads / team, rows / kLeastRows));
+  return floor(std::min(threads / team, rows / kMinRows));
 }
 /// Teams that work through so many blocks: one for each, or of short rows those that have a block together.
 constexpr std::int64_t gpu_row_teams(std::int64_t blocks, std::int64_t rows, std::int64_t columns,

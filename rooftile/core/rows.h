@@ -9,7 +9,7 @@
 namespace rooftile {
 
 /// `kOperands` tensors of one shape, as rows of `columns` elements. Neighbouring outer dimensions that one
-/// stride can walk in every operand are merged, so most problems end with one.
+/// stride can cover in every operand are merged, so most problems end with one.
 template <int kOperands>
 struct Rows {
   std::int64_t rows = 1;
@@ -110,7 +110,7 @@ Rows<n> elements_of(const ConstView* const (&view)[n]) {
   for (int o = 0; o < n; ++o) r.column_stride[o] = any ? r.stride[o][r.rank] : 1;
   return r;
 }
-/// Rows in row-major order, as long as one stride walks them in every view: for kernels whose result depends
+/// Rows in row-major order, as long as one stride covers them in every view: for kernels whose result depends
 /// on the order of elements.
 template <int n>
 Rows<n> row_major_of(const ConstView* const (&view)[n]) {

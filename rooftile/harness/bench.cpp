@@ -80,14 +80,15 @@ json bench(const BenchOptions& options) {
   machine.isa_reason = best.isa_reason();
 
   const auto total = static_cast<std::int64_t>(rows.size());
-  say(0, total, "peers");
-  std::unique_ptr<Peers> peers;
-  if (options.peers) peers = std::make_unique<Peers>(options.peers_folder, options.peer_names);
+  say(0, total, "baselines");
+  std::unique_ptr<Baselines> baselines;
+  if (options.baselines)
+    baselines = std::make_unique<Baselines>(options.baselines_folder, options.baseline_names);
   if (options.roofs && !cancelled()) {
     say(0, total, "the machine's roofs");
     roofs.measure(machine);
   }
-  BenchSession session(roofs, machine, peers.get());
+  BenchSession session(roofs, machine, baselines.get());
   json overheads = json::array();
   if (!cancelled()) overheads = measure_overheads(best, session.queue(limits.isas.front(), machine.cores));
 
@@ -103,8 +104,8 @@ json bench(const BenchOptions& options) {
     if (done + late < total)
       all.push_back(fmt::format("stopped early: {} of {} rows were measured", results.size(), total));
     for (const std::string& note : roofs.notes()) all.push_back(note);
-    if (peers)
-      for (const std::string& note : peers->notes()) all.push_back(note);
+    if (baselines)
+      for (const std::string& note : baselines->notes()) all.push_back(note);
     return json{{"schema", 1},
                 {"rooftile", ROOFTILE_VERSION},
                 {"date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},

@@ -1,5 +1,5 @@
 #pragma once
-// Times variants beside the best copy this machine can do, and beside the peers, in one interleaved run.
+// Times variants beside the best copy this machine can do, and beside the baselines, in one interleaved run.
 #include <atomic>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -21,11 +21,12 @@ struct BenchOptions {
   std::vector<int> threads;       ///< empty: 1 and all
   Scope scope = Scope::standard;
   bool roofs = true;  ///< measure every level and peak first (8 s), not only what the rows need
-  bool peers = true;
-  std::vector<std::string> peer_names;  ///< these alone; empty: all that are here
-  double peer_seconds = 300;            ///< on a GPU: at most so long for compiling the peers' kernels ahead
-  std::string peers_folder;  ///< of the peers' programs; empty: $ROOFTILE_PEERS, else librooftile.so's folder
-  double seconds = 0;        ///< stop starting new rows after so long; 0: 120 for Scope::report, else no end
+  bool baselines = true;
+  std::vector<std::string> baseline_names;  ///< these alone; empty: all that are here
+  double baseline_seconds = 300;  ///< on a GPU: at most so long for compiling the baselines' kernels ahead
+  std::string baselines_folder;   ///< of the baselines' programs; empty: $ROOFTILE_BASELINES, else
+                                  ///< librooftile.so's folder
+  double seconds = 0;  ///< stop starting new rows after so long; 0: 120 for Scope::report, else no end
   std::string command = "rooftile bench";  ///< for the record
   int part = 1, parts = 1;                 ///< on a GPU: every parts-th case, beginning with the part-th
   nlohmann::json resumed;                  ///< on a GPU: a record to go on with; null: none
@@ -47,7 +48,7 @@ struct BenchOptions {
 nlohmann::json bench(const BenchOptions& options);
 
 /// The results of a record as CSV: a line of names, then one line for each result, its shape as 64x1024, and
-/// a column for each peer's median.
+/// a column for each baseline's median.
 std::string to_csv(const nlohmann::json& record);
 
 }  // namespace rooftile::harness

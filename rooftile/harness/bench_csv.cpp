@@ -41,24 +41,24 @@ std::string cell(const json& value) {
 std::string to_csv(const json& record) {
   const json none = json::array();
   const json& results = record.contains("results") ? record["results"] : none;
-  std::vector<std::string> peers;
+  std::vector<std::string> baselines;
   for (const json& result : results)
-    for (const json& peer : result.value("peers", none))
-      if (const std::string name = peer.value("name", "");
-          std::find(peers.begin(), peers.end(), name) == peers.end())
-        peers.push_back(name);
+    for (const json& baseline : result.value("peers", none))
+      if (const std::string name = baseline.value("name", "");
+          std::find(baselines.begin(), baselines.end(), name) == baselines.end())
+        baselines.push_back(name);
 
   std::string out = fmt::format("{}", fmt::join(kColumns, ","));
-  for (const std::string& peer : peers) out += "," + cell(peer + "_us");
+  for (const std::string& baseline : baselines) out += "," + cell(baseline + "_us");
   out += "\n";
   for (const json& result : results) {
     std::string line;
     for (const char* column : kColumns)
       line += (column == kColumns[0] ? "" : ",") + cell(result.contains(column) ? result[column] : json());
-    for (const std::string& name : peers) {
+    for (const std::string& name : baselines) {
       line += ",";
-      for (const json& peer : result.value("peers", none))
-        if (peer.value("name", "") == name) line += cell(peer.value("median_us", json()));
+      for (const json& baseline : result.value("peers", none))
+        if (baseline.value("name", "") == name) line += cell(baseline.value("median_us", json()));
     }
     out += line + "\n";
   }

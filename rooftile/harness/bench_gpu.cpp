@@ -176,8 +176,8 @@ class GpuRun {
     }
     const std::int64_t start = now_ns();
     const auto seconds = [&] { return static_cast<double>(now_ns() - start) * 1e-9; };
-    say(0, rows.size(), "peers");
-    const std::unique_ptr<GpuPeers> peers = start_peers(rows);
+    say(0, rows.size(), "baselines");
+    const std::unique_ptr<GpuBaselines> baselines = start_baselines(rows);
     GpuSession session(queue_);
     if (record_["overheads"].empty()) record_["overheads"] = measure_gpu_overheads(queue_);
     begin_run(session);
@@ -189,7 +189,7 @@ class GpuRun {
         break;
       }
       say(r, rows.size(), describe(row));
-      measure(session, row, peers.get());
+      measure(session, row, baselines.get());
       if (options_.save) options_.save(record_);
     }
     return record_;
@@ -206,21 +206,22 @@ class GpuRun {
     if (std::find(notes.begin(), notes.end(), json(sentence)) == notes.end()) notes.push_back(sentence);
   }
 
-  std::unique_ptr<GpuPeers> start_peers(const std::vector<GpuRow>& rows) {
-    if (!options_.peers || cancelled()) return nullptr;
+  std::unique_ptr<GpuBaselines> start_baselines(const std::vector<GpuRow>& rows) {
+    if (!options_.baselines || cancelled()) return nullptr;
     std::string why;
-    auto peers =
-        GpuPeers::start(options_.peers_folder, options_.peer_names, queue_.device() == Device::emulated, why);
-    if (!peers && why.empty()) why = "python3 has no PyTorch that sees a GPU; ROOFTILE_PYTHON names another";
-    if (!peers && !options_.peer_names.empty()) throw std::runtime_error(why);
-    if (!peers) note("peers: " + why);
-    if (!peers) return nullptr;
-    std::vector<GpuPeerCase> cases;
+    auto baselines = GpuBaselines::start(options_.baselines_folder, options_.baseline_names,
+                                         queue_.device() == Device::emulated, why);
+    if (!baselines && why.empty())
+      why = "python3 has no PyTorch that sees a GPU; ROOFTILE_PYTHON names another";
+    if (!baselines && !options_.baseline_names.empty()) throw std::runtime_error(why);
+    if (!baselines) note("baselines: " + why);
+    if (!baselines) return nullptr;
+    std::vector<GpuBaselineCase> cases;
     for (const GpuRow& row : rows)
-      if (row.wants_peers()) cases.push_back({row.spec, row.c, row.named});
-    say(0, rows.size(), "compiling the peers' kernels");
-    peers->warm(cases, options_.peer_seconds);
-    return peers;
+      if (row.wants_baselines()) cases.push_back({row.spec, row.c, row.named});
+    say(0, rows.size(), "compiling the baselines' kernels");
+    baselines->warm(cases, options_.baseline_seconds);
+    return baselines;
   }
 
   void begin_run(GpuSession& session) {
@@ -229,9 +230,9 @@ class GpuRun {
     record_["runs"].push_back({{"id", run_}, {"command", options_.command}, {"copies", session.copies()}});
   }
 
-  void measure(GpuSession& session, const GpuRow& row, GpuPeers* peers) {
+  void measure(GpuSession& session, const GpuRow& row, GpuBaselines* baselines) {
     try {
-      json result = session.measure(row, row.wants_peers() ? peers : nullptr);
+      json result = session.measure(row, row.wants_baselines() ? baselines : nullptr);
       result["run"] = run_;
       record_["results"].push_back(std::move(result));
     } catch (const std::exception& e) {
@@ -240,8 +241,8 @@ class GpuRun {
       else
         note(fmt::format("{}: {}", describe(row), e.what()));
     }
-    if (peers)
-      for (const std::string& sentence : peers->take_notes()) note(sentence);
+    if (baselines)
+      for (const std::string& sentence : baselines->take_notes()) note(sentence);
   }
 
   const BenchOptions& options_;

@@ -1,18 +1,19 @@
 #pragma once
-// Times variants on a GPU, or on the emulated device, beside a device copy of the same bytes and the peers.
+// Times variants on a GPU, or on the emulated device, beside a device copy of the same bytes and the
+// baselines.
 #include "rooftile/harness/bench.h"
 
 namespace rooftile::harness {
 
 /// As bench(), for the queue's device: each case of the specs' BenchCases::gpu, or of the shapes asked for;
 /// with Scope::full also the ladders, on the first f32 case. Each sample begins with the second-level cache
-/// filled with other data; copy and kernel take turns, and blocks of such rounds alternate with the peers'.
-/// Times are the device's own, between two events around the launches.
+/// filled with other data; copy and kernel take turns, and blocks of such rounds alternate with the
+/// baselines'. Times are the device's own, between two events around the launches.
 ///
 /// A record holds, beside bench()'s fields, "build" (a hash of the library and its plug-in) and "runs": for
 /// each run that it was made of its "id", "command" and "copies", device copies of several sizes; a result's
 /// "run" names the one that it is from. A result's "copy_us" is the copy in turns with rooftile's call, a
-/// peer's the one in turns with the peers, in their process.
+/// baseline's the one in turns with the baselines, in their process.
 ///
 /// The emulated device gets tiny cases: its times say nothing, the way to a record is the same.
 /// `options.resumed` must be of this machine and build: else std::runtime_error with a sentence.

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kSamples = 201, kMostCalls = 200;
+constexpr int kSamples = 201, kMaxCalls = 200;
 // ns: of a sample, and of all. Where something else has the cores, one handshake may take a scheduler's 4 ms.
 constexpr double kSample = 50'000;
 constexpr std::int64_t kDeadline = 150'000'000;
@@ -29,7 +29,7 @@ Samples time_calls(Call call) {
   const std::int64_t end = now_ns() + kDeadline;
   double once = 1e9;
   for (int i = 0; i < 5 && now_ns() < end; ++i) once = std::min(once, time(1));
-  const int calls = std::clamp(static_cast<int>(kSample / std::max(once, 1.0)), 1, kMostCalls);
+  const int calls = std::clamp(static_cast<int>(kSample / std::max(once, 1.0)), 1, kMaxCalls);
   Samples ns;
   for (int i = 0; i < kSamples && (i < 3 || now_ns() < end); ++i) {
     call();

@@ -73,7 +73,7 @@ class Plan {
         for (const std::string& variant : options_.variants) {
           row.variant = variant;
           row.group = "full";
-          row.peers = false;
+          row.baselines = false;
           rows_.push_back(row);
         }
       }

@@ -19,7 +19,7 @@ struct BenchRow {
   bool in_memory = false;  ///< too large for any cache: "cold" without a flush before each sample
   std::string group;       ///< "best", "ladder", "sweep" or "full"
   int rung = 0;            ///< in a ladder, from 1
-  bool peers = false;
+  bool baselines = false;
 };
 
 struct PlanOptions {

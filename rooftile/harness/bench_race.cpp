@@ -7,8 +7,8 @@ namespace rooftile::harness {
 namespace {
 
 // The clock's own 25 ns are then 0.1% of a sample.
-constexpr double kLeastSample = 20e-6;
-constexpr int kMostCalls = 1'000'000;
+constexpr double kMinSample = 20e-6;
+constexpr int kMaxCalls = 1'000'000;
 
 /// Calls for 20 us a sample.
 int calls_needed(const Contender& contender) {
@@ -16,10 +16,10 @@ int calls_needed(const Contender& contender) {
   for (int attempt = 0; attempt < 12; ++attempt) {
     contender.prepare();
     const double seconds = std::min(contender.time(calls), contender.time(calls));
-    if (seconds >= kLeastSample) break;
-    const double wanted = 1.2 * kLeastSample / std::max(seconds, 1e-9) * calls;
-    calls = std::clamp(static_cast<int>(std::min(wanted, 100.0 * calls)), calls + 1, kMostCalls);
-    if (calls == kMostCalls) break;
+    if (seconds >= kMinSample) break;
+    const double wanted = 1.2 * kMinSample / std::max(seconds, 1e-9) * calls;
+    calls = std::clamp(static_cast<int>(std::min(wanted, 100.0 * calls)), calls + 1, kMaxCalls);
+    if (calls == kMaxCalls) break;
   }
   return calls;
 }

@@ -58,7 +58,7 @@ std::string key_of(const BenchRow& row) {
   return key;
 }
 
-/// A dot of f16 may be given in f64: it is the coarser one that says how far peers may be apart.
+/// A dot of f16 may be given in f64: it is the coarser one that says how far baselines may be apart.
 DType coarser(DType output, DType input) {
   return is_floating(output) && is_floating(input) && bits(input) < bits(output) ? input : output;
 }
@@ -82,8 +82,8 @@ WithoutKernels::WithoutKernels(const Queue& queue)
 }
 WithoutKernels::~WithoutKernels() { saved_->state.backend = saved_->backend; }
 
-BenchSession::BenchSession(Roofs& roofs, const Machine& machine, Peers* peers)
-    : roofs_(roofs), machine_(machine), peers_(peers) {}
+BenchSession::BenchSession(Roofs& roofs, const Machine& machine, Baselines* baselines)
+    : roofs_(roofs), machine_(machine), baselines_(baselines) {}
 
 const Queue& BenchSession::queue(const std::string& isa, int threads) {
   const auto key = std::make_pair(isa, threads);
@@ -127,13 +127,13 @@ Contender BenchSession::copy_contender(std::size_t bytes, int threads, bool fits
   }
   const auto worth = static_cast<int>(std::clamp<std::size_t>(bytes / kBytesWorthAThread, 1, 4096));
   const int used = std::min(worth, threads);
-  std::unique_ptr<Crew>& crew = crews_[used];
-  if (!crew) crew = std::make_unique<Crew>(used);
+  std::unique_ptr<ThreadPool>& pool = pools_[used];
+  if (!pool) pool = std::make_unique<ThreadPool>(used);
   char* const src = copied_.data();
   char* const dst = src + to;
   const Roof& roof = roofs_.roof(Traffic::kCopy, std::min(bytes, roofs_.memory_footprint()), used, cache);
   MemoryKernel kernel = roof.kernel;
-  Crew* const team = crew.get();
+  ThreadPool* const team = pool.get();
   // The contest had other buffers: in cache, the finalists run again on these, whose places matter.
   if (fits && cache == CacheState::kWarm) {
     const int rounds =
@@ -165,10 +165,10 @@ Contender BenchSession::copy_contender(std::size_t bytes, int threads, bool fits
   return copy;
 }
 
-/// The peers whose values agree with the kernel's, which data_ holds.
-std::vector<std::unique_ptr<PeerCall>> BenchSession::peers_of(const BenchRow& row) {
-  std::vector<std::unique_ptr<PeerCall>> agreeing;
-  if (!peers_ || !row.peers) return agreeing;
+/// The baselines whose values agree with the kernel's, which data_ holds.
+std::vector<std::unique_ptr<BaselineCall>> BenchSession::baselines_of(const BenchRow& row) {
+  std::vector<std::unique_ptr<BaselineCall>> agreeing;
+  if (!baselines_ || !row.baselines) return agreeing;
   std::vector<std::vector<double>> ours;
   std::vector<const Placed*> outputs;
   for (std::size_t i = 0; i < data_->operands().size(); ++i) {
@@ -176,12 +176,12 @@ std::vector<std::unique_ptr<PeerCall>> BenchSession::peers_of(const BenchRow& ro
     ours.push_back(data_->sample(i));
     outputs.push_back(&data_->operands()[i]);
   }
-  for (auto& peer : peers_->calls(*row.spec, row.c, *data_, row.threads)) {
-    const std::vector<std::vector<double>> theirs = peer->results();
-    const std::string which = fmt::format("{} is left out of {}", peer->name, describe(row));
+  for (auto& baseline : baselines_->calls(*row.spec, row.c, *data_, row.threads)) {
+    const std::vector<std::vector<double>> theirs = baseline->results();
+    const std::string which = fmt::format("{} is left out of {}", baseline->name, describe(row));
     if (theirs.size() != ours.size() ||
         std::all_of(theirs.begin(), theirs.end(), [](auto& v) { return v.empty(); })) {
-      peers_->note(which + ": it gave no results");
+      baselines_->note(which + ": it gave no results");
       continue;
     }
     std::string why;
@@ -190,9 +190,9 @@ std::vector<std::unique_ptr<PeerCall>> BenchSession::peers_of(const BenchRow& ro
           !why.empty())
         why = fmt::format("{}: its {} {}", which, outputs[i]->operand.name, why);
     if (why.empty())
-      agreeing.push_back(std::move(peer));
+      agreeing.push_back(std::move(baseline));
     else
-      peers_->note(why);
+      baselines_->note(why);
   }
   return agreeing;
 }
@@ -286,18 +286,18 @@ Outcome BenchSession::measure(const BenchRow& row, double seconds, int most_samp
     const bool fits =
         bytes < 2 * static_cast<double>(last_level_cache_bytes());  // else a warm-up would warm nothing
 
-    std::vector<std::unique_ptr<PeerCall>> peers = peers_of(row);
+    std::vector<std::unique_ptr<BaselineCall>> baselines = baselines_of(row);
     std::vector<Contender> race_of;
     race_of.push_back(
         copy_contender(static_cast<std::size_t>(std::max(bytes, 2.0)), row.threads, fits || cold, cache));
-    for (const auto& peer : peers) {
+    for (const auto& baseline : baselines) {
       Contender contender;
-      contender.name = peer->name;
+      contender.name = baseline->name;
       contender.optional = true;
-      contender.prepare = [&peer, fits, cold, cache] {
-        if (fits || cold) peer->prepare(cache);
+      contender.prepare = [&baseline, fits, cold, cache] {
+        if (fits || cold) baseline->prepare(cache);
       };
-      contender.time = [&peer](int calls) { return peer->time(calls); };
+      contender.time = [&baseline](int calls) { return baseline->time(calls); };
       race_of.push_back(std::move(contender));
     }
     Contender kernel;
@@ -326,7 +326,7 @@ Outcome BenchSession::measure(const BenchRow& row, double seconds, int most_samp
     if (row.threads > 1) {
       // Spinning workers of one contender would hold the next one's cores: ours for 50 us, the copy's 50,
       // OpenMP's 600.
-      const auto pause = std::chrono::microseconds(peers.empty() ? 150 : 1200);
+      const auto pause = std::chrono::microseconds(baselines.empty() ? 150 : 1200);
       rules.rest = [pause] { std::this_thread::sleep_for(pause); };
     }
     if (data.changes_inputs()) data.refill();
@@ -362,20 +362,20 @@ Outcome BenchSession::measure(const BenchRow& row, double seconds, int most_samp
     }
     const double copy_us = copy.us.median();
     const Limit limit = limit_of(row, bytes, least_bytes, flops, copy.us.p5());
-    json peer_list = json::array();
-    for (std::size_t i = 0; i < peers.size(); ++i) {
+    json baseline_list = json::array();
+    for (std::size_t i = 0; i < baselines.size(); ++i) {
       const Samples& us = race_of[i + 1].us;
       if (us.min() <= 0) {
-        peers_->note(
-            fmt::format("{} is left out of {}: it failed while it was timed", peers[i]->name, describe(row)));
+        baselines_->note(fmt::format("{} is left out of {}: it failed while it was timed", baselines[i]->name,
+                                     describe(row)));
         continue;
       }
-      peer_list.push_back({{"name", peers[i]->name},
-                           {"version", peers[i]->version},
-                           {"median_us", rounded(us.median())},
-                           {"p5_us", rounded(us.p5())},
-                           {"p95_us", rounded(us.p95())},
-                           {"call_us", rounded(peers[i]->call_us)}});
+      baseline_list.push_back({{"name", baselines[i]->name},
+                               {"version", baselines[i]->version},
+                               {"median_us", rounded(us.median())},
+                               {"p5_us", rounded(us.p5())},
+                               {"p95_us", rounded(us.p95())},
+                               {"call_us", rounded(baselines[i]->call_us)}});
     }
     const double mhz = clock_mhz();
     json result = {{"op", op ? op->name : spec.function},
@@ -408,7 +408,7 @@ Outcome BenchSession::measure(const BenchRow& row, double seconds, int most_samp
                    {"power_w", nullptr},
                    {"throttled", nullptr},
                    {"group", row.group},
-                   {"peers", peer_list}};
+                   {"peers", baseline_list}};
     if (!row.c.parameters.empty()) result["parameters"] = row.c.parameters;
     if (row.rung > 0) result["rung"] = row.rung;
     if (op)

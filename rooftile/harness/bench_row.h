@@ -1,5 +1,6 @@
 #pragma once
-// Measures rows: operands, copy, peers and kernel in one race; what is believed becomes a line of the record.
+// Measures rows: operands, copy, baselines and kernel in one race; what is believed becomes a line of the
+// record.
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -7,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "rooftile/harness/baselines.h"
 #include "rooftile/harness/bench_data.h"
 #include "rooftile/harness/bench_plan.h"
 #include "rooftile/harness/bench_race.h"
-#include "rooftile/harness/peers.h"
 
 namespace rooftile::harness {
 
@@ -22,11 +23,11 @@ struct Outcome {
   bool cancelled = false;
 };
 
-/// Keeps what rows share: queues, the roofs, the copy's memory, the last case's operands, the peers.
+/// Keeps what rows share: queues, the roofs, the copy's memory, the last case's operands, the baselines.
 class BenchSession {
  public:
-  /// `peers` may be null. `machine` must have been measured: its caches name the limits.
-  BenchSession(Roofs& roofs, const Machine& machine, Peers* peers);
+  /// `baselines` may be null. `machine` must have been measured: its caches name the limits.
+  BenchSession(Roofs& roofs, const Machine& machine, Baselines* baselines);
 
   /// `seconds`: for the race; preparing comes on top.
   Outcome measure(const BenchRow& row, double seconds, int most_samples,
@@ -45,14 +46,14 @@ class BenchSession {
   };
   Limit limit_of(const BenchRow& row, double bytes, double least_bytes, double flops, double copy_us);
   Contender copy_contender(std::size_t bytes, int threads, bool fits, CacheState cache);
-  std::vector<std::unique_ptr<PeerCall>> peers_of(const BenchRow& row);
+  std::vector<std::unique_ptr<BaselineCall>> baselines_of(const BenchRow& row);
   void load(const BenchRow& row);
 
   Roofs& roofs_;
   const Machine& machine_;
-  Peers* peers_;
+  Baselines* baselines_;
   std::map<std::pair<std::string, int>, Queue> queues_;
-  std::map<int, std::unique_ptr<Crew>> crews_;
+  std::map<int, std::unique_ptr<ThreadPool>> pools_;
   std::string loaded_;  // which case data_ holds
   std::unique_ptr<BenchData> data_;
   MemoryBlock copied_;

@@ -13,15 +13,15 @@
 
 #include "rooftile/harness/contract.h"
 #include "rooftile/harness/fill.h"
-#include "rooftile/harness/impostors.h"
 #include "rooftile/harness/invariance.h"
 #include "rooftile/harness/ledger.h"
 #include "rooftile/harness/standard_cases.h"
 #include "rooftile/harness/survive.h"
+#include "rooftile/harness/wrong_results.h"
 
 namespace rooftile::harness {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CheckResult, function, op, direction, variant, isa, dtype, cases, passed,
-                                   refused, impostors, rejected, worst_of_tolerance, rms_of_tolerance,
+                                   refused, wrong_results, rejected, worst_of_tolerance, rms_of_tolerance,
                                    ulp_histogram, failures, notes)
 namespace {
 
@@ -67,8 +67,8 @@ std::vector<const char*> variants_of(const Spec& spec, const CheckOptions& optio
 }
 
 /// A tolerance that the arithmetic cannot justify is too loose; so is one that no error comes near.
-constexpr double kMostC = 8;
-constexpr double kLeastWorst = 0.02;
+constexpr double kMaxC = 8;
+constexpr double kMinWorst = 0.02;
 
 class SpecCheck {
  public:
@@ -104,9 +104,9 @@ class SpecCheck {
   }
 
   void run_dtype(DType dtype, int random, Ledger& ledger) {
-    if (!spec_.tolerance.exact && !(spec_.tolerance.c <= kMostC))
+    if (!spec_.tolerance.exact && !(spec_.tolerance.c <= kMaxC))
       ledger.note("any", Ledger::kOracle,
-                  fmt::format("the tolerance's c is {:g}, may be at most {:g}", spec_.tolerance.c, kMostC));
+                  fmt::format("the tolerance's c is {:g}, may be at most {:g}", spec_.tolerance.c, kMaxC));
     if (options_.listed) list(dtype, ledger);
     if (random > 0 && spec_.standard) {
       progress(dtype, "at random", 0);
@@ -146,7 +146,7 @@ class SpecCheck {
   void cases(DType dtype, Ledger& ledger) {
     const std::vector<Case> list = all_cases(spec_, dtype, options_.quick);
     const Op* op = find_op(spec_.function);
-    Impostors impostors(spec_, dtype, op && !op->variants.empty() ? op->variants[0].name : "");
+    WrongResults wrong_results(spec_, dtype, op && !op->variants.empty() ? op->variants[0].name : "");
     for (std::size_t k = 0; k < list.size() && !cancelled(options_); ++k) {
       const Problem problem(spec_, list[k], options_.seed + k);
       Memory memory(problem);
@@ -155,14 +155,14 @@ class SpecCheck {
         for (const char* variant : subjects_.of(queues))
           one(problem, memory, queues, queues.all[streaming ? Queues::kThreeStreaming : Queues::kOne],
               variant, ledger);
-      if (!options_.quick && !spec_refuses(list[k])) impostors.show(problem);
+      if (!options_.quick && !spec_refuses(list[k])) wrong_results.show(problem);
       progress(dtype, "", 1);
     }
     if (options_.quick || cancelled(options_)) return;
-    const std::vector<std::string> sentences = impostors.verdict();
-    for (int i = 0; i < impostors.rejected(); ++i) ledger.note("any", Ledger::kOracle, "");
+    const std::vector<std::string> sentences = wrong_results.verdict();
+    for (int i = 0; i < wrong_results.rejected(); ++i) ledger.note("any", Ledger::kOracle, "");
     CheckResult& oracle = ledger.of("any", Ledger::kOracle);
-    oracle.impostors = impostors.tried(), oracle.rejected = impostors.rejected();
+    oracle.wrong_results = wrong_results.tried(), oracle.rejected = wrong_results.rejected();
     for (const std::string& s : sentences) ledger.note("any", Ledger::kOracle, s);
   }
 
@@ -237,13 +237,13 @@ class SpecCheck {
     for (const Queues& queues : subjects_.isas) {
       if (subjects_.dead.count({queues.isa, Ledger::kChoice})) continue;
       const double worst = ledger.of(queues.isa, Ledger::kChoice).worst_of_tolerance;
-      if (worst < kLeastWorst)
+      if (worst < kMinWorst)
         ledger.note(
             queues.isa, Ledger::kChoice,
             fmt::format(
                 "the largest error of all cases is {:.2g} of its tolerance, which is too loose to be one "
                 "(at least {:g} is expected)",
-                worst, kLeastWorst));
+                worst, kMinWorst));
     }
   }
 

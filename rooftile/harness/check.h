@@ -1,5 +1,5 @@
 #pragma once
-// Checks every variant of every op against its oracle, its impostors and itself.
+// Checks every variant of every op against its oracle, its wrong results and itself.
 #include <atomic>
 #include <functional>
 #include <string>
@@ -19,7 +19,7 @@ struct CheckOptions {
   std::vector<std::string> variants;   ///< empty: all
   std::vector<std::string> isas;       ///< empty: every one built here that this CPU runs
   std::vector<DType> dtypes;           ///< empty: all
-  bool quick = false;    ///< two cases of each variant and dtype, one of each real option, no impostors
+  bool quick = false;    ///< two cases of each variant and dtype, one of each real option, no wrong results
   bool huge = false;     ///< one case of each op beyond 2^31 elements instead of the list
   int random_cases = 0;  ///< that many of each function beside the list, shared out over its dtypes
   bool listed = true;    ///< false: the random cases alone
@@ -30,12 +30,12 @@ struct CheckOptions {
 };
 
 /// One variant with one dtype on one instruction set. Beside the variants' names there are "automatic", the
-/// library's choice, and "oracle" on the instruction set "any": what needs no kernel (impostors, gradient,
-/// flops and bytes).
+/// library's choice, and "oracle" on the instruction set "any": what needs no kernel (wrong results,
+/// gradient, flops and bytes).
 struct CheckResult {
   std::string function, op, direction, variant, isa, dtype;
   int cases = 0, passed = 0, refused = 0;  ///< refused: the variant said why it does not take a case
-  int impostors = 0, rejected = 0;         ///< of the oracle's: wrong answers shown to the cases
+  int wrong_results = 0, rejected = 0;     ///< of the oracle's: wrong results shown to the cases
   double worst_of_tolerance = 0;           ///< the largest error as a share of its tolerance
   double rms_of_tolerance = 0;
   std::vector<std::int64_t>

@@ -183,7 +183,7 @@ Comparison compare_elements(const Limits& limits, const Operand& output, const A
     return result.count ? std::sqrt(squares / static_cast<double>(result.count)) : 0;
   };
   const double rms = root_mean(result.squares),
-               most = std::max(kMostRms, kMostOfRounding * root_mean(rounding));
+               most = std::max(kMaxRms, kMaxOfRounding * root_mean(rounding));
   if (result.failure.empty() && result.gated && rms > most)
     result.failure =
         fmt::format("{}: root mean square of error / tolerance is {:.3f} over {} elements, at most {:.3f}",

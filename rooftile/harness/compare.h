@@ -25,7 +25,7 @@ Limits limits_of(const Spec& spec, const Case& c, std::string_view variant, bool
 /// magnitudes are spread evenly, up to 0.58 where all lie at the bottom of a binade, and more where the same
 /// bits are lost everywhere (0.5 · x: half of all results lie between two numbers); so many percent above
 /// what rounding the right answer gives is biased.
-inline constexpr double kMostRms = 0.5, kMostOfRounding = 1.15;
+inline constexpr double kMaxRms = 0.5, kMaxOfRounding = 1.15;
 inline constexpr std::size_t kUlpBins = 24;  ///< off by 0, ≤ 1, ≤ 2, ≤ 4, … ulp; the last: more
 
 struct Comparison {

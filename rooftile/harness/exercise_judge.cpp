@@ -32,7 +32,7 @@ using emulated::Finding;
 using emulated::FindingKind;
 
 /// Larger cases say nothing more about a kernel, and take the checked device long.
-constexpr std::int64_t kMostElements = 20000;
+constexpr std::int64_t kMaxElements = 20000;
 constexpr double kSeconds = 10;
 
 /// gray = (red + green + blue) / 3, to the nearest whole number; a third of a sum is never halfway.
@@ -67,7 +67,7 @@ std::vector<Case> cases_of(const Exercise& exercise, const Spec& spec) {
   all.insert(all.end(), others.begin(), others.end());
   std::set<std::string> seen;
   for (Case c : all) {
-    if (c.layout != Layout::contiguous || count_of(c.shape) > kMostElements) continue;
+    if (c.layout != Layout::contiguous || count_of(c.shape) > kMaxElements) continue;
     if (spec.refuses && spec.refuses(c)) continue;
     for (const auto& [name, value] : exercise.set) c.parameters[name] = value;
     if ((!spec.suits || spec.suits(c)) && seen.insert(describe(c)).second) cases.push_back(std::move(c));

@@ -5,7 +5,7 @@
 
 namespace rooftile::harness {
 
-/// The shapes that comparisons name; peers that search for their best configuration do it for these.
+/// The shapes that comparisons name; baselines that search for their best configuration do it for these.
 inline const std::vector<Shape> kNamedGpuRows = {{8192, 4096}, {65536, 1024}, {4096, 16384}, {262144, 256}};
 
 /// What row kernels are measured with on a GPU: lengths of real models, rows too long for one block's

@@ -5,10 +5,10 @@
 #include <functional>
 
 #include "rooftile/core/queue_state.h"
+#include "rooftile/harness/baselines.h"
 #include "rooftile/harness/bench_gpu.h"
 #include "rooftile/harness/device_calls.h"
 #include "rooftile/harness/gpu_row.h"
-#include "rooftile/harness/peers.h"
 #include "rooftile/harness/timing.h"
 #include "rooftile/rooftile.h"
 

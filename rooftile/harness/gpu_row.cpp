@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kFlushBytes = std::size_t{256} << 20;  // five times an H200's second-level cache
-// Ours and the peers' alternate in blocks: what slows the machine for a second slows both.
+// Ours and the baselines' alternate in blocks: what slows the machine for a second slows both.
 constexpr int kBlocks = 4, kRounds = 10, kWarmUp = 2;
 constexpr double kBlockUs = 100'000;  // so long a block may take; slower calls get fewer rounds
 
@@ -103,7 +103,7 @@ json GpuSession::copies() {
   return list;
 }
 
-json GpuSession::measure(const GpuRow& row, GpuPeers* peers) {
+json GpuSession::measure(const GpuRow& row, GpuBaselines* baselines) {
   const Spec& spec = *row.spec;
   const Case& c = row.c;
   load(row);
@@ -120,20 +120,20 @@ json GpuSession::measure(const GpuRow& row, GpuPeers* peers) {
   const std::uint64_t before = operands_->fetch();
   if (const std::string sentence = operands_->host().not_finite(); !sentence.empty())
     throw std::runtime_error(sentence);
-  // An answer of another form than expected costs the peers' figures, not ours.
+  // An answer of another form than expected costs the baselines' figures, not ours.
   const auto ask = [&](const auto& what) {
-    if (!peers) return;
+    if (!baselines) return;
     try {
       what();
     } catch (const json::exception& e) {
-      peers->note(fmt::format("peers of {}: {}", describe(row), e.what()));
+      baselines->note(fmt::format("baselines of {}: {}", describe(row), e.what()));
     }
   };
   ask([&] {
     std::vector<std::vector<double>> ours;
     for (std::size_t i = 0; i < operands_->host().operands().size(); ++i)
       if (operands_->host().operands()[i].written()) ours.push_back(operands_->host().sample(i));
-    peers->prepare({&spec, c, row.named}, operands_->host(), ours, 2 * half);
+    baselines->prepare({&spec, c, row.named}, operands_->host(), ours, 2 * half);
   });
 
   const Timed timed[] = {{DeviceCopy::run, &copy}, {OpCall::run, &call}};
@@ -158,13 +158,13 @@ json GpuSession::measure(const GpuRow& row, GpuPeers* peers) {
   const int warm_up = tiny_ || rounds < kRounds ? 0 : kWarmUp;
   for (int b = 0; b < blocks; ++b) {
     block(rounds, warm_up);
-    ask([&] { peers->time(tiny_ ? rounds : kRounds, tiny_ ? 0 : kWarmUp); });
+    ask([&] { baselines->time(tiny_ ? rounds : kRounds, tiny_ ? 0 : kWarmUp); });
   }
-  json peer_list = json::array();
-  ask([&] { peer_list = peers->results(); });
-  for (json& peer : peer_list)
+  json baseline_list = json::array();
+  ask([&] { baseline_list = baselines->results(); });
+  for (json& baseline : baseline_list)
     for (const char* figure : {"median_us", "p5_us", "p95_us", "copy_us", "of_copy"})
-      peer[figure] = rounded(peer[figure].get<double>());
+      baseline[figure] = rounded(baseline[figure].get<double>());
 
   if (!operands_->host().changes_inputs() && operands_->fetch() != before)
     throw std::runtime_error("its outputs changed while it was timed");
@@ -204,7 +204,7 @@ json GpuSession::measure(const GpuRow& row, GpuPeers* peers) {
                  {"clock_mhz", nullptr},
                  {"power_w", nullptr},
                  {"throttled", nullptr},
-                 {"peers", std::move(peer_list)}};
+                 {"peers", std::move(baseline_list)}};
   if (sensors.readings > 0) {
     result["clock_mhz"] = sensors.clock_mhz;
     result["power_w"] = rounded(sensors.power_w);

@@ -1,5 +1,5 @@
 #pragma once
-// Measures one case on a device: operands, copy, kernel and peers; what is believed becomes a line of the
+// Measures one case on a device: operands, copy, kernel and baselines; what is believed becomes a line of the
 // record.
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "rooftile/harness/device_calls.h"
-#include "rooftile/harness/gpu_peers.h"
+#include "rooftile/harness/gpu_baselines.h"
 
 namespace rooftile::harness {
 
@@ -19,10 +19,10 @@ struct GpuRow {
   std::string variant;   ///< empty: what the library chooses
   std::string group;     ///< "best", "ladder" or "full"
   int rung = 0;          ///< in a ladder, from 1
-  bool named = false;    ///< GpuPeerCase::named
+  bool named = false;    ///< GpuBaselineCase::named
   std::size_t unit = 0;  ///< rows of one case have one number
 
-  bool wants_peers() const { return group == "best"; }
+  bool wants_baselines() const { return group == "best"; }
 };
 
 /// Keeps what rows share: the memory that flushes the cache, the copy's, the last case's operands.
@@ -32,8 +32,8 @@ class GpuSession {
   ~GpuSession();
 
   /// The row's result; throws std::runtime_error with a sentence where it failed or cannot be believed.
-  /// `peers` may be null.
-  nlohmann::json measure(const GpuRow& row, GpuPeers* peers);
+  /// `baselines` may be null.
+  nlohmann::json measure(const GpuRow& row, GpuBaselines* baselines);
 
   /// Device copies of several sizes: [{"bytes", "n", "median_us", "p5_us", "p95_us"}].
   nlohmann::json copies();

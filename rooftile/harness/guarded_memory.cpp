@@ -14,7 +14,7 @@ namespace {
 
 using Pages = GuardedMemory::Pages;
 constexpr std::size_t kAstray = std::size_t{64} << 20;
-constexpr std::size_t kLeastCapacity = std::size_t{1} << 16, kMostKept = std::size_t{1} << 22;
+constexpr std::size_t kMinCapacity = std::size_t{1} << 16, kMaxKept = std::size_t{1} << 22;
 
 std::size_t in_pages(std::size_t bytes) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -22,7 +22,7 @@ std::size_t in_pages(std::size_t bytes) {
 }
 /// Few sizes, which come again; of large ones, which are not kept, no more than what they take.
 std::size_t capacity_of(std::size_t size) {
-  return size > kMostKept ? size : std::max(std::bit_ceil(size), kLeastCapacity);
+  return size > kMaxKept ? size : std::max(std::bit_ceil(size), kMinCapacity);
 }
 std::size_t mapped(const Pages& pages) { return 2 * pages.capacity + 3 * kAstray; }
 
@@ -55,8 +55,8 @@ class Spare {
   }
   void give_back(const Pages& pages) {
     std::vector<Pages>& all = pages_[pages.capacity];
-    constexpr std::size_t kMostOfACapacity = 32;
-    if (pages.capacity > kMostKept || all.size() == kMostOfACapacity)
+    constexpr std::size_t kMaxOfACapacity = 32;
+    if (pages.capacity > kMaxKept || all.size() == kMaxOfACapacity)
       munmap(pages.mapping, mapped(pages));
     else
       all.push_back(pages);

@@ -34,7 +34,7 @@ void Ledger::note(const std::string& isa, const std::string& variant, const std:
     ++s.result.passed;
     return;
   }
-  if (++s.failed <= kMostFailures)
+  if (++s.failed <= kMaxFailures)
     s.result.failures.push_back(fmt::format("{} {} {}: {}", spec_.function, variant, isa, failure));
 }
 
@@ -52,8 +52,8 @@ std::vector<CheckResult> Ledger::close() {
     if (s.count) s.result.rms_of_tolerance = std::sqrt(s.squares / static_cast<double>(s.count));
     auto& bins = s.result.ulp_histogram;
     while (!bins.empty() && bins.back() == 0) bins.pop_back();
-    if (s.failed > kMostFailures)
-      s.result.failures.push_back(fmt::format("… and {} more", s.failed - kMostFailures));
+    if (s.failed > kMaxFailures)
+      s.result.failures.push_back(fmt::format("… and {} more", s.failed - kMaxFailures));
     results.push_back(std::move(s.result));
   }
   return results;

@@ -16,7 +16,7 @@ class Ledger {
  public:
   static constexpr const char* kChoice = "automatic";  ///< the variant's name where the library chooses
   static constexpr const char* kOracle = "oracle";     ///< ... where no kernel ran
-  static constexpr std::size_t kMostFailures = 10;
+  static constexpr std::size_t kMaxFailures = 10;
 
   Ledger(const Spec& spec, DType dtype) : spec_(spec), dtype_(dtype) {}
 

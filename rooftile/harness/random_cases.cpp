@@ -131,7 +131,7 @@ bool any_in_place(const std::vector<Operand>& operands) {
 }
 
 Placement random_placement(const Operand& operand, bool may_repeat, Draw& draw) {
-  constexpr std::int64_t kMostSpan = 1 << 20;
+  constexpr std::int64_t kMaxSpan = 1 << 20;
   const Shape& shape = operand.shape;
   const std::int64_t width = static_cast<std::int64_t>(width_of(operand.dtype));
   std::vector<std::size_t> order(shape.size());
@@ -163,7 +163,7 @@ Placement random_placement(const Operand& operand, bool may_repeat, Draw& draw) 
     step = step * std::max<std::int64_t>(shape[d], 1);
     if (every || draw.one_in(3)) step += shape.size() > 3 ? draw.from(1, 3) : draw.from(1, 20);
   }
-  return span_of(shape, p) * width > kMostSpan ? dense() : p;
+  return span_of(shape, p) * width > kMaxSpan ? dense() : p;
 }
 
 /// "dense", "off a boundary", "reversed", …: each that a placement is.

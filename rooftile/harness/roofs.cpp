@@ -42,8 +42,8 @@ double reached_thrice(const Samples& rates) {
 
 }  // namespace
 
-void run_split(const MemoryKernel& kernel, Crew& crew, void* dst, const void* src, std::size_t bytes) {
-  const auto parts = static_cast<std::size_t>(crew.threads());
+void run_split(const MemoryKernel& kernel, ThreadPool& pool, void* dst, const void* src, std::size_t bytes) {
+  const auto parts = static_cast<std::size_t>(pool.threads());
   if (parts == 1) {
     kernel.run(dst, src, bytes);
     return;
@@ -51,7 +51,7 @@ void run_split(const MemoryKernel& kernel, Crew& crew, void* dst, const void* sr
   // Parts end on pages where they are large: no two threads then meet in a page or a DRAM row.
   const std::size_t unit = bytes / parts >= 64 * kKiB ? 4096 : 64;
   const std::size_t part = (bytes + parts * unit - 1) / (parts * unit) * unit;
-  crew.run([&](int thread) {
+  pool.run([&](int thread) {
     const std::size_t from = std::min(bytes, static_cast<std::size_t>(thread) * part);
     const std::size_t size = std::min(part, bytes - from);
     kernel.run(static_cast<char*>(dst) + from, static_cast<const char*>(src) + from, size);
@@ -75,10 +75,10 @@ Roofs::Roofs(Effort effort) : effort_(effort) {
   }
 }
 
-Crew& Roofs::crew(int threads) {
-  std::unique_ptr<Crew>& crew = crews_[threads];
-  if (crew == nullptr) crew = std::make_unique<Crew>(threads);
-  return *crew;
+ThreadPool& Roofs::pool(int threads) {
+  std::unique_ptr<ThreadPool>& pool = pools_[threads];
+  if (pool == nullptr) pool = std::make_unique<ThreadPool>(threads);
+  return *pool;
 }
 
 bool Roofs::prepare(std::size_t footprint) {
@@ -91,14 +91,14 @@ bool Roofs::prepare(std::size_t footprint) {
   const MemoryKernel touch = {"touch", Traffic::kWrite, false, [](void* dst, const void*, std::size_t size) {
                                 if (size > 0) std::memset(dst, kFill, size);
                               }};
-  run_split(touch, crew(usable_cores()), arena_.data(), nullptr, bytes);
+  run_split(touch, pool(usable_cores()), arena_.data(), nullptr, bytes);
   return true;
 }
 
 /// GB/s of one timing of `rounds` passes over the arena's first `footprint` bytes.
-double Roofs::time_once(const MemoryKernel& kernel, std::size_t footprint, Crew& crew, CacheState cache,
+double Roofs::time_once(const MemoryKernel& kernel, std::size_t footprint, ThreadPool& pool, CacheState cache,
                         int rounds) {
-  const auto parts = static_cast<std::size_t>(crew.threads());
+  const auto parts = static_cast<std::size_t>(pool.threads());
   const bool copies = kernel.traffic == Traffic::kCopy;
   const std::size_t bytes = copies ? footprint / 2 : footprint;
   char* dst = arena_.data();
@@ -107,17 +107,17 @@ double Roofs::time_once(const MemoryKernel& kernel, std::size_t footprint, Crew&
   int passes = 1;
   const std::function<void(int)> body = [&](int thread) {
     const std::size_t from = std::min(bytes, static_cast<std::size_t>(thread) * part);
-    const std::size_t size = thread + 1 == crew.threads() ? bytes - from : std::min(part, bytes - from);
+    const std::size_t size = thread + 1 == pool.threads() ? bytes - from : std::min(part, bytes - from);
     for (int i = 0; i < passes; ++i) kernel.run(dst + from, src + from, size);
   };
   if (cache == CacheState::kCold) {
     flush_range(dst, bytes);
     flush_range(src, bytes);
   } else if (footprint < 2 * last_level_cache_bytes()) {
-    crew.run(body);  // its own pass first: a rival's streaming stores have thrown the lines out
+    pool.run(body);  // its own pass first: a rival's streaming stores have thrown the lines out
   }
   passes = rounds;
-  const double seconds = std::max(crew.time(body) - clock_floor_ns() * 1e-9, 1e-9);
+  const double seconds = std::max(pool.time(body) - clock_floor_ns() * 1e-9, 1e-9);
   return static_cast<double>(moved_bytes(kernel.traffic, bytes)) * rounds / seconds * 1e-9;
 }
 
@@ -141,7 +141,7 @@ Roof Roofs::contest(Traffic traffic, std::size_t footprint, int threads, CacheSt
     const auto all = memory_kernels(traffic);
     rivals.assign(all.begin(), all.end());
   }
-  Crew& team = crew(threads);
+  ThreadPool& team = pool(threads);
   const bool quick = effort_ == Effort::kQuick;
   // About 30 us (quick) of work a sample at 250 GB/s, against a barrier's 0.2 us.
   const std::size_t span = (quick ? 8 : 32) * kMiB;
@@ -212,7 +212,7 @@ double Roofs::best_rate(std::size_t footprint_bytes, int threads) {
 void Roofs::copy(void* dst, const void* src, std::size_t bytes, int threads, CacheState cache) {
   const auto worth = static_cast<int>(std::min<std::size_t>(2 * bytes / kBytesWorthAThread, 1 << 20));
   const int used = std::clamp(worth, 1, std::max(threads, 1));
-  run_split(roof(Traffic::kCopy, 2 * bytes, used, cache).kernel, crew(used), dst, src, bytes);
+  run_split(roof(Traffic::kCopy, 2 * bytes, used, cache).kernel, pool(used), dst, src, bytes);
 }
 
 bool Roofs::too_fast(double bytes, double seconds, std::size_t footprint_bytes, int threads) {
@@ -246,7 +246,7 @@ const PeakRate& Roofs::peak(std::size_t index, int threads, bool again) {
   if (found != peaks_.end() && !again) return found->second;
   const PeakLoop& loop = peak_loops()[index];
   const double hoped = key.second > 1 ? 0.97 * key.second * peak(index, 1).gflops : 0;
-  Crew& team = crew(key.second);
+  ThreadPool& team = pool(key.second);
   const bool quick = effort_ == Effort::kQuick;
   // Rounds for 0.1 ms a sample: against a barrier's 0.2 us, and below a scheduler's slice.
   std::int64_t rounds = 1000;

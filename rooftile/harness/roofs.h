@@ -6,10 +6,10 @@
 #include <tuple>
 #include <vector>
 
-#include "rooftile/harness/crew.h"
 #include "rooftile/harness/machine.h"
 #include "rooftile/harness/memory_block.h"
 #include "rooftile/harness/memory_kernels.h"
+#include "rooftile/harness/thread_pool.h"
 
 namespace rooftile::harness {
 
@@ -72,26 +72,26 @@ class Roofs {
  private:
   const Roof& roof_at(Traffic traffic, std::size_t footprint, int threads, CacheState cache);
   Roof contest(Traffic traffic, std::size_t footprint, int threads, CacheState cache);
-  double time_once(const MemoryKernel& kernel, std::size_t footprint, Crew& crew, CacheState cache,
+  double time_once(const MemoryKernel& kernel, std::size_t footprint, ThreadPool& pool, CacheState cache,
                    int rounds);
   bool prepare(std::size_t footprint);
   const PeakRate& peak(std::size_t loop, int threads, bool again = false);
   double limit(std::string_view dtype, int threads, bool again);
   std::vector<LevelRate> levels(const std::vector<Cache>& caches);
-  Crew& crew(int threads);
+  ThreadPool& pool(int threads);
 
   Effort effort_;
   std::size_t max_footprint_ = 0;
   std::size_t memory_footprint_ = 0;
   MemoryBlock arena_;
-  std::map<int, std::unique_ptr<Crew>> crews_;
+  std::map<int, std::unique_ptr<ThreadPool>> pools_;
   std::map<std::tuple<Traffic, std::size_t, int, CacheState>, Roof> roofs_;
   std::map<std::pair<std::size_t, int>, PeakRate> peaks_;
   std::vector<std::string> notes_;
 };
 
-/// Runs a kernel over the range, split into as many parts as the crew has threads.
-void run_split(const MemoryKernel& kernel, Crew& crew, void* dst, const void* src, std::size_t bytes);
+/// Runs a kernel over the range, split into as many parts as the pool has threads.
+void run_split(const MemoryKernel& kernel, ThreadPool& pool, void* dst, const void* src, std::size_t bytes);
 
 /// The roofs that all of the process shares, with quick effort.
 Roofs& shared_roofs();

@@ -115,10 +115,10 @@ struct Tolerance {
   const char* reason = "";
 };
 
-/// An impostor that equals the right answer by nature, and why that is so.
+/// A wrong result that equals the right answer by nature, and why that is so.
 struct Excuse {
-  const char* impostor;  ///< "zeros", "constant", "input" or "input NAME", "last_row", "last_column",
-                         ///< "unread_tail", "lower_precision"
+  const char* wrong_result;  ///< "zeros", "constant", "input" or "input NAME", "last_row", "last_column",
+                             ///< "unread_tail", "lower_precision"
   const char* reason;
   bool (*applies)(const Case&) = nullptr;  ///< null: to every case
   const char* operand = nullptr;           ///< the output it is about; null: each

@@ -26,10 +26,10 @@ struct SplitScale {
         more(overflows(rest) ? 2 : 1) {}
 
  private:
-  static constexpr float kLarge = 0x1p64f, kMost = 0x1.fffffep127f, kLog2E = 0x1.715476p0f;
+  static constexpr float kLarge = 0x1p64f, kMax = 0x1.fffffep127f, kLog2E = 0x1.715476p0f;
   ROOFTILE_SPLIT static float magnitude(float s) { return s < 0 ? -s : s; }
   /// Whether rest · log2 e does, of a finite rest: infinity times a difference of 0 would be NaN.
-  ROOFTILE_SPLIT static bool overflows(float rest) { return rest <= kMost && rest > kMost / kLog2E; }
+  ROOFTILE_SPLIT static bool overflows(float rest) { return rest <= kMax && rest > kMax / kLog2E; }
 };
 
 }  // namespace rooftile::tile

@@ -225,8 +225,8 @@ __global__ void cluster_sum(float* out) {
 // Rounds in which each block sends its number to all blocks, and waits for theirs; two places in turn.
 template <bool kWait>
 __global__ void cluster_send(float* out, int rounds) {
-  constexpr int kMost = 8;
-  ROOFTILE_SHARED(places, float[2][kMost]);
+  constexpr int kMax = 8;
+  ROOFTILE_SHARED(places, float[2][kMax]);
   ROOFTILE_SHARED(arrived, std::uint64_t[2]);
   const unsigned rank = cuda::cluster_rank(), blocks = cuda::cluster_size();
   if (threadIdx.x == 0) {

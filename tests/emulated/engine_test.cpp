@@ -137,7 +137,7 @@ TEST_P(Engine, EndlessWaitsAreSentences) {
   Options o = options();
   o.patience_ms = 50;
   EXPECT_SAYS(launch_of::wait_for_higher({2, 32}, o, flags), "polls memory that nobody changes");
-  for (int i = 0; i < 3; ++i) {  // the crew of an abandoned launch serves again
+  for (int i = 0; i < 3; ++i) {  // the runner of an abandoned launch serves again
     const Status s = launch_of::deadlock({1, 64}, options());
     EXPECT_SAYS(s, "deadlock in block (0, 0, 0): threads 0 to 31 wait at __syncthreads (");
     EXPECT_SAYS(s, "engine.cu:");

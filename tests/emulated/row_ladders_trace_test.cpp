@@ -147,7 +147,7 @@ constexpr std::uint64_t kUnit = kRows * kColumns * 4;  // 512 KiB: x, or y
 TEST_F(RowLadders, SoftmaxNaive) {
   const std::string file = "softmax/ladder/01_naive.cu";
   trace(ladder::launch_softmax_naive, kRows, kColumns);
-  for (const char* mark : {"find the peak", "read again", "divide"})
+  for (const char* mark : {"find the maximum", "read again", "divide"})
     expect_global(file, mark, kGlobalLoad, 4096, 32, 0.125);
   for (const char* mark : {"write", "divide"}) expect_global(file, mark, kGlobalStore, 4096, 32, 0.125);
   EXPECT_EQ(sum(false).bytes, 5 * kUnit);
@@ -157,7 +157,7 @@ TEST_F(RowLadders, SoftmaxNaive) {
 TEST_F(RowLadders, SoftmaxBlock) {
   const std::string file = "softmax/ladder/02_block.cu";
   trace(ladder::launch_softmax_block, kRows, kColumns);
-  for (const char* mark : {"find the peak", "read again", "divide"})
+  for (const char* mark : {"find the maximum", "read again", "divide"})
     expect_global(file, mark, kGlobalLoad, 4096, 4, 1);
   for (const char* mark : {"write", "divide"}) expect_global(file, mark, kGlobalStore, 4096, 4, 1);
   EXPECT_EQ(sum(false).moved, 5 * kUnit);  // 2.5 MiB

@@ -152,12 +152,12 @@ void hold_rows(Checker& checker) {
       CpuTeam<float, kAccess> team(nullptr);
       auto row = team.hold(Row<const float>{x.data(), size, 1, ahead}, -kInfinity);
       auto again = team.hold(Row<const float>{x.data(), size, 1, ahead}, 0);
-      auto peaks = team.fill(-kInfinity);
-      team.each(size, [&](auto chunk) { peaks = max(peaks, row[chunk]); });
-      float peak = -HUGE_VALF;
-      for (const float v : x) peak = v > peak ? v : peak;
-      checker.expect(team.max(peaks) == peak, "the greatest of %lld is %g, not %g", (long long)size,
-                     double(team.max(peaks)), double(peak));
+      auto maxima = team.fill(-kInfinity);
+      team.each(size, [&](auto chunk) { maxima = max(maxima, row[chunk]); });
+      float row_max = -HUGE_VALF;
+      for (const float v : x) row_max = v > row_max ? v : row_max;
+      checker.expect(team.max(maxima) == row_max, "the greatest of %lld is %g, not %g", (long long)size,
+                     double(team.max(maxima)), double(row_max));
       for (int pass = 0; pass < 3; ++pass)
         team.each(size, [&](auto chunk) { team.store(Row<float>{y.data(), size}, chunk, again[chunk]); });
       if (kAccess == Access::streaming) stream_fence();

@@ -80,7 +80,7 @@ void* management_handle(int device) {
 
 namespace {
 
-constexpr int kLeastArchitecture = 80;
+constexpr int kMinArchitecture = 80;
 
 /// Lets this thread allocate while one of its streams is captured in a graph: a queue may be opened by the
 /// first call within.
@@ -117,7 +117,7 @@ Status open(CudaLaunch& launch, char* description, std::size_t size) {
     return s;
   launch.architecture = properties.major * 10 + properties.minor;
   launch.multiprocessors = properties.multiProcessorCount;
-  if (launch.architecture < kLeastArchitecture)
+  if (launch.architecture < kMinArchitecture)
     return Status::error("Queue::cuda: device %d, %s, has compute capability %d.%d; 8.0 or later is needed",
                          launch.device, properties.name, properties.major, properties.minor);
   std::snprintf(description, size, "device %d, %s: %d multiprocessors, %zu GiB", launch.device,
@@ -177,11 +177,11 @@ class Sensors {
  public:
   /// A device's, made ready at its first use; the sentence where they cannot be read.
   static Status of(int device, const Sensors*& sensors) {
-    constexpr int kMostDevices = 64;
-    static Sensors all[kMostDevices];
+    constexpr int kMaxDevices = 64;
+    static Sensors all[kMaxDevices];
     static std::mutex mutex;
-    if (device < 0 || device >= kMostDevices)
-      return Status::error("rooftile: device is %d, sensors are read of 0 to %d", device, kMostDevices - 1);
+    if (device < 0 || device >= kMaxDevices)
+      return Status::error("rooftile: device is %d, sensors are read of 0 to %d", device, kMaxDevices - 1);
     const std::lock_guard lock(mutex);
     if (!all[device].handle_ && !all[device].open(device))
       return Status::error("rooftile: the sensors of device %d could not be read (libnvidia-ml.so.1)",

@@ -49,7 +49,8 @@ bool start_arena(Block& block) {
   block.arrays.clear();
   block.arena_used = block.shared_bytes = 0;
   // Its guard also catches what is written in front of the first static array.
-  if (const std::size_t bytes = block.crew->launch->geometry.dynamic_shared) add_array(block, nullptr, bytes);
+  if (const std::size_t bytes = block.runner->launch->geometry.dynamic_shared)
+    add_array(block, nullptr, bytes);
   return true;
 }
 
@@ -65,7 +66,7 @@ void* shared_array(const SharedSite& site) {
   Block& block = *current->block;
   for (const SharedArray& a : block.arrays)
     if (a.site == &site) return block.arena + a.offset;
-  const Launch& launch = *block.crew->launch;
+  const Launch& launch = *block.runner->launch;
   const std::size_t dynamic = launch.geometry.dynamic_shared, fixed = block.shared_bytes - dynamic;
   if (site.bytes + fixed > kStaticLimit)
     fail_plainly(
@@ -88,7 +89,7 @@ void* shared_array(const SharedSite& site) {
 
 std::byte* dynamic_shared() {
   const Block& block = *current->block;
-  if (block.crew->launch->geometry.dynamic_shared == 0)
+  if (block.runner->launch->geometry.dynamic_shared == 0)
     fail_plainly("it uses dynamic shared memory, and its launch gives none");
   return block.arena;
 }
@@ -105,13 +106,13 @@ std::uint32_t shared_offset(const void* pointer, Site where) {
 
 void* map_shared_rank(const void* pointer, unsigned rank, Site where) {
   Block& block = *current->block;
-  if (rank >= block.crew->blocks.size())
+  if (rank >= block.runner->blocks.size())
     fail(static_cast<int>(FindingKind::kOutOfBounds), where,
-         "shared memory of block %u of a cluster of %zu (%s:%u)", rank, block.crew->blocks.size(), where.file,
-         where.line);
+         "shared memory of block %u of a cluster of %zu (%s:%u)", rank, block.runner->blocks.size(),
+         where.file, where.line);
   // A kernel may map before it arrives at the cluster's barrier, and static arrays appear in the order of
   // declarations: the other block's array may not be there yet, but will be at the same offset.
-  return block.crew->blocks[rank].arena + shared_offset(pointer, where);
+  return block.runner->blocks[rank].arena + shared_offset(pointer, where);
 }
 
 }  // namespace device

@@ -21,7 +21,7 @@ void make(Thread& me, const AsyncCopy& copy) {
 
 bool in_shared(const Block& block, const void* at, std::size_t bytes) {
   const auto* p = static_cast<const std::byte*>(at);
-  for (const Block& b : block.crew->blocks)
+  for (const Block& b : block.runner->blocks)
     if (p >= b.arena && p + bytes <= b.arena + b.arena_used) return true;
   return false;
 }
@@ -32,13 +32,13 @@ bool in_shared(const Block& block, const void* at, std::size_t bytes) {
 }
 bool aligned(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; }
 
-Mbarrier* find(Crew& crew, const std::uint64_t* address) {
-  for (Mbarrier& b : crew.mbarriers)
+Mbarrier* find(ClusterRunner& runner, const std::uint64_t* address) {
+  for (Mbarrier& b : runner.mbarriers)
     if (b.address == address) return &b;
   return nullptr;
 }
 Mbarrier& get(std::uint64_t* address, Site where) {
-  Mbarrier* b = find(*current->block->crew, address);
+  Mbarrier* b = find(*current->block->runner, address);
   if (!b)
     fail(static_cast<int>(FindingKind::kUnwritten), where, "the mbarrier at %p was not initialised (%s:%u)",
          static_cast<void*>(address), where.file, where.line);
@@ -46,21 +46,21 @@ Mbarrier& get(std::uint64_t* address, Site where) {
 }
 
 /// Ends the phase if nothing is missing; those who waited for it become ready.
-void complete(Crew& crew, Mbarrier& b) {
+void complete(ClusterRunner& runner, Mbarrier& b) {
   if (b.pending != 0 || b.bytes_missing != 0) return;
   b.pending = b.arrivals;
   ++b.phase;
-  ++crew.progress;
-  for (Thread& t : crew.threads)
+  ++runner.progress;
+  for (Thread& t : runner.threads)
     if (!t.ended && t.wait == Wait::kMbarrier && t.waits_at == b.address && (b.phase & 1) != t.parity) {
       if (observer) observer->acquire(t, b.address);
       t.wait = Wait::kNothing;
-      crew.make_ready(t);
+      runner.make_ready(t);
     }
 }
 
 /// Someone waits: once all have arrived, the copies are made, and their bytes arrive.
-void make_copies(Crew& crew, Thread& me, Mbarrier& b) {
+void make_copies(ClusterRunner& runner, Thread& me, Mbarrier& b) {
   if (b.pending != 0 || b.copies.empty()) return;
   std::vector<AsyncCopy> copies;
   copies.swap(b.copies);
@@ -69,10 +69,10 @@ void make_copies(Crew& crew, Thread& me, Mbarrier& b) {
     b.bytes_missing -= copy.bytes;
   }
   if (observer) observer->release(me, b.address);
-  complete(crew, b);
+  complete(runner, b);
 }
-bool someone_waits(const Crew& crew, const Mbarrier& b) {
-  return std::any_of(crew.threads.begin(), crew.threads.end(), [&](const Thread& t) {
+bool someone_waits(const ClusterRunner& runner, const Mbarrier& b) {
+  return std::any_of(runner.threads.begin(), runner.threads.end(), [&](const Thread& t) {
     return !t.ended && t.wait == Wait::kMbarrier && t.waits_at == b.address;
   });
 }
@@ -114,22 +114,22 @@ void async_wait(unsigned groups_left) {
 
 void mbarrier_init(std::uint64_t* address, unsigned arrivals, Site where) {
   Thread& me = *current;
-  Crew& crew = *me.block->crew;
+  ClusterRunner& runner = *me.block->runner;
   if (!in_shared(*me.block, address, 8) || reinterpret_cast<std::uintptr_t>(address) % 8 != 0 ||
       arrivals == 0)
     fail(static_cast<int>(FindingKind::kOutOfBounds), where,
          "an mbarrier for %u arrivals at %p (%s:%u): 8 bytes of shared memory, at least one arrival",
          arrivals, static_cast<void*>(address), where.file, where.line);
-  if (!find(crew, address)) crew.mbarriers.push_back({});
-  Mbarrier* b = find(crew, address);
-  if (!b) b = &crew.mbarriers.back();
+  if (!find(runner, address)) runner.mbarriers.push_back({});
+  Mbarrier* b = find(runner, address);
+  if (!b) b = &runner.mbarriers.back();
   *b = {address, arrivals, arrivals, 0, 0, {}};
   std::memset(address, 0, 8);
 }
 
 void mbarrier_arrive(std::uint64_t* address, unsigned expected_bytes, bool arrive, Site where) {
   Thread& me = *current;
-  Crew& crew = *me.block->crew;
+  ClusterRunner& runner = *me.block->runner;
   Mbarrier& b = get(address, where);
   me.where = where;
   b.bytes_missing += expected_bytes;
@@ -140,26 +140,26 @@ void mbarrier_arrive(std::uint64_t* address, unsigned expected_bytes, bool arriv
          where.line);
   if (observer) observer->release(me, address);
   --b.pending;
-  complete(crew, b);
-  if (b.pending == 0 && someone_waits(crew, b)) make_copies(crew, me, b);
+  complete(runner, b);
+  if (b.pending == 0 && someone_waits(runner, b)) make_copies(runner, me, b);
 }
 
 void mbarrier_complete(std::uint64_t* address, unsigned bytes, Site where) {
   Thread& me = *current;
-  Crew& crew = *me.block->crew;
+  ClusterRunner& runner = *me.block->runner;
   Mbarrier& b = get(address, where);
   me.where = where;
   if (observer) observer->release(me, address);
   b.bytes_missing -= bytes;  // below 0 where they came before they were expected
-  complete(crew, b);
+  complete(runner, b);
 }
 
 bool mbarrier_wait(std::uint64_t* address, unsigned parity, Site where) {
   Thread& me = *current;
-  Crew& crew = *me.block->crew;
+  ClusterRunner& runner = *me.block->runner;
   Mbarrier& b = get(address, where);
   parity &= 1;
-  if ((b.phase & 1) == parity) make_copies(crew, me, b);
+  if ((b.phase & 1) == parity) make_copies(runner, me, b);
   if ((b.phase & 1) != parity) {
     if (observer) observer->acquire(me, address);
     return true;
@@ -184,7 +184,7 @@ void bulk_copy(void* to, const void* from, unsigned bytes, std::uint64_t* addres
                        address};
   issue(me, copy);
   b.copies.push_back(copy);
-  if (b.pending == 0 && someone_waits(*me.block->crew, b)) make_copies(*me.block->crew, me, b);
+  if (b.pending == 0 && someone_waits(*me.block->runner, b)) make_copies(*me.block->runner, me, b);
 }
 
 }  // namespace device

@@ -11,11 +11,11 @@ namespace rooftile::emulated {
 namespace {
 
 void account(bool changed) {
-  Crew& crew = *current->block->crew;
+  ClusterRunner& runner = *current->block->runner;
   if (changed) {
-    ++crew.progress;
-    if (++crew.polls % 1024 == 0) yield();
-  } else if (++crew.polls % 8 == 0) {
+    ++runner.progress;
+    if (++runner.polls % 1024 == 0) yield();
+  } else if (++runner.polls % 8 == 0) {
     yield();
   }
 }
@@ -51,14 +51,14 @@ void fence(bool) {
 unsigned load_acquire(const unsigned* flag) {
   observe(flag, true, false, true, __builtin_return_address(0));
   const unsigned value = __atomic_load_n(flag, __ATOMIC_ACQUIRE);
-  Crew& crew = *current->block->crew;
-  if (++crew.polls % 8 == 0) yield();
+  ClusterRunner& runner = *current->block->runner;
+  if (++runner.polls % 8 == 0) yield();
   return value;
 }
 void store_release(unsigned* flag, unsigned value) {
   observe(flag, false, true, true, __builtin_return_address(0));
   __atomic_store_n(flag, value, __ATOMIC_RELEASE);
-  ++current->block->crew->progress;
+  ++current->block->runner->progress;
 }
 }  // namespace device
 }  // namespace rooftile::emulated

@@ -12,8 +12,8 @@ void tell_of_divergence(Block& block) {
       observer->divergence(first, *t, "threads of a block come to __syncthreads in different places");
       return;
     }
-  if (block.waiting.size() == block.crew->launch->threads_per_block) return;
-  for (unsigned i = 0; i < block.crew->launch->threads_per_block; ++i)
+  if (block.waiting.size() == block.runner->launch->threads_per_block) return;
+  for (unsigned i = 0; i < block.runner->launch->threads_per_block; ++i)
     if (block.threads[i].ended) {
       observer->divergence(first, block.threads[i],
                            "a thread ended, and others of its block wait at __syncthreads");
@@ -30,23 +30,23 @@ bool complete_block(Block& block, Thread* here) {
   }
   for (Thread* t : block.waiting) {
     t->vote = block.vote;
-    if (t != here) block.crew->make_ready(*t);
+    if (t != here) block.runner->make_ready(*t);
   }
   block.waiting.clear();
   block.vote = {0, false, true};
-  ++block.crew->progress;
+  ++block.runner->progress;
   return true;
 }
 
-bool complete_cluster(Crew& crew, Thread* here) {
-  if (crew.live == 0 || crew.cluster_arrived != crew.live) return false;
-  crew.cluster_arrived = 0;
-  ++crew.progress;
-  if (observer) observer->cluster_barrier(crew);
-  for (Thread& t : crew.threads) {
+bool complete_cluster(ClusterRunner& runner, Thread* here) {
+  if (runner.live == 0 || runner.cluster_arrived != runner.live) return false;
+  runner.cluster_arrived = 0;
+  ++runner.progress;
+  if (observer) observer->cluster_barrier(runner);
+  for (Thread& t : runner.threads) {
     if (t.ended) continue;
     t.cluster_arrived = false;
-    if (&t != here && t.wait == Wait::kCluster) crew.make_ready(t);
+    if (&t != here && t.wait == Wait::kCluster) runner.make_ready(t);
   }
   return true;
 }
@@ -58,9 +58,9 @@ void thread_ended(Thread& t) {
   t.warp->alive &= ~(1u << t.lane);
   if (t.warp->waiting != 0) check_warp(*t.warp);
   if (!block.waiting.empty()) complete_block(block, nullptr);
-  Crew& crew = *block.crew;
-  if (t.cluster_arrived) --crew.cluster_arrived;
-  if (crew.cluster_arrived != 0) complete_cluster(crew, nullptr);
+  ClusterRunner& runner = *block.runner;
+  if (t.cluster_arrived) --runner.cluster_arrived;
+  if (runner.cluster_arrived != 0) complete_cluster(runner, nullptr);
 }
 
 namespace device {
@@ -80,7 +80,7 @@ BlockVote block_barrier(bool predicate, Site where) {
 void named_barrier(unsigned id, unsigned threads, bool waits, Site where) {
   Thread& me = *current;
   Block& block = *me.block;
-  if (id >= kNamedBarriers || threads == 0 || threads % kWarpSize != 0 || threads > kMostThreads)
+  if (id >= kNamedBarriers || threads == 0 || threads % kWarpSize != 0 || threads > kMaxThreads)
     fail(static_cast<int>(FindingKind::kTrap), where,
          "named barrier %u of %u threads (%s:%u): barriers are 0 to 15, their threads a multiple of 32", id,
          threads, where.file, where.line);
@@ -98,10 +98,10 @@ void named_barrier(unsigned id, unsigned threads, bool waits, Site where) {
     wait(Wait::kNamed, where);
     return;
   }
-  ++block.crew->progress;
+  ++block.runner->progress;
   for (Thread* t : barrier.waiting) {
     if (observer) observer->acquire(*t, &barrier);
-    block.crew->make_ready(*t);
+    block.runner->make_ready(*t);
   }
   if (observer) {
     if (waits) observer->acquire(me, &barrier);
@@ -113,20 +113,20 @@ void named_barrier(unsigned id, unsigned threads, bool waits, Site where) {
 
 void cluster_arrive(Site where) {
   Thread& me = *current;
-  Crew& crew = *me.block->crew;
+  ClusterRunner& runner = *me.block->runner;
   if (me.cluster_arrived)
     fail(static_cast<int>(FindingKind::kDivergentBarrier), where,
          "thread %u arrives at the cluster's barrier twice without waiting (%s:%u)", me.number, where.file,
          where.line);
   me.cluster_arrived = true;
-  ++crew.cluster_arrived;
-  complete_cluster(crew, &me);
+  ++runner.cluster_arrived;
+  complete_cluster(runner, &me);
 }
 void cluster_wait(Site where) {
   if (current->cluster_arrived) wait(Wait::kCluster, where);
 }
 unsigned cluster_rank() { return current->block->rank; }
-unsigned cluster_size() { return static_cast<unsigned>(current->block->crew->blocks.size()); }
+unsigned cluster_size() { return static_cast<unsigned>(current->block->runner->blocks.size()); }
 
 void pause() { yield(); }
 void trap(Site where) {
@@ -137,7 +137,7 @@ std::uint64_t clock() {
 #if defined(__x86_64__)
   return __builtin_ia32_rdtsc();
 #else
-  return ++current->block->crew->progress;
+  return ++current->block->runner->progress;
 #endif
 }
 }  // namespace device

@@ -1,4 +1,4 @@
-// A launch: checks the geometry, takes a crew from the pool for each host thread, and hands out clusters in
+// A launch: checks the geometry, takes a runner from the pool for each host thread, and hands out clusters in
 // order.
 #include <pthread.h>
 
@@ -14,22 +14,22 @@
 namespace rooftile::emulated {
 namespace {
 
-/// Crews that no launch uses. Their stacks stay mapped: a launch then maps nothing.
+/// Runners that no launch uses. Their stacks stay mapped: a launch then maps nothing.
 class Pool {
  public:
   ~Pool() {
-    while (Crew* c = first_) {
+    while (ClusterRunner* c = first_) {
       first_ = c->next;
       delete c;
     }
   }
-  Crew* take() {
+  ClusterRunner* take() {
     const std::lock_guard lock(mutex_);
-    Crew* c = first_;
+    ClusterRunner* c = first_;
     if (c) first_ = c->next;
-    return c ? c : new Crew;
+    return c ? c : new ClusterRunner;
   }
-  void put(Crew* c) {
+  void put(ClusterRunner* c) {
     const std::lock_guard lock(mutex_);
     c->next = first_;
     first_ = c;
@@ -39,7 +39,7 @@ class Pool {
 
  private:
   std::mutex mutex_;
-  Crew* first_ = nullptr;
+  ClusterRunner* first_ = nullptr;
 };
 Pool pool;
 std::mutex one_at_a_time;  // the checked build's observer follows one launch
@@ -65,11 +65,11 @@ void guard_forks() {
 
 void work(Launch& launch, int number) {
   const cpu::FpMode mode;
-  Crew* crew = nullptr;
+  ClusterRunner* runner = nullptr;
   try {
-    crew = pool.take();
-    crew->number = number;
-    if (Status s = crew->prepare(launch); !s) {
+    runner = pool.take();
+    runner->number = number;
+    if (Status s = runner->prepare(launch); !s) {
       const std::lock_guard lock(launch.mutex);
       if (!launch.failed) launch.status = s;
       launch.failed = true;
@@ -78,7 +78,7 @@ void work(Launch& launch, int number) {
       const unsigned cluster = launch.next_cluster.fetch_add(1);
       if (cluster >= launch.clusters) break;
       launch.running[static_cast<std::size_t>(number)] = cluster;
-      crew->run_cluster(cluster);
+      runner->run_cluster(cluster);
     }
   } catch (const std::bad_alloc&) {
     const std::lock_guard lock(launch.mutex);
@@ -86,7 +86,7 @@ void work(Launch& launch, int number) {
     launch.failed = true;
   }
   launch.running[static_cast<std::size_t>(number)] = ~0u;
-  if (crew) pool.put(crew);
+  if (runner) pool.put(runner);
 }
 
 Status check(const Geometry& g, int architecture, const char* name) {
@@ -96,7 +96,7 @@ Status check(const Geometry& g, int architecture, const char* name) {
     return Status::error(
         "emulated: kernel %s: there is no sm_%d here; there are sm_70, 75, 80, 86, 87, 89, 90, 100, 120",
         name, architecture);
-  if (threads == 0 || threads > kMostThreads || g.block.z > 64)
+  if (threads == 0 || threads > kMaxThreads || g.block.z > 64)
     return Status::error(
         "emulated: kernel %s: a block of %ux%ux%u threads; it has 1 to 1024, at most 64 of them in z", name,
         g.block.x, g.block.y, g.block.z);
@@ -110,7 +110,7 @@ Status check(const Geometry& g, int architecture, const char* name) {
     return Status::error(
         "emulated: kernel %s: %zu bytes of dynamic shared memory; a block of sm_%d has at most %zu", name,
         g.dynamic_shared, architecture, limit);
-  if (g.cluster < 1 || g.cluster > kMostCluster || (g.cluster > 1 && architecture < 90) ||
+  if (g.cluster < 1 || g.cluster > kMaxCluster || (g.cluster > 1 && architecture < 90) ||
       g.grid.x % g.cluster != 0)
     return Status::error(
         "emulated: kernel %s: clusters of %u blocks in a grid of %u in x on sm_%d; they have 1 to 16 from "
@@ -176,11 +176,11 @@ Status run(const Geometry& geometry, const Options& options, void (*kernel)(cons
   const auto most =
       std::min<std::uint64_t>({std::uint64_t(std::max(options.threads, 1)), launch.running.size(),
                                launch.clusters, all / kThreadsWorthAHost});
-  launch.crews = static_cast<int>(std::max<std::uint64_t>(most, 1));
-  for (int i = 1; i < launch.crews; ++i) launch.running[static_cast<std::size_t>(i)] = ~0u;
+  launch.runners = static_cast<int>(std::max<std::uint64_t>(most, 1));
+  for (int i = 1; i < launch.runners; ++i) launch.running[static_cast<std::size_t>(i)] = ~0u;
   std::vector<std::thread> helpers;
   try {
-    for (int i = 1; i < launch.crews; ++i) helpers.emplace_back([&launch, i] { work(launch, i); });
+    for (int i = 1; i < launch.runners; ++i) helpers.emplace_back([&launch, i] { work(launch, i); });
   } catch (const std::system_error&) {  // fewer hands, the same work
   }
   work(launch, 0);

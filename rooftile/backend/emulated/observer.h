@@ -10,7 +10,7 @@
 namespace rooftile::emulated {
 
 struct Block;
-struct Crew;
+struct ClusterRunner;
 struct Thread;
 struct SharedArray;
 struct AsyncCopy;
@@ -19,15 +19,15 @@ class Observer {
  public:
   virtual void begin_launch(const char* kernel, unsigned blocks) = 0;
   virtual void end_launch() = 0;
-  virtual void begin_cluster(Crew&) = 0;
-  virtual void end_cluster(Crew&) = 0;
+  virtual void begin_cluster(ClusterRunner&) = 0;
+  virtual void end_cluster(ClusterRunner&) = 0;
   virtual void begin_thread(Thread&) = 0;
   virtual void end_thread(Thread&) = 0;
   virtual void declare_shared(Block&, const SharedArray&) = 0;
 
   /// All threads of the block that are left have come to a barrier, and none has gone on.
   virtual void block_barrier(Block&) = 0;
-  virtual void cluster_barrier(Crew&) = 0;
+  virtual void cluster_barrier(ClusterRunner&) = 0;
   virtual void warp_sync(Thread& any, unsigned lanes) = 0;
   /// One thread makes known, or learns, at something with an address: a named barrier, an mbarrier.
   virtual void release(Thread&, const void* key) = 0;

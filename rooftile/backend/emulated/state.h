@@ -1,6 +1,6 @@
 #pragma once
-// The engine's state: a launch, the crews of fibers that work on it, and the blocks and threads that a crew
-// runs now.
+// The engine's state: a launch, the runners of fibers that work on it, and the blocks and threads that a
+// runner runs now.
 
 #include <array>
 #include <atomic>
@@ -19,7 +19,7 @@
 
 namespace rooftile::emulated {
 
-constexpr unsigned kWarpSize = 32, kMostThreads = 1024, kMostCluster = 16, kNamedBarriers = 16;
+constexpr unsigned kWarpSize = 32, kMaxThreads = 1024, kMaxCluster = 16, kNamedBarriers = 16;
 constexpr std::size_t kStackBytes = 64 << 10;
 
 enum class Wait : std::uint8_t { kNothing, kBlock, kNamed, kWarp, kCluster, kMbarrier };
@@ -56,8 +56,8 @@ struct alignas(64) Thread {  // what a switch touches stands in the first cache 
   // Its own copies, in order, and where each committed group ends.
   std::vector<AsyncCopy> copies;
   std::vector<std::size_t> groups;
-  unsigned in_crew = 0;  // over the cluster's blocks
-  unsigned parity = 0;   // of the mbarrier at `waits_at`
+  unsigned in_cluster = 0;  // over the cluster's blocks
+  unsigned parity = 0;      // of the mbarrier at `waits_at`
   const void* waits_at = nullptr;
   const void* last_pc = nullptr;  // of its last access, in the checked build
 };
@@ -81,7 +81,7 @@ struct Mbarrier {
 };
 
 struct Block {
-  Crew* crew = nullptr;
+  ClusterRunner* runner = nullptr;
   uint3 index{};
   unsigned rank = 0;    // in the cluster
   unsigned linear = 0;  // in the grid
@@ -112,12 +112,12 @@ struct Launch {
   std::atomic<bool> failed{false};
   std::mutex mutex;
   Status status;                                    // the first failure
-  std::array<std::atomic<unsigned>, 1024> running;  // of the crews that there are: its cluster, or ~0
-  int crews = 1;
+  std::array<std::atomic<unsigned>, 1024> running;  // of the runners that there are: its cluster, or ~0
+  int runners = 1;
 };
 
 /// What one host thread works with: fibers with their stacks, arenas, and the threads of the cluster it runs.
-struct Crew {
+struct ClusterRunner {
   Launch* launch = nullptr;
   int number = 0;  // within the launch
   unsigned cluster = 0, live = 0;
@@ -143,13 +143,13 @@ struct Crew {
   std::vector<std::pair<std::byte*, std::size_t>> stacks;  // and how many
   std::byte* arenas = nullptr;
   std::size_t arenas_bytes = 0;
-  Crew* next = nullptr;  // in the pool
-  bool damaged = false;  // fibers were left in the middle of a kernel
+  ClusterRunner* next = nullptr;  // in the pool
+  bool damaged = false;           // fibers were left in the middle of a kernel
 
-  Crew() = default;
-  Crew(const Crew&) = delete;
-  Crew& operator=(const Crew&) = delete;
-  ~Crew();
+  ClusterRunner() = default;
+  ClusterRunner(const ClusterRunner&) = delete;
+  ClusterRunner& operator=(const ClusterRunner&) = delete;
+  ~ClusterRunner();
   Status prepare(Launch&);  // std::bad_alloc may come out of it
   void run_cluster(unsigned which);
   void make_ready(Thread& t) {

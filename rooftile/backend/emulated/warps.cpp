@@ -79,12 +79,12 @@ bool complete(Thread& one, Thread* here) {
   }
   compute(one.operation, warp.lanes, members);
   warp.waiting &= ~members;
-  Crew& crew = *one.block->crew;
-  ++crew.progress;
+  ClusterRunner& runner = *one.block->runner;
+  ++runner.progress;
   if (observer) observer->warp_sync(one, members);
   for (unsigned rest = members; rest != 0; rest &= rest - 1) {
     Thread& t = warp.lanes[std::countr_zero(rest)];
-    if (&t != here) crew.make_ready(t);
+    if (&t != here) runner.make_ready(t);
   }
   return true;
 }

@@ -40,7 +40,7 @@ inline std::string first_chart(const Record& record) {
     std::string bars;
     for (const Result* r : rows) {
       Number fastest;
-      for (const Peer& p : r->peers)
+      for (const Baseline& p : r->baselines)
         if (p.median_us && (!fastest || *p.median_us < *fastest)) fastest = p.median_us;
       const Number share = fastest && r->limit_us ? ratio(r->limit_us, fastest) : Number();
       std::string tick;

@@ -51,9 +51,9 @@ inline Number finite(double value) { return std::isfinite(value) ? Number(value)
 
 inline Number ratio(Number a, Number b) { return a && b && *b > 0 ? finite(*a / *b) : Number(); }
 
-struct Peer {
+struct Baseline {
   std::string name, version;
-  Number median_us, of_copy;  // of_copy: of a copy in the peer's own process, where it has one
+  Number median_us, of_copy;  // of_copy: of a copy in the baseline's own process, where it has one
 };
 
 struct Result {
@@ -62,7 +62,7 @@ struct Result {
   Number threads, n, median_us, p5_us, p95_us, floor_us, bytes, flops, workspace_bytes, peak_bytes, copy_us;
   Number limit_us, of_limit, clock_mhz, power_w, rung;
   std::optional<bool> throttled;
-  std::vector<Peer> peers;
+  std::vector<Baseline> baselines;
   Doubts doubts;
 
   /// "softmax backward"; the direction is said only where it is not the forward one.
@@ -124,10 +124,10 @@ inline Result parse_result(const Json& json) {
     r.sizes.push_back(size.get<double>());
     r.shape += (r.shape.empty() ? "" : "×") + fmt::format("{:.0f}", r.sizes.back());
   }
-  for (const Json& peer : list(json, "peers"))
-    if (const std::string name = text(peer, "name"); !name.empty())
-      r.peers.push_back(
-          {name, text(peer, "version"), positive(peer, "median_us"), positive(peer, "of_copy")});
+  for (const Json& baseline : list(json, "peers"))
+    if (const std::string name = text(baseline, "name"); !name.empty())
+      r.baselines.push_back(
+          {name, text(baseline, "version"), positive(baseline, "median_us"), positive(baseline, "of_copy")});
   return r;
 }
 
@@ -138,7 +138,7 @@ struct Bin {
 
 struct Check {
   std::string op, direction, variant, isa, dtype;
-  double cases = 0, passed = 0, mutants = 0, rejected = 0;
+  double cases = 0, passed = 0, wrong_results = 0, rejected = 0;
   Number worst, rms;
   std::vector<Bin> bins;
   std::vector<std::string> failures;
@@ -153,7 +153,7 @@ inline Check parse_check(const Json& json) {
   if (c.op.empty()) c.op = "unnamed op";
   c.cases = number(json, "cases").value_or(0);
   c.passed = number(json, "passed").value_or(0);
-  c.mutants = number(json, "impostors").value_or(0);
+  c.wrong_results = number(json, "impostors").value_or(0);
   c.rejected = number(json, "impostors_rejected").value_or(0);
   c.worst = number(json, "worst_of_tolerance");
   c.rms = number(json, "rms_of_tolerance");

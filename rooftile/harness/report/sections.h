@@ -56,12 +56,12 @@ inline std::string failed_checks(const Record& record) {
 }
 
 inline std::string finding_checks(const Record& record) {
-  double cases = 0, failed_checks = 0, mutants = 0, rejected = 0;
+  double cases = 0, failed_checks = 0, wrong_results = 0, rejected = 0;
   std::set<std::string> kernels, isas;
   const Check* worst = nullptr;
   for (const Check& c : record.checks) {
     cases += c.cases, failed_checks += c.ok() ? 0 : 1;
-    mutants += c.mutants, rejected += c.rejected;
+    wrong_results += c.wrong_results, rejected += c.rejected;
     kernels.insert(c.name());
     if (!c.isa.empty()) isas.insert(c.isa);
     if (c.worst && (!worst || *c.worst > *worst->worst)) worst = &c;
@@ -79,22 +79,22 @@ inline std::string finding_checks(const Record& record) {
   if (worst)
     out += fmt::format(" The largest error used {} of what the arithmetic allows ({} {}).",
                        percent(worst->worst), escape(worst->name()), escape(worst->dtype));
-  if (mutants > 0)
+  if (wrong_results > 0)
     out += fmt::format(" The checks rejected {} of {} wrong results that were shown to them.",
-                       count(rejected), count(mutants));
+                       count(rejected), count(wrong_results));
   return out;
 }
 
-inline std::string finding_peers(const Record& record) {
+inline std::string finding_baselines(const Record& record) {
   struct Ratio {
     double value;
     const Result* result;
-    const Peer* peer;
+    const Baseline* baseline;
   };
   std::vector<Ratio> ratios;
   for (const Result& r : record.results) {
-    const Peer* fastest = nullptr;
-    for (const Peer& p : r.peers)
+    const Baseline* fastest = nullptr;
+    for (const Baseline& p : r.baselines)
       if (p.median_us && (!fastest || *p.median_us < *fastest->median_us)) fastest = &p;
     if (fastest && r.median_us) ratios.push_back({*fastest->median_us / *r.median_us, &r, fastest});
   }
@@ -102,7 +102,7 @@ inline std::string finding_peers(const Record& record) {
   std::sort(ratios.begin(), ratios.end(), [](const Ratio& a, const Ratio& b) { return a.value > b.value; });
   const auto ahead = std::count_if(ratios.begin(), ratios.end(), [](const Ratio& r) { return r.value > 1; });
   const auto say = [](const Ratio& r) {
-    return fmt::format("{} the speed of {} ({}, {})", times(r.value), escape(r.peer->name),
+    return fmt::format("{} the speed of {} ({}, {})", times(r.value), escape(r.baseline->name),
                        escape(r.result->problem()), escape(r.result->where()));
   };
   std::string out =
@@ -171,8 +171,9 @@ inline std::string finding_doubts(const Record& record) {
 
 inline std::string headline(const Record& record) {
   std::string out = "<ul class=\"findings\">\n";
-  for (const std::string& finding : {finding_checks(record), finding_peers(record), finding_ladders(record),
-                                     finding_contradictions(record), finding_doubts(record)})
+  for (const std::string& finding :
+       {finding_checks(record), finding_baselines(record), finding_ladders(record),
+        finding_contradictions(record), finding_doubts(record)})
     if (!finding.empty()) out += "<li>" + finding + "</li>\n";
   const auto throttled = std::count_if(record.results.begin(), record.results.end(),
                                        [](const Result& r) { return r.throttled.value_or(false); });

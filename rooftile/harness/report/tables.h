@@ -2,7 +2,7 @@
 
 #include "rooftile/harness/report/sections.h"
 
-/// The sections that are tables alone – peers, errors, all results – and the gallery. Part of report.cpp.
+/// The sections that are tables alone – baselines, errors, all results – and the gallery. Part of report.cpp.
 namespace rooftile::harness::report {
 
 /// A GPU that ran slower than it can, by power or heat: such a time says less.
@@ -14,13 +14,13 @@ inline std::string baselines(const Record& record) {
   std::vector<std::string> names;
   std::map<std::string, std::string> versions;
   for (const Result& r : record.results)
-    for (const Peer& p : r.peers) {
+    for (const Baseline& p : r.baselines) {
       if (!versions.count(p.name)) names.push_back(p.name);
       versions[p.name] = p.version;
     }
   if (names.empty())
     return empty(
-        "No baselines found: <code>scripts/install_peers.sh</code> installs them (oneDNN and OpenCV; "
+        "No baselines found: <code>scripts/install_baselines.sh</code> installs them (oneDNN and OpenCV; "
         "<code>--torch</code>: PyTorch as well), and the kernels are timed beside them.");
   // Column holds pointers, so the headings must outlive the table.
   std::vector<std::string> headings;
@@ -34,17 +34,17 @@ inline std::string baselines(const Record& record) {
   Table table("Time beside the baselines’; ratio: how many times a baseline’s speed rooftile reaches",
               columns);
   for (const Result& r : record.results) {
-    if (r.peers.empty()) continue;
+    if (r.baselines.empty()) continue;
     std::vector<std::string> cells = {escape(r.problem()), escape(r.where()),
                                       strong(time_us(r.median_us)) + throttled_tag(r)};
     for (const std::string& name : names) {
-      const auto peer =
-          std::find_if(r.peers.begin(), r.peers.end(), [&](const Peer& p) { return p.name == name; });
-      const Number gain = peer == r.peers.end() ? Number() : ratio(peer->median_us, r.median_us);
-      const Number of_copy = peer == r.peers.end() ? Number() : peer->of_copy;
-      cells.push_back(peer == r.peers.end()
+      const auto baseline = std::find_if(r.baselines.begin(), r.baselines.end(),
+                                         [&](const Baseline& p) { return p.name == name; });
+      const Number gain = baseline == r.baselines.end() ? Number() : ratio(baseline->median_us, r.median_us);
+      const Number of_copy = baseline == r.baselines.end() ? Number() : baseline->of_copy;
+      cells.push_back(baseline == r.baselines.end()
                           ? kUnknown
-                          : time_us(peer->median_us) + (of_copy ? " (" + percent(of_copy) + ")" : ""));
+                          : time_us(baseline->median_us) + (of_copy ? " (" + percent(of_copy) + ")" : ""));
       cells.push_back(times(gain) + (gain && *gain < 1 ? " <span class=\"tag\">slower</span>" : ""));
     }
     table.row(cells);
@@ -99,9 +99,10 @@ inline std::string errors(const Record& record) {
       {"Cases passed", true},
       {"Largest error, of tolerance", false},
       {"RMS", true, "Root mean square of the errors, as a share of its own tolerance"}};
-  if (std::any_of(record.checks.begin(), record.checks.end(), [](const Check& c) { return c.mutants > 0; }))
+  if (std::any_of(record.checks.begin(), record.checks.end(),
+                  [](const Check& c) { return c.wrong_results > 0; }))
     of_checks.push_back(
-        {"Mutants rejected", true, "Wrong results that the check was shown, and must not accept"});
+        {"Wrong results rejected", true, "Wrong results that the check was shown, and must not accept"});
   Table table("Largest error of each kernel, as a share of its tolerance", of_checks);
   std::vector<std::string> headings;
   std::vector<Column> columns = {
@@ -114,11 +115,11 @@ inline std::string errors(const Record& record) {
         c.ok() && c.cases == 0 ? "not applicable"
                                : fmt::format("{}{} of {}", c.ok() ? "" : "<span class=\"tag\">failed</span> ",
                                              count(c.passed), count(c.cases));
-    const std::string mutants =
-        c.mutants > 0 ? fmt::format("{} of {}", count(c.rejected), count(c.mutants)) : kUnknown;
+    const std::string wrong_results =
+        c.wrong_results > 0 ? fmt::format("{} of {}", count(c.rejected), count(c.wrong_results)) : kUnknown;
     table.row({escape(c.name()), escape(c.variant), escape(c.isa), escape(c.dtype), passed,
                bar(c.worst, scale, c.worst.value_or(0) > 1 ? "over" : "") + " " + percent(c.worst),
-               percent(c.rms), mutants},
+               percent(c.rms), wrong_results},
               c.ok() ? "" : "bad");
     if (c.bins.empty()) continue;
     std::vector<std::string> cells = {escape(c.name()), escape(c.variant), escape(c.isa), escape(c.dtype)};

@@ -79,7 +79,7 @@ inline constexpr Field kResultFields[] = {{"op", Kind::kText},
                                           {"copy_p5_us", Kind::kNumber},
                                           {"copy_p95_us", Kind::kNumber},
                                           {"doubts", Kind::kTexts}};
-inline constexpr Field kPeerFields[] = {
+inline constexpr Field kBaselineFields[] = {
     {"name", Kind::kText}, {"version", Kind::kText}, {"median_us", Kind::kNumber}};
 inline constexpr Field kCheckFields[] = {
     {"op", Kind::kText},        {"direction", Kind::kText},   {"variant", Kind::kText},
@@ -198,10 +198,10 @@ inline Status validate(const Json& record) {
     if (Status s = check_list(*machine, "machine", "levels", kLevelFields, flat); !s) return s;
     if (Status s = check_list(*machine, "machine", "peaks", kPeakFields, flat); !s) return s;
   }
-  const auto peers = [&](const Json& result, const std::string& place) {
-    return check_list(result, place, "peers", kPeerFields, flat);
+  const auto baselines = [&](const Json& result, const std::string& place) {
+    return check_list(result, place, "peers", kBaselineFields, flat);
   };
-  if (Status s = check_list(record, "", "results", kResultFields, peers); !s) return s;
+  if (Status s = check_list(record, "", "results", kResultFields, baselines); !s) return s;
   const auto bins = [&](const Json& check, const std::string& place) {
     return check_list(check, place, "ulp_histogram", kBinFields, flat);
   };

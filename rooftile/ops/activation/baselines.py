@@ -1,4 +1,4 @@
-"""What a user would pick instead of the activations, for bench/peers/gpu_calls.py. PYTORCH: from a function's name to
+"""What a user would pick instead of the activations, for bench/baselines/gpu_calls.py. PYTORCH: from a function's name to
 what makes of a case a function of tensors and its arguments, or None; it is called as it is and compiled. LIGER: to what
 makes a list of calls, each of which returns the outputs.
 """

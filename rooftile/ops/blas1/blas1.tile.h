@@ -115,14 +115,14 @@ struct Nrm2 {
   ROOFTILE_TILE static Partial chunk(const Team& team, const X& x) {
     using Real = typename Team::Real;
     constexpr bool kWide = sizeof(Real) == 8;
-    // Below kLeast a square that counts may be subnormal; kMost leaves room for 2^63 chunks. kUnit brings the
+    // Below kMin a square that counts may be subnormal; kMax leaves room for 2^63 chunks. kUnit brings the
     // largest number's square into range, 1/kUnit the smallest one's.
-    constexpr Real kLeast = static_cast<Real>(kWide ? 0x1p-900 : 0x1p-80);
-    constexpr Real kMost = static_cast<Real>(kWide ? 0x1p960 : 0x1p126);
+    constexpr Real kMin = static_cast<Real>(kWide ? 0x1p-900 : 0x1p-80);
+    constexpr Real kMax = static_cast<Real>(kWide ? 0x1p960 : 0x1p126);
     constexpr double kUnit = kWide ? 0x1p600 : 0x1p90;
     const Real sum = squares<false>(team, x, 1);
-    if (!(sum < kLeast || sum > kMost)) return {sum, 1};  // a NaN, too
-    const double unit = sum < kLeast ? 1 / kUnit : kUnit;
+    if (!(sum < kMin || sum > kMax)) return {sum, 1};  // a NaN, too
+    const double unit = sum < kMin ? 1 / kUnit : kUnit;
     return {squares<true>(team, x, static_cast<Real>(1 / unit)), unit};
   }
 

@@ -237,7 +237,7 @@ inline Spec asum_spec() {
 }
 
 /// Powers of two for all elements: at which squares leave the range of sums; just beyond kernels::Nrm2's
-/// kLeast and kMost for a chunk's 2^14 squares, not for the tail's 5, so that partials of two units are
+/// kMin and kMax for a chunk's 2^14 squares, not for the tail's 5, so that partials of two units are
 /// joined; and down to subnormal elements.
 inline std::vector<double> nrm2_powers(DType type) {
   if (type == DType::f64) return {-1060, -600, -510, -456, -440, 474, 511, 600, 1010};

@@ -55,10 +55,10 @@ Status plain_f32(const LayerNormProblem& p) {
 }
 /// A grid has 2^31 - 1 blocks at most.
 Status gpu_f32(const LayerNormProblem& p) {
-  constexpr std::int64_t kMostRows = (std::int64_t{1} << 31) - 1;
-  if (Status s = plain_f32(p); !s || p.rows.rows <= kMostRows) return s;
+  constexpr std::int64_t kMaxRows = (std::int64_t{1} << 31) - 1;
+  if (Status s = plain_f32(p); !s || p.rows.rows <= kMaxRows) return s;
   return Status::error("layer_norm: the GPU's rungs take up to %lld rows, these are %lld",
-                       static_cast<long long>(kMostRows), static_cast<long long>(p.rows.rows));
+                       static_cast<long long>(kMaxRows), static_cast<long long>(p.rows.rows));
 }
 Status gpu_held_f32(const LayerNormProblem& p) {
   if (Status s = gpu_f32(p); !s || p.rows.columns <= ladder::kLongestGpuLayerNormRow) return s;
@@ -71,7 +71,7 @@ constexpr Variant kForwardVariants[] = {
     {"tile", "every dtype and stride: the block language's kernel", Role::standard,
      accepts<any_problem<LayerNormProblem>>},
     {"05_overlap", "the next row is read while one is written", Role::rung, accepts<plain_f32>},
-    {"04_one_reading", "mean and variance from one reading, about a shift", Role::rung, accepts<plain_f32>},
+    {"04_one_pass", "mean and variance from one pass, about a shift", Role::rung, accepts<plain_f32>},
     {"03_accumulators", "four vectors at a time, the tail by a mask", Role::rung, accepts<plain_f32>},
     {"02_vectors", "each of the three loops on whole vectors", Role::rung, accepts<plain_f32>},
     {"01_scalar", "three loops over a row, as the equations read", Role::rung, accepts<plain_f32>},

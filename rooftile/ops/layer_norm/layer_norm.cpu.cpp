@@ -80,7 +80,7 @@ Status launch_backward(const CpuLaunch& launch, const LayerNormBackwardProblem& 
 ROOFTILE_CPU_KERNELS(layer_norm) = {
     entry<launch_tile>("layer_norm", "tile"),
     entry<ladder::launch_overlap>("layer_norm", "05_overlap"),
-    entry<ladder::launch_one_reading>("layer_norm", "04_one_reading"),
+    entry<ladder::launch_one_pass>("layer_norm", "04_one_pass"),
     entry<ladder::launch_accumulators>("layer_norm", "03_accumulators"),
     entry<ladder::launch_vectors>("layer_norm", "02_vectors"),
     entry<ladder::launch_scalar>("layer_norm", "01_scalar"),

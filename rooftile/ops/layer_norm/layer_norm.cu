@@ -28,28 +28,28 @@ struct Forward {
   static constexpr Clusters kClusters{kHeldThreads, kHeldThreads, 512, kElements / (16 / int(sizeof(T)))};
   /// Rows that begin anywhere, H200: f32 4096x16383 211 µs, so 164, 2048x32767 255 and 217; bf16 120 and 125,
   /// 148 and 135; shorter ones f32 16384x4095 149 and 172.
-  static constexpr Streaming kStreaming{kLong ? Span::block : Span::any, 1 + kAdds, 1024,
-                                        !kLong  ? Span::any
-                                        : kHalf ? Span::cluster
-                                                : Span::block};
+  static constexpr Streaming kStreaming{kLong ? Scope::block : Scope::any, 1 + kAdds, 1024,
+                                        !kLong  ? Scope::any
+                                        : kHalf ? Scope::cluster
+                                                : Scope::block};
   /// H200, streaming and so: f32 4096x16384 139.8 µs and 136, 4096x12288 106.4 and 102.8. Of 16 bits the
   /// compiler runs out of registers (bf16 4096x16384 73, 83).
   static constexpr int kParts = kLong && !kAdds && !kHalf ? 4 : 1;
-  static constexpr Span kShortest = kLong ? Span::block : Span::warp,
-                        kLongest = kLong ? Span::any : Span::block;
+  static constexpr Scope kShortest = kLong ? Scope::block : Scope::warp,
+                         kLongest = kLong ? Scope::any : Scope::block;
   static constexpr bool kFull = kSame, kStrided = kSame;
   /// bf16 65536x768, H200: with all chunks 69 µs, without empty ones 62; but f32 65536x1000 134 and 137.
-  static constexpr bool kStages = !kLong, kSkips = !kLong && kHalf;
+  static constexpr bool kMayStage = !kLong, kSkips = !kLong && kHalf;
   /// 524288x64, H200: with two threads bf16 42 µs and f32 78, with four 48 and 87, with eight 108 and 136.
   static constexpr int least_threads(std::int64_t) { return 2; }
-  static constexpr int least_blocks(Span span) {
+  static constexpr int least_blocks(Scope scope) {
     if (kLong) return 1;
-    if (span == Span::warp) return kHalf ? 6 : 4;
+    if (scope == Scope::warp) return kHalf ? 6 : 4;
     return kHalf ? 4 : 2;
   }
-  static constexpr int kept(Span span) {
+  static constexpr int kept(Scope scope) {
     if (!kSame || (kLong && kAdds)) return 0;
-    return kLong || (kHalf && span == Span::block) ? 2 : 0;
+    return kLong || (kHalf && scope == Scope::block) ? 2 : 0;
   }
   /// H200, µs with none late, an eighth in ones, a quarter in twos: bf16 4096x16384 75.4, 73.7, 74.8,
   /// 2048x32768 76.5, 74.8, 75.0. A cluster with one row alone pays for its start: 512x131072 with a quarter
@@ -64,20 +64,20 @@ struct Forward {
   /// each: f16 32768x1536 65.3 µs, so 61.8, 8192x4000 43.0 and 39.9; but f32 32768x1536 104.8 and 111, of
   /// warps bf16 65536x1000 76.4 and 78.5, staged 524288x100 72.5 and 77.5, strided 16384x4095 92.2 and 93.7).
   /// Where rows are no words, threads have as many 16-bit elements at all lengths.
-  template <Access kAccess, Span kSpan>
+  template <Access kAccess, Scope kScope>
   auto serving() const {
-    constexpr bool kEither = kAccess == Access::any || (kHalf && in_words(kAccess) && kSpan == Span::block);
-    constexpr bool kAnyLength = kHalf && !in_words(kAccess) && kSpan != Span::warp;
+    constexpr bool kEither = kAccess == Access::any || (kHalf && in_words(kAccess) && kScope == Scope::block);
+    constexpr bool kAnyLength = kHalf && !in_words(kAccess) && kScope != Scope::warp;
     return Forward<T, (kAdds || kEither), W, (kLong || kAnyLength)>{p, each_one};
   }
-  Places places() const {
+  SharedLayout shared_layout() const {
     using P = LayerNormProblem;
-    Places places = touching_places(
+    SharedLayout shared_layout = touching_layout(
         p.rows,
         {{p.data[P::kX]}, {p.data[P::kResidual]}, {p.data[P::kY], P::kX}, {p.data[P::kSum], P::kResidual}});
-    places.add_vector(kWeight);
-    places.add_vector(kBias);
-    return places;
+    shared_layout.add_vector(kWeight);
+    shared_layout.add_vector(kBias);
+    return shared_layout;
   }
   template <class Rows, class Vectors>
   ROOFTILE_TILE void each_staged(const Rows& rows, const Vectors& vectors) const {
@@ -89,15 +89,15 @@ struct Forward {
   }
 
   template <class Team>
-  ROOFTILE_TILE void operator()(const Team& team, const Walk& walk) const {
+  ROOFTILE_TILE void operator()(const Team& team, const RowRange& range) const {
     using P = LayerNormProblem;
     const auto row_at = [&](std::int64_t i) {
       kernels::LayerNormRow<T> r{
-          input_of<T, Team>(p, P::kX, walk, i),         {},
-          output_of<T, Team>(p, P::kY, walk, i, false), output_of<T, Team>(p, P::kSum, walk, i),
-          value_of<Team>(p, P::kMean, walk, i),         value_of<Team>(p, P::kRstd, walk, i)};
-      if constexpr (kAdds) r.residual = input_of<T, Team>(p, P::kResidual, walk, i, !Team::kStreams);
-      r.residual.slot = 1;
+          input_of<T, Team>(p, P::kX, range, i),         {},
+          output_of<T, Team>(p, P::kY, range, i, false), output_of<T, Team>(p, P::kSum, range, i),
+          value_of<Team>(p, P::kMean, range, i),         value_of<Team>(p, P::kRstd, range, i)};
+      if constexpr (kAdds) r.residual = input_of<T, Team>(p, P::kResidual, range, i, !Team::kStreams);
+      r.residual.stage = 1;
       return r;
     };
     const auto run = [&](const auto& weight, const auto& bias) {
@@ -107,20 +107,20 @@ struct Forward {
         weight.ask_once(team);
         bias.ask_once(team);
       }
-      kernels::layer_norm<T, kAdds, Team::kHoldsRows>(team, 0, walk.count, row_at, weight, bias, p.eps(),
+      kernels::layer_norm<T, kAdds, Team::kHoldsRows>(team, 0, range.count, row_at, weight, bias, p.eps(),
                                                       each_one);
     };
     // One word after the other, a warp's four times as many would wait for each other (f32 4096x16384, H200:
     // 141.7 µs, so 136).
     constexpr bool kAhead = !kLong || sizeof(W) == 2 || Team::kParts > 1;
-    const auto weight = vector_of<W, kAhead>(p.vectors[P::kWeight], walk, kAbsentWeight),
-               bias = vector_of<W, kAhead>(p.vectors[P::kBias], walk, kAbsentBias);
+    const auto weight = vector_of<W, kAhead>(p.vectors[P::kWeight], range, kAbsentWeight),
+               bias = vector_of<W, kAhead>(p.vectors[P::kBias], range, kAbsentBias);
     if constexpr (Team::kStaged)
-      run(StagedVector(walk.stage, kWeight), StagedVector(walk.stage, kBias));
+      run(StagedVector(range.staging, kWeight), StagedVector(range.staging, kBias));
     else if constexpr (Team::kVectors > 0)
-      run(SlotVector<W, Team>(weight, 0), SlotVector<W, Team>(bias, 1));
-    else if constexpr (Team::kStreams && Team::kSpan == Span::block && !kAdds && !in_words(Team::kReads))
-      run(PackedVector<W, Team>(team, weight, walk.size), PackedVector<W, Team>(team, bias, walk.size));
+      run(RingVector<W, Team>(weight, 0), RingVector<W, Team>(bias, 1));
+    else if constexpr (Team::kStreams && Team::kScope == Scope::block && !kAdds && !in_words(Team::kReads))
+      run(PackedVector<W, Team>(team, weight, range.size), PackedVector<W, Team>(team, bias, range.size));
     else
       run(weight, bias);
   }
@@ -130,12 +130,12 @@ Status launch_forward(const CudaLaunch& launch, const LayerNormProblem& p) {
   using P = LayerNormProblem;
   return with_type<float, f16, bf16>(p.dtype, [&]<class T>() {
     constexpr int kLanes = 16 / int(sizeof(T));
-    Layout layout = std::max(vector_layout(p.vectors[P::kWeight], p.rows.columns),
-                             vector_layout(p.vectors[P::kBias], p.rows.columns));
+    RowAlignment alignment = std::max(vector_alignment(p.vectors[P::kWeight], p.rows.columns),
+                                      vector_alignment(p.vectors[P::kBias], p.rows.columns));
     for (int o : {P::kX, P::kResidual, P::kY, P::kSum})
-      if (p.data[o]) layout = std::max(layout, tile::layout_of(p.rows, o, p.data[o], sizeof(T)));
+      if (p.data[o]) alignment = std::max(alignment, tile::alignment_of(p.rows, o, p.data[o], sizeof(T)));
     const auto run = [&]<class Program>(const Program& program) {
-      return for_rows<kLanes, Program::kElements / kLanes>(launch, "layer_norm", p.rows.rows, layout,
+      return for_rows<kLanes, Program::kElements / kLanes>(launch, "layer_norm", p.rows.rows, alignment,
                                                            program);
     };
     const auto with = [&]<class W, bool kLong>() {

@@ -45,13 +45,13 @@ struct LayerNormScale {
   float shift, rstd, offset;
 };
 
-/// What one reading of a row gathers: Σ(h - shift) and Σ(h - shift)².
+/// What one pass over a row gathers: Σ(h - shift) and Σ(h - shift)².
 ///
 /// With shift = 0 that is the variance by E[h²] - E[h]², which loses all digits where the mean is large. Here
 /// the shift is the mean of the row's first eighth (a team that holds the row takes all of it, or of the part
 /// that its block has). Whatever the row holds, the mean of an eighth of it lies within √7 standard
 /// deviations of the whole's (Cauchy and Schwarz), so the difference below takes at most 8 times the variance
-/// from itself: three bits at worst, none as a rule. The second reading that two exact passes would need is
+/// from itself: three bits at worst, none as a rule. The second pass that two exact passes would need is
 /// saved.
 template <class Team, class T>
 struct LayerNormMoments {
@@ -289,8 +289,8 @@ template <class Team, class Body>
 ROOFTILE_TILE void layer_norm_step(const Team& team, std::int64_t read_size, std::int64_t write_size,
                                    Body body) {
   const bool together = read_size == write_size;
-  for (int turn = 0; turn < (together ? 1 : 2); ++turn) {
-    const bool reads = turn == 0, writes = together || turn == 1;
+  for (int pass = 0; pass < (together ? 1 : 2); ++pass) {
+    const bool reads = pass == 0, writes = together || pass == 1;
     team.each(reads ? read_size : write_size,
               [&](auto chunk) ROOFTILE_INLINE { body(chunk, reads, writes); });
   }
@@ -339,7 +339,7 @@ ROOFTILE_TILE void layer_norm_by_blocks(Team team, std::int64_t begin, std::int6
               s, row, end, [&](std::int64_t i) ROOFTILE_INLINE { return row_at(i).residual.data; });
           reader.hold(in.residual, 0);
         }
-        reader.walk_once();
+        reader.one_pass();
       }
       layer_norm_step(reader, s.reading ? in.x.size : 0, s.writing ? out.x.size : 0,
                       [&](auto chunk, bool reads, bool writes) ROOFTILE_INLINE {

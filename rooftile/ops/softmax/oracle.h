@@ -18,13 +18,13 @@ struct SoftmaxOracle {
     const bool log_of_it = c.parameter("log") != 0;
     for (std::int64_t row = 0; row < rows; ++row) {
       const std::int64_t at = row * columns;
-      S peak(-HUGE_VAL);
-      for (std::int64_t i = 0; i < columns; ++i) peak = max(peak, scale * x.load(at + i));
+      S row_max(-HUGE_VAL);
+      for (std::int64_t i = 0; i < columns; ++i) row_max = max(row_max, scale * x.load(at + i));
       S sum(0);
-      for (std::int64_t i = 0; i < columns; ++i) sum += exp(scale * x.load(at + i) - peak);
+      for (std::int64_t i = 0; i < columns; ++i) sum += exp(scale * x.load(at + i) - row_max);
       const S log_sum = log_of_it ? log(sum) : S(0);
       for (std::int64_t i = 0; i < columns; ++i) {
-        const S shifted = scale * x.load(at + i) - peak;
+        const S shifted = scale * x.load(at + i) - row_max;
         // The exponent's error grows with |s·x - m|: that is where its terms cancel.
         const double distance = 1 + std::fabs(to_double(shifted));
         if (log_of_it) {
@@ -47,7 +47,7 @@ struct SoftmaxBackwardOracle {
     const std::int64_t columns = c.shape.back(), rows = columns ? y_of.size() / columns : 0;
     const S scale(softmax_scale(c));
     const bool log_of_it = c.parameter("log") != 0;
-    constexpr double kLeast =
+    constexpr double kMin =
         0x1p-126;  // products below the normal numbers have an absolute error, which s scales
     for (std::int64_t row = 0; row < rows; ++row) {
       const std::int64_t at = row * columns;
@@ -64,9 +64,9 @@ struct SoftmaxBackwardOracle {
         if (log_of_it) {
           const S p = exp(y);
           dx.store(at + i, scale * (dy - p * sum),
-                   s * (std::fabs(to_double(dy)) + to_double(p) * terms + kLeast));
+                   s * (std::fabs(to_double(dy)) + to_double(p) * terms + kMin));
         } else {
-          const double size = std::fabs(to_double(y)) * (std::fabs(to_double(dy)) + terms) + kLeast;
+          const double size = std::fabs(to_double(y)) * (std::fabs(to_double(dy)) + terms) + kMin;
           dx.store(at + i, scale * (y * (dy - sum)), s * size);
         }
       }

@@ -48,10 +48,10 @@ Status plain_held_f32(const SoftmaxProblem& p) {
 }
 /// A grid has 2^31 - 1 blocks at most.
 Status gpu_f32(const SoftmaxProblem& p) {
-  constexpr std::int64_t kMostRows = (std::int64_t{1} << 31) - 1;
-  if (Status s = plain_f32(p); !s || p.rows.rows <= kMostRows) return s;
+  constexpr std::int64_t kMaxRows = (std::int64_t{1} << 31) - 1;
+  if (Status s = plain_f32(p); !s || p.rows.rows <= kMaxRows) return s;
   return Status::error("softmax: the GPU's rungs take up to %lld rows, these are %lld",
-                       static_cast<long long>(kMostRows), static_cast<long long>(p.rows.rows));
+                       static_cast<long long>(kMaxRows), static_cast<long long>(p.rows.rows));
 }
 Status gpu_held_f32(const SoftmaxProblem& p) {
   if (Status s = gpu_f32(p); !s || p.rows.columns <= ladder::kLongestGpuSoftmaxRow) return s;
@@ -62,10 +62,9 @@ Status gpu_held_f32(const SoftmaxProblem& p) {
 
 /// A scale whose product with log2 e is a float.
 Status gpu_exp2_f32(const SoftmaxProblem& p) {
-  constexpr float kMost = 0x1.62e42cp127f;
-  if (Status s = gpu_held_f32(p); !s || !(std::fabs(p.scale) > kMost)) return s;
-  return Status::error("softmax: this rung takes scales up to %g, this is %g", double(kMost),
-                       double(p.scale));
+  constexpr float kMax = 0x1.62e42cp127f;
+  if (Status s = gpu_held_f32(p); !s || !(std::fabs(p.scale) > kMax)) return s;
+  return Status::error("softmax: this rung takes scales up to %g, this is %g", double(kMax), double(p.scale));
 }
 
 constexpr Variant kForwardVariants[] = {

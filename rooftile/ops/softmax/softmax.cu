@@ -15,18 +15,18 @@ struct Forward {
   static constexpr int kHeldThreads = 1024;
   static constexpr Clusters kClusters{sizeof(T) == 2 ? 256 : 512, 256, 256, 64 * int(sizeof(T)) / 16};
   static constexpr Streaming kStreaming{};
-  static constexpr int kept(Span) { return 0; }
-  static constexpr Span kShortest = Span::warp, kLongest = Span::any;
-  static constexpr bool kFull = true, kStrided = true, kStages = true, kSkips = false;
+  static constexpr int kept(Scope) { return 0; }
+  static constexpr Scope kShortest = Scope::warp, kLongest = Scope::any;
+  static constexpr bool kFull = true, kStrided = true, kMayStage = true, kSkips = false;
   /// f32 with two threads, four and eight, H200: 524288x64 82 µs with two, 70 with four; 655360x100 157 with
   /// four, 141 with eight; 2097152x32 154 with two, 196 with four. bf16 524288x64: 40 with two, 49 with four.
   static constexpr int least_threads(std::int64_t columns) {
     return sizeof(T) == 2 ? 2 : columns > 64 ? 8 : columns > 32 ? 4 : 2;
   }
-  static constexpr int least_blocks(Span span) { return span == Span::cluster ? 3 : 0; }
+  static constexpr int least_blocks(Scope scope) { return scope == Scope::cluster ? 3 : 0; }
   SoftmaxProblem p;
   SplitScale scale;
-  Places places() const { return touching_places(p.rows, {{p.x}, {p.y, 0}}); }
+  SharedLayout shared_layout() const { return touching_layout(p.rows, {{p.x}, {p.y, 0}}); }
   template <class Rows, class Vectors>
   ROOFTILE_TILE void each_staged(const Rows& rows, const Vectors&) const {
     rows(0, static_cast<const T*>(p.x), false);
@@ -34,13 +34,13 @@ struct Forward {
   }
 
   template <class Team>
-  ROOFTILE_TILE void operator()(const Team& team, const Walk& walk) const {
+  ROOFTILE_TILE void operator()(const Team& team, const RowRange& range) const {
     const auto row_at = [&](std::int64_t i) {
-      return kernels::SoftmaxRow<T>{row_of<const T, Team>(p.rows, 0, p.x, walk, i, p.x == p.y),
-                                    row_of<T, Team>(p.rows, 1, p.y, walk, i)};
+      return kernels::SoftmaxRow<T>{row_of<const T, Team>(p.rows, 0, p.x, range, i, p.x == p.y),
+                                    row_of<T, Team>(p.rows, 1, p.y, range, i)};
     };
     if constexpr (Team::kHoldsRows) {
-      kernels::softmax<T, kLog>(team, 0, walk.count, row_at, scale);
+      kernels::softmax<T, kLog>(team, 0, range.count, row_at, scale);
     } else {
       const auto row = row_at(0);
       kernels::softmax_online(team, row.x, row.y, scale, kLog);
@@ -51,10 +51,10 @@ struct Forward {
 Status launch_forward(const CudaLaunch& launch, const SoftmaxProblem& p) {
   return with_type<float, f16, bf16>(p.dtype, [&]<class T>() {
     constexpr int kLanes = 16 / int(sizeof(T)), kChunks = 32 / kLanes;
-    const Layout layout =
-        std::max(layout_of(p.rows, 0, p.x, sizeof(T)), layout_of(p.rows, 1, p.y, sizeof(T)));
+    const RowAlignment alignment =
+        std::max(alignment_of(p.rows, 0, p.x, sizeof(T)), alignment_of(p.rows, 1, p.y, sizeof(T)));
     const auto run = [&](const auto& program) {
-      return for_rows<kLanes, kChunks>(launch, "softmax", p.rows.rows, layout, program);
+      return for_rows<kLanes, kChunks>(launch, "softmax", p.rows.rows, alignment, program);
     };
     const SplitScale scale(p.scale);
     return p.log ? run(Forward<T, true>{p, scale}) : run(Forward<T, false>{p, scale});

@@ -26,16 +26,16 @@ ROOFTILE_TILE void softmax(Team team, std::int64_t begin, std::int64_t end, RowA
 
   typename Team::template Held<T> x{}, written{};
   team.rows(begin, end, [&](std::int64_t i, auto reads, auto writes) ROOFTILE_INLINE {
-    [[maybe_unused]] const float shift = total.peak, inverse = total.factor / total.sum,
+    [[maybe_unused]] const float shift = total.row_max, inverse = total.factor / total.sum,
                                  log_sum = kLog ? log(total.sum) : 0;
     Team reader = team;
     row = coming;
     written = x;
-    typename Team::Peak peak{};
+    typename Team::RowMax row_max{};
     if (reads) {
       coming = row_at(i);
       x = reader.hold(coming.x, team.below_all(scale));  // read from memory once
-      peak = reader.peak(x, size, scale);
+      row_max = reader.row_max(x, size, scale);
     }
     Tile sums = team.fill(0);
     reader.each(size, [&](auto chunk) ROOFTILE_INLINE {
@@ -49,15 +49,15 @@ ROOFTILE_TILE void softmax(Team team, std::int64_t begin, std::int64_t end, RowA
         }
       }
       if (!reads) return;
-      const Tile e = team.only(chunk, exp_below(below(x, peak.value), scale, peak.deep), 0);
+      const Tile e = team.only(chunk, exp_below(below(x, row_max.value), scale, row_max.deep), 0);
       if constexpr (!kLog) exps[chunk] = e;
       sums += e;
     });
-    if (reads) total = team.total(peak, sums, scale);
+    if (reads) total = team.total(row_max, sums, scale);
   });
 }
 
-/// A row too long to hold: its maximum and sum in one reading, segment by segment, the output in a second.
+/// A row too long to hold: its maximum and sum in one pass, segment by segment, the output in a second.
 /// Within a segment, which stays in the first cache, the maximum is known before the exponentials; between
 /// segments the sums so far are rescaled. One exponential an element, where a running maximum for each lane
 /// would take two.
@@ -66,21 +66,21 @@ ROOFTILE_TILE void softmax_online(Team team, Row<const T> x, Row<T> y, const Spl
                                   bool log_of_it) {
   using Tile = typename Team::Tile;
   constexpr std::int64_t kSegment = 4096;
-  float peak = -kInfinity;
+  float row_max = -kInfinity;
   Tile sums = team.fill(0);
   for (std::int64_t begin = 0; begin < x.size; begin += kSegment) {
     const Row<const T> part = x.part(begin, kSegment);
-    Tile peaks = team.fill(-kInfinity);
+    Tile maxima = team.fill(-kInfinity);
     team.each(part.size, [&](auto chunk) {
-      peaks = max(peaks, team.only(chunk, team.load(part, chunk) * scale.unit, -kInfinity));
+      maxima = max(maxima, team.only(chunk, team.load(part, chunk) * scale.unit, -kInfinity));
     });
-    const float here = team.max(peaks);
-    if (here > peak) {
-      sums *= exp((peak - here) * scale.rest);
-      peak = here;
+    const float here = team.max(maxima);
+    if (here > row_max) {
+      sums *= exp((row_max - here) * scale.rest);
+      row_max = here;
     }
     // While all elements were -inf, their exponentials are 0 with any finite shift; -inf - -inf would be NaN.
-    const float shift = peak == -kInfinity ? 0 : peak;
+    const float shift = row_max == -kInfinity ? 0 : row_max;
     team.each(part.size, [&](auto chunk) {
       sums += team.only(chunk, exp_below(fma(team.load(part, chunk), scale.unit, -shift), scale), 0);
     });
@@ -89,12 +89,12 @@ ROOFTILE_TILE void softmax_online(Team team, Row<const T> x, Row<T> y, const Spl
   if (log_of_it) {
     const float log_sum = log(sum);
     team.each(x.size, [&](auto chunk) {
-      team.store(y, chunk, fma(fma(team.load(x, chunk), scale.unit, -peak), scale.rest, -log_sum));
+      team.store(y, chunk, fma(fma(team.load(x, chunk), scale.unit, -row_max), scale.rest, -log_sum));
     });
   } else {
     const float inverse = 1 / sum;
     team.each(x.size, [&](auto chunk) {
-      team.store(y, chunk, exp_below(fma(team.load(x, chunk), scale.unit, -peak), scale) * inverse);
+      team.store(y, chunk, exp_below(fma(team.load(x, chunk), scale.unit, -row_max), scale) * inverse);
     });
   }
 }

@@ -32,10 +32,10 @@ Status plain_matrix(const TransposeProblem& p) {
 /// The GPU's first rungs have a row of blocks for each 32 rows of a matrix; a grid has at most 65535 such.
 Status grid_matrix(const TransposeProblem& p) {
   if (Status s = plain_matrix(p); !s) return s;
-  constexpr std::int64_t kMost = std::int64_t{65535} * 32;
-  if (p.m <= kMost && p.n <= kMost) return {};
+  constexpr std::int64_t kMax = std::int64_t{65535} * 32;
+  if (p.m <= kMax && p.n <= kMax) return {};
   return Status::error("%s: this rung takes at most %lld rows and columns, x is %lldx%lld", kName,
-                       static_cast<long long>(kMost), static_cast<long long>(p.m),
+                       static_cast<long long>(kMax), static_cast<long long>(p.m),
                        static_cast<long long>(p.n));
 }
 /// Words of 16 bytes, in x and in y.

@@ -41,9 +41,9 @@ ROOFTILE_TILE TilePlace place_of(const TransposeProblem& p, const Tiles& tiles, 
 template <class Kernel, class... A>
 Status for_tiles(const CudaLaunch& launch, const Tiles& tiles, int threads, Kernel kernel,
                  const TransposeProblem& p, const A&... arguments) {
-  for (std::int64_t first = 0; first < tiles.count; first += kMostBlocks) {
+  for (std::int64_t first = 0; first < tiles.count; first += kMaxBlocks) {
     const std::int64_t rest = tiles.count - first;
-    const auto blocks = static_cast<unsigned>(rest < kMostBlocks ? rest : kMostBlocks);
+    const auto blocks = static_cast<unsigned>(rest < kMaxBlocks ? rest : kMaxBlocks);
     if (Status s = rooftile::cuda::launch(launch, "transpose", {blocks, static_cast<unsigned>(threads)},
                                           kernel, p, tiles, first, arguments...);
         !s)
@@ -154,22 +154,22 @@ bool whole_words(const TransposeProblem& p) {
 /// sectors.
 constexpr int kSector = 32;
 
-/// Tiles of 256 bytes of y's rows by kWidth of x's elements. In shared memory, and on the way to y, kEach
+/// Tiles of 256 bytes of y's rows by kWidth of x's elements. In shared memory, and on the way to y, kPerWord
 /// elements go as one word.
 template <class T>
 struct Sectors {
   using Word = std::conditional_t<(sizeof(T) > 4), T, unsigned>;
-  static constexpr int kEach = int(sizeof(Word) / sizeof(T));
+  static constexpr int kPerWord = int(sizeof(Word) / sizeof(T));
   static constexpr int kLead = kSector / int(sizeof(T));
   static constexpr int kHeight = 256 / int(sizeof(T)), kWidth = 64, kThreads = 512;
-  static constexpr int kWords = (kHeight + kLead) / kEach;
+  static constexpr int kWords = (kHeight + kLead) / kPerWord;
   static constexpr int kPitch = kWords | 1;  // odd: what lanes put side by side lies in different banks
 
   ROOFTILE_TILE
-  static Word packed(const T (&value)[kEach]) {
-    if constexpr (kEach == 1)
+  static Word packed(const T (&value)[kPerWord]) {
+    if constexpr (kPerWord == 1)
       return value[0];
-    else if constexpr (kEach == 2)
+    else if constexpr (kPerWord == 2)
       return __byte_perm(value[0], value[1], 0x5410);
     else
       return __byte_perm(__byte_perm(value[0], value[1], 0x0040), __byte_perm(value[2], value[3], 0x0040),
@@ -178,14 +178,14 @@ struct Sectors {
   /// The word that begins `shift` elements behind the first of two neighbours.
   ROOFTILE_TILE
   static Word shifted(Word low, Word high, unsigned shift) {
-    if constexpr (kEach == 1)
+    if constexpr (kPerWord == 1)
       return low;
     else
       return __byte_perm(low, high, 0x3210 + 0x1111 * (shift * unsigned{sizeof(T)}));
   }
   ROOFTILE_TILE
   static T element(Word word, int i) {
-    return static_cast<T>(kEach == 1 ? word : word >> (i * 8 * int(sizeof(T))));
+    return static_cast<T>(kPerWord == 1 ? word : word >> (i * 8 * int(sizeof(T))));
   }
 };
 
@@ -197,7 +197,7 @@ __global__ void __launch_bounds__(Sectors<T>::kThreads, sizeof(T) < 4 ? 3 : 4)
     transpose_sectors(const __grid_constant__ TransposeProblem p, const __grid_constant__ Tiles tiles,
                       std::int64_t first_tile, int lead) {
   using S = Sectors<T>;
-  constexpr int kEach = S::kEach, kRows = S::kThreads / S::kWidth, kWarps = S::kThreads / 32;
+  constexpr int kPerWord = S::kPerWord, kRows = S::kThreads / S::kWidth, kWarps = S::kThreads / 32;
   constexpr int kSteps = (S::kWords + kRows - 1) / kRows;
   ROOFTILE_SHARED(tile, typename S::Word[S::kWidth][S::kPitch]);
   const TilePlace place = place_of(p, tiles, first_tile + blockIdx.x);
@@ -210,18 +210,19 @@ __global__ void __launch_bounds__(Sectors<T>::kThreads, sizeof(T) < 4 ? 3 : 4)
   const int width = rest_j < S::kWidth ? static_cast<int>(rest_j) : S::kWidth;
 
   const auto there = [&](int k) {
-    return (k + 1) * kRows * kEach <= S::kHeight || (row + k * kRows) * kEach < height;
+    return (k + 1) * kRows * kPerWord <= S::kHeight || (row + k * kRows) * kPerWord < height;
   };
   const std::int64_t x_pitch = p.down.x_stride;
-  const T* x = static_cast<const T*>(p.x) + place.x + (first_i + row * kEach) * x_pitch + first_j + j;
-  T value[kSteps][kEach];
+  const T* x = static_cast<const T*>(p.x) + place.x + (first_i + row * kPerWord) * x_pitch + first_j + j;
+  T value[kSteps][kPerWord];
   const auto load = [&](auto lives) ROOFTILE_INLINE {
     ROOFTILE_UNROLL for (int k = 0; k < kSteps; ++k) {
-      ROOFTILE_UNROLL for (int e = 0; e < kEach; ++e) {
+      ROOFTILE_UNROLL for (int e = 0; e < kPerWord; ++e) {
         value[k][e] = T{};
-        if (there(k) && lives((row + k * kRows) * kEach + e)) value[k][e] = x[e * x_pitch];  // [sectors load]
+        if (there(k) && lives((row + k * kRows) * kPerWord + e))
+          value[k][e] = x[e * x_pitch];  // [sectors load]
       }
-      x += kRows * kEach * x_pitch;
+      x += kRows * kPerWord * x_pitch;
     }
   };
   // Loads with conditions of their own are not all on their way at once (f32 as above: 202 µs).
@@ -245,19 +246,19 @@ __global__ void __launch_bounds__(Sectors<T>::kThreads, sizeof(T) < 4 ? 3 : 4)
       const unsigned before =
           static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(y) % kSector) / unsigned{sizeof(T)};
       const unsigned from = static_cast<unsigned>(lead) - before,
-                     shift = from % kEach;  // in the tile's column
+                     shift = from % kPerWord;  // in the tile's column
       y -= before;
-      ROOFTILE_UNROLL for (int w = t % 32; w < S::kHeight / kEach; w += 32) {
-        const auto low = tile[out_j][from / kEach + w];  // [sectors out]
+      ROOFTILE_UNROLL for (int w = t % 32; w < S::kHeight / kPerWord; w += 32) {
+        const auto low = tile[out_j][from / kPerWord + w];  // [sectors out]
         auto high = low;
-        if (shift != 0) high = tile[out_j][from / kEach + w + 1];  // [sectors next]
+        if (shift != 0) high = tile[out_j][from / kPerWord + w + 1];  // [sectors next]
         const auto word = S::shifted(low, high, shift);
-        const int i = static_cast<int>(from) + w * kEach;
+        const int i = static_cast<int>(from) + w * kPerWord;
         if (all(i)) {
           reinterpret_cast<typename S::Word*>(y)[w] = word;  // [sectors store]
         } else {
-          ROOFTILE_UNROLL for (int e = 0; e < kEach; ++e) {
-            if (some(i + e)) y[w * kEach + e] = S::element(word, e);
+          ROOFTILE_UNROLL for (int e = 0; e < kPerWord; ++e) {
+            if (some(i + e)) y[w * kPerWord + e] = S::element(word, e);
           }
         }
       }
@@ -266,7 +267,7 @@ __global__ void __launch_bounds__(Sectors<T>::kThreads, sizeof(T) < 4 ? 3 : 4)
   if (inner)
     store([](int) { return true; }, [](int) { return true; });
   else
-    store([&](int i) { return i >= begin_i && i + kEach <= end_i; },
+    store([&](int i) { return i >= begin_i && i + kPerWord <= end_i; },
           [&](int i) { return i >= begin_i && i < end_i; });
   // [/sectors]
 }
@@ -274,8 +275,8 @@ __global__ void __launch_bounds__(Sectors<T>::kThreads, sizeof(T) < 4 ? 3 : 4)
 // ---- any strides
 
 /// A tile has 4096 elements: 64x64, or 16x256 or 32x128 where a matrix is thinner than that.
-constexpr int kAnyThreads = 256, kEach = 16, kAnyElements = kAnyThreads * kEach;
-constexpr int kAnyLog = 12, kLeastLog = 4;
+constexpr int kAnyThreads = 256, kItemsPerThread = 16, kAnyElements = kAnyThreads * kItemsPerThread;
+constexpr int kAnyLog = 12, kMinLog = 4;
 
 /// Element by element, lanes along x's neighbours going in, along y's coming out. A row of the tile ends in
 /// four bytes that nobody uses, and a column's elements lie in banks that differ.
@@ -284,7 +285,7 @@ __global__ void __launch_bounds__(kAnyThreads)
     transpose_any(const __grid_constant__ TransposeProblem p, const __grid_constant__ Tiles tiles,
                   std::int64_t first_tile, int width_log, bool turned) {
   constexpr int kPad = sizeof(T) < 4 ? 4 / int(sizeof(T)) : 1;
-  ROOFTILE_SHARED(tile, T[kAnyElements + (kAnyElements >> kLeastLog) * kPad]);
+  ROOFTILE_SHARED(tile, T[kAnyElements + (kAnyElements >> kMinLog) * kPad]);
   const TilePlace place = place_of(p, tiles, first_tile + blockIdx.x);
   const int t = static_cast<int>(threadIdx.x), height_log = kAnyLog - width_log;
   const int width = 1 << width_log, height = 1 << height_log, pitch = width + kPad;
@@ -298,23 +299,23 @@ __global__ void __launch_bounds__(kAnyThreads)
   const T* x = static_cast<const T*>(p.x) + place.x + (first_i + i) * p.down.x_stride +
                (first_j + j) * p.across.x_stride;
   const std::int64_t x_step = i_step * p.down.x_stride + j_step * p.across.x_stride;
-  T value[kEach];
-  ROOFTILE_UNROLL for (int k = 0; k < kEach; ++k) {
+  T value[kItemsPerThread];
+  ROOFTILE_UNROLL for (int k = 0; k < kItemsPerThread; ++k) {
     value[k] = T{};
     if (i + k * i_step < live_i && j + k * j_step < live_j) value[k] = *x;  // [any load]
     x += x_step;
   }
-  ROOFTILE_UNROLL for (int k = 0; k < kEach; ++k) {
+  ROOFTILE_UNROLL for (int k = 0; k < kItemsPerThread; ++k) {
     tile[(i + k * i_step) * pitch + j + k * j_step] = value[k];  // [any in]
   }
   __syncthreads();
 
-  ROOFTILE_UNROLL for (int k = 0; k < kEach; ++k) {
+  ROOFTILE_UNROLL for (int k = 0; k < kItemsPerThread; ++k) {
     value[k] = tile[down_i * pitch + down_j + k * down_step];  // [any out]
   }
   T* y = static_cast<T*>(p.y) + place.y + (first_i + down_i) * p.down.y_stride +
          (first_j + down_j) * p.across.y_stride;
-  ROOFTILE_UNROLL for (int k = 0; k < kEach; ++k) {
+  ROOFTILE_UNROLL for (int k = 0; k < kItemsPerThread; ++k) {
     if (down_i < live_i && down_j + k * down_step < live_j) *y = value[k];  // [any store]
     y += down_step * p.across.y_stride;
   }
@@ -323,7 +324,7 @@ __global__ void __launch_bounds__(kAnyThreads)
 /// log₂ of a tile's width: 64, if neither side is less.
 int width_log_of(const TransposeProblem& p) {
   const auto log = [](std::int64_t size) {
-    int l = kLeastLog;
+    int l = kMinLog;
     while (l < kAnyLog / 2 && std::int64_t{1} << l < size) ++l;
     return l;
   };
@@ -377,9 +378,8 @@ Status launch_elements(const CudaLaunch& launch, const TransposeProblem& p) {
   if (p.batch.rows > 1 && matrix <= kSmall) {
     const std::int64_t blocks = (p.size() + kFewThreads - 1) / kFewThreads;
     return rooftile::cuda::launch(
-        launch, "transpose",
-        {static_cast<unsigned>(blocks < kMostBlocks ? blocks : kMostBlocks), kFewThreads}, transpose_small<T>,
-        p);
+        launch, "transpose", {static_cast<unsigned>(blocks < kMaxBlocks ? blocks : kMaxBlocks), kFewThreads},
+        transpose_small<T>, p);
   }
   const bool sectors = rows_begin_at(p, true, kSector);
   const auto squares = [&]<int kOut>() {

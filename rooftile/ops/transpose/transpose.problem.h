@@ -19,7 +19,7 @@ struct TransposeProblem {
   bool plain;  ///< one matrix, in x and in y row by row without gaps: what the rungs take
 
   // As a kernel walks it. `down` runs along y's neighbours (i, down a column of x), `across` along x's (j,
-  // along a row of x); all other dimensions are a batch. Where one stride walks several dimensions in both
+  // along a row of x); all other dimensions are a batch. Where one stride covers several dimensions in both
   // tensors, they are one.
   TransposeAxis down, across;
   Rows<2> batch;  ///< of y, x: a row for each matrix

@@ -50,19 +50,20 @@ class Chunks {
     const T* data = static_cast<const T*>(p_.data[input]);
     const std::int64_t first = c * kReductionChunk, count = std::min(kReductionChunk, p_.size() - first);
     if (direct_[input]) return {data + first, count, 1, kAheadBytes / std::int64_t(sizeof(T))};
-    T* room = scratch_ + input * kRoom;
+    T* scratch = scratch_ + input * kScratchElements;
     if (c >= gathered_[input]) {
       begin_[input] = c;
-      gathered_[input] = std::min(end, c + kRoom / kReductionChunk);
+      gathered_[input] = std::min(end, c + kScratchElements / kReductionChunk);
       gather(p_.rows, input, data, first, std::min(gathered_[input] * kReductionChunk, p_.size()) - first,
-             room);
+             scratch);
     }
-    return {room + (c - begin_[input]) * kReductionChunk, count};
+    return {scratch + (c - begin_[input]) * kReductionChunk, count};
   }
 
  private:
-  static constexpr std::int64_t kRoom = kScratchBytes / kInputs / sizeof(T);
-  static_assert(kRoom >= kReductionChunk, "rooftile::tile: a chunk of each input fits a thread's scratch");
+  static constexpr std::int64_t kScratchElements = kScratchBytes / kInputs / sizeof(T);
+  static_assert(kScratchElements >= kReductionChunk,
+                "rooftile::tile: a chunk of each input fits a thread's scratch");
   const ReductionProblem<kInputs>& p_;
   T* scratch_;
   bool direct_[kInputs];

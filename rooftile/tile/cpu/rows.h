@@ -144,7 +144,7 @@ ROOFTILE_TILE void run_rows(const Program& p, Team team, std::int64_t begin, std
     if (reads) {
       coming = row_at(i);
       if (writes) {
-        if constexpr (!kReadsFirst<Program>) reader.walk_once();
+        if constexpr (!kReadsFirst<Program>) reader.one_pass();
         for (int k = 0; k < kInputs; ++k) reader.hold(coming.in[k], 0);
         if constexpr (kAdds) reader.hold(coming.in[n.inputs - 1], 0);
       }
@@ -187,7 +187,7 @@ ROOFTILE_TILE void write_rows(const Program& p, const Team& team, std::int64_t b
   for (std::int64_t i = begin; i < end; ++i) {
     const auto row = row_at(i);
     Team writer = team;
-    writer.walk_once();
+    writer.one_pass();
     for (int k = 0; k < kRowInputs<Program>; ++k) writer.hold(row.in[k], 0);
     columns.first = i == begin;
     writer.each(row.in[0].size, [&](auto chunk) ROOFTILE_INLINE {

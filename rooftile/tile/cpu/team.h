@@ -87,11 +87,11 @@ class CpuTeam {
         half_(half),
         refused_(scratch.wanted && __atomic_load_n(scratch.wanted, __ATOMIC_RELAXED) != 0) {}
 
-  /// The kernel reads a row in one walk, while it writes the row before: coming rows are asked for in that
-  /// walk, not in a second one.
-  ROOFTILE_TILE void walk_once() { pass_ = 1; }
+  /// The kernel reads a row in one pass, while it writes the row before: coming rows are asked for in that
+  /// pass, not in a second one.
+  ROOFTILE_TILE void one_pass() { pass_ = 1; }
 
-  /// The elements of a row that are worth a reading of their own before the one that computes: an eighth.
+  /// The elements of a row that are worth a pass of their own before the one that computes: an eighth.
   ROOFTILE_TILE std::int64_t sample(std::int64_t size) const {
     const std::int64_t eighth = (size + 8 * kLanes - 1) / (8 * kLanes) * kLanes;
     return eighth < size ? eighth : size;
@@ -171,7 +171,7 @@ class CpuTeam {
   template <class T>
   ROOFTILE_TILE Tile round_to(const Tile& t) const;
 
-  /// What a walk along a row adds up: `sums[chunk] += …`. A GPU's team may need more than one tile for it.
+  /// What a pass over a row adds up: `sums[chunk] += …`. A GPU's team may need more than one tile for it.
   struct Accumulator {
     Tile tile;
     template <bool kFull>
@@ -218,27 +218,27 @@ class CpuTeam {
   }
   /// The largest of scale.unit · x over a held row, whose empty lanes are `below_all(scale)`; `deep` is a
   /// GPU's. The sign is one for the row: no element is multiplied.
-  struct Peak {
+  struct RowMax {
     Real value;
     static constexpr bool deep = false;
   };
   template <class T>
-  ROOFTILE_TILE Peak peak(const Held<T>& x, std::int64_t size, const SplitScale& scale) const {
-    Tile peaks = fill(below_all(scale));
+  ROOFTILE_TILE RowMax row_max(const Held<T>& x, std::int64_t size, const SplitScale& scale) const {
+    Tile maxima = fill(below_all(scale));
     if (scale.unit < 0) {
-      each(size, [&](auto chunk) ROOFTILE_INLINE { peaks = tile::min(peaks, x[chunk]); });
-      return {min(peaks) * scale.unit};
+      each(size, [&](auto chunk) ROOFTILE_INLINE { maxima = tile::min(maxima, x[chunk]); });
+      return {min(maxima) * scale.unit};
     }
-    each(size, [&](auto chunk) ROOFTILE_INLINE { peaks = tile::max(peaks, x[chunk]); });
-    return {max(peaks) * scale.unit};
+    each(size, [&](auto chunk) ROOFTILE_INLINE { maxima = tile::max(maxima, x[chunk]); });
+    return {max(maxima) * scale.unit};
   }
-  /// Σ of the exponentials from there. On a GPU a warp's peak may not be the row's: `factor` brings its
+  /// Σ of the exponentials from there. On a GPU a warp's maximum may not be the row's: `factor` brings its
   /// exponentials to it.
   struct Total {
-    Real peak, sum, factor;
+    Real row_max, sum, factor;
   };
-  ROOFTILE_TILE Total total(const Peak& peak, const Tile& sums, const SplitScale&) const {
-    return {peak.value, sum(sums), 1};
+  ROOFTILE_TILE Total total(const RowMax& row_max, const Tile& sums, const SplitScale&) const {
+    return {row_max.value, sum(sums), 1};
   }
   static constexpr Real below_all(const SplitScale& scale) { return scale.unit < 0 ? kInfinity : -kInfinity; }
 
@@ -333,7 +333,7 @@ class CpuTeam {
 
   /// Memory's work beside a chunk's arithmetic. Coming rows are asked for into the second cache, where many
   /// more lines can be on their way than into the first (softmax of 4096 columns from memory, Zen 4: 0.36 of
-  /// a copy where they are asked for into the first, 0.53), in a walk other than the first, which is short.
+  /// a copy where they are asked for into the first, 0.53), in a pass other than the first, which is short.
   /// This row's own come from there to the first, shortly before their use (layer_norm: 0.61 without, 0.75).
   ROOFTILE_TILE void move(std::int64_t first) const {
     if constexpr (kAccess == Access::streaming) {
@@ -357,7 +357,7 @@ class CpuTeam {
   ThreadScratch scratch_;
   DType half_;
   bool refused_;          // a request for scratch did not fit: rows stay as they are
-  mutable int pass_ = 0;  // walks along the row so far
+  mutable int pass_ = 0;  // passes over the row so far
   int streams_ = 0;
   Stream stream_[kStreams];
 };

@@ -26,7 +26,7 @@ struct ColumnSums {
   void write() const {
     if constexpr (Team::kHoldsRows) {
       // Rows of the workspace are whole words, whatever those of the operands are.
-      constexpr Access kWrites = kAccess == Access::strided ? kAccess : Access::aligned;
+      constexpr Access kWrites = kAccess == Access::interleaved ? kAccess : Access::aligned;
       if (sums.data)
         team.each(sums.size, [&](const Chunk& chunk) {
           store_pack<kWrites>(sums, chunk.first, chunk.live, narrowed<Real>(tiles[chunk.index]), 0, 1);
@@ -94,7 +94,7 @@ struct ColumnSums {
   void leave(Real* mine) const {
     team.each(sums.size, [&](const Chunk& chunk) {
       const Tile& t = tiles[chunk.index];
-      if constexpr (kAccess == Access::strided) {
+      if constexpr (kAccess == Access::interleaved) {
         ROOFTILE_EACH_LANE(Team::kLanes) mine[chunk.first + i * kWarp] = t.v[i];
       } else {
         ROOFTILE_UNROLL for (int i = 0; i < Team::kLanes; i += 4) {

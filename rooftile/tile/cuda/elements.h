@@ -22,8 +22,8 @@ template <class Team, class Program>
 __global__ void __launch_bounds__(kPartThreads)
     run_parts(const __grid_constant__ Program program, std::int64_t count, std::int64_t columns,
               std::int64_t length, std::int64_t parts, const __grid_constant__ RowShape shape) {
-  Turns turns;
-  const Team team(shape.threads, turns);
+  Rounds rounds;
+  const Team team(shape.threads, rounds);
   for (std::int64_t index = std::int64_t{blockIdx.x} * shape.teams + team_in_block(shape); index < count;
        index += std::int64_t{gridDim.x} * shape.teams) {
     // Of 32 bits where that is enough: a fifth of the other division's instructions.
@@ -43,8 +43,8 @@ template <class Team, class Program>
 __global__ void __launch_bounds__(kPartThreads)
     run_words(const __grid_constant__ Program program, std::int64_t columns) {
   constexpr int kLength = kPartThreads * Team::kLanes;
-  Turns turns;
-  const Team team(kPartThreads, turns);
+  Rounds rounds;
+  const Team team(kPartThreads, rounds);
   const std::int64_t first = std::int64_t{blockIdx.x} * kLength, rest = columns - first;
   program(team, PartOfWords{{0, first, rest < kLength ? rest : kLength}});
 }
@@ -57,14 +57,14 @@ Status for_parts(const CudaLaunch& launch, const char* name, std::int64_t rows, 
   constexpr std::int64_t kLength = std::int64_t{kPartThreads} * kLanes * kChunks;
   if (rows <= 0 || columns <= 0) return {};
   constexpr std::int64_t kWord = std::int64_t{kPartThreads} * kLanes;
-  if (aligned && rows == 1 && columns / kWord < kMostBlocks)
+  if (aligned && rows == 1 && columns / kWord < kMaxBlocks)
     return rooftile::cuda::launch(
         launch, name, {static_cast<unsigned>((columns + kWord - 1) / kWord), kPartThreads},
-        run_words<CudaTeam<Real, kLanes, 1, Access::aligned, Span::block>, Program>, program, columns);
+        run_words<CudaTeam<Real, kLanes, 1, Access::aligned, Scope::block>, Program>, program, columns);
   const std::int64_t length = columns < kLength ? columns : kLength;
   const std::int64_t parts = (columns + length - 1) / length, count = rows * parts;
   const RowShape shape = row_shape(length, kLanes, kChunks, kPartThreads, 8, false, nullptr);
-  const std::int64_t blocks = std::min((count + shape.teams - 1) / shape.teams, kMostBlocks);
+  const std::int64_t blocks = std::min((count + shape.teams - 1) / shape.teams, kMaxBlocks);
   const rooftile::cuda::Grid grid{static_cast<unsigned>(blocks),
                                   static_cast<unsigned>(shape.threads * shape.teams)};
   const auto run = [&]<Access kAccess>() {

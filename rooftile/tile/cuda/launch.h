@@ -1,50 +1,50 @@
 #pragma once
 // From a problem to programs on a GPU: which kernel runs it, and with which blocks.
+#include "rooftile/tile/cuda/row_range.h"
 #include "rooftile/tile/cuda/run_staged.h"
-#include "rooftile/tile/cuda/walk.h"
 
 namespace rooftile::tile {
 inline namespace cuda {
 
-/// A team for each row; or, where rows stream, for one after the other. Those that meet at barriers are a
+/// A team for each row; or, where rows stream, for one after the other. Those that synchronise are a
 /// block each, or a cluster, and shuffles do not wait for threads of other teams that have none left.
-template <int kBlock, int kLeastBlocks, class Team, class Program>
-__global__ void __launch_bounds__(kBlock, kLeastBlocks)
+template <int kBlock, int kMinBlocks, class Team, class Program>
+__global__ void __launch_bounds__(kBlock, kMinBlocks)
     run_rows(const __grid_constant__ Program program, const __grid_constant__ RowShape shape,
              const __grid_constant__ RowsEach each) {
 #if !defined(ROOFTILE_HAS_SM90)
   // Never launched without clusters; it would be a quarter of layer_norm's machine code.
-  if constexpr (Team::kSpan != Span::cluster)
+  if constexpr (Team::kScope != Scope::cluster)
 #endif
   {
-    Turns turns;
-    const Team team(shape.threads, turns, shape.cluster);
+    Rounds rounds;
+    const Team team(shape.threads, rounds, shape.cluster);
     unsigned block = blockIdx.x;
-    Walk walk{0, 0, 1, 0, program.p.rows.columns};
+    RowRange range{0, 0, 1, 0, program.p.rows.columns};
 #if defined(ROOFTILE_HAS_SM90)
-    if (Team::kSpan == Span::cluster || (Team::kSpan == Span::any && shape.cluster > 1)) {
+    if (Team::kScope == Scope::cluster || (Team::kScope == Scope::any && shape.cluster > 1)) {
       const auto cluster = static_cast<unsigned>(shape.cluster);
-      walk.first = shape.part * (block % cluster);
-      walk.size = walk.size - walk.first < shape.part ? walk.size - walk.first : shape.part;
+      range.first = shape.part * (block % cluster);
+      range.size = range.size - range.first < shape.part ? range.size - range.first : shape.part;
       block /= cluster;
     }
 #endif
-    walk.row = block;
-    if constexpr (Team::kSpan == Span::warp || Team::kSpan == Span::any || Team::kSharesBlock)
-      walk.row = std::int64_t{block} * shape.teams + team_in_block<Team::kSharesBlock>(shape);
+    range.row = block;
+    if constexpr (Team::kScope == Scope::warp || Team::kScope == Scope::any || Team::kSharesBlock)
+      range.row = std::int64_t{block} * shape.teams + team_in_block<Team::kSharesBlock>(shape);
     if constexpr (Team::kStreams) {
-      if (walk.row < each.early) {
-        walk.step = each.early;
-        walk.count = each.rows;
+      if (range.row < each.early) {
+        range.step = each.early;
+        range.count = each.rows;
       } else {
-        walk.row = each.early * each.rows + (walk.row - each.early) * each.late;
-        walk.step = 1;
-        const std::int64_t rest = each.all - walk.row;
-        walk.count = rest < each.late ? rest : each.late;
+        range.row = each.early * each.rows + (range.row - each.early) * each.late;
+        range.step = 1;
+        const std::int64_t rest = each.all - range.row;
+        range.count = rest < each.late ? rest : each.late;
       }
-      if (walk.count > 0) program(team, walk);
+      if (range.count > 0) program(team, range);
     } else {
-      if (walk.row < each.rows) program(team, walk);
+      if (range.row < each.rows) program(team, range);
     }
   }
 }
@@ -70,9 +70,9 @@ inline constexpr bool kSharesBlocks = requires(const Program& program) {
 inline constexpr int kWideThreads = 512;
 /// Of how many warps each has the work: of blocks whose rows are whole words, what the program says, if it
 /// does.
-template <class Program, Access kAccess = Access::full, Span kSpan = Span::block>
+template <class Program, Access kAccess = Access::full, Scope kScope = Scope::block>
 inline constexpr int kPartsOf = [] {
-  if constexpr (in_words(kAccess) && kSpan == Span::block && requires { Program::kParts; })
+  if constexpr (in_words(kAccess) && kScope == Scope::block && requires { Program::kParts; })
     return Program::kParts;
   else
     return 1;
@@ -80,21 +80,21 @@ inline constexpr int kPartsOf = [] {
 /// The threads of a program's longest block with such teams, and how many a multiprocessor must have.
 template <class Team, class Program>
 inline constexpr int kBlockOf =
-    Team::kSpan == Span::warp      ? kWarpsThreads
-    : !Team::kHoldsRows            ? kMostThreads
-    : Team::kSpan == Span::cluster ? std::max(Program::kClusters.pair, Program::kClusters.threads)
-                                   : Program::kHeldThreads / Team::kParts;
+    Team::kScope == Scope::warp      ? kWarpsThreads
+    : !Team::kHoldsRows              ? kMaxThreads
+    : Team::kScope == Scope::cluster ? std::max(Program::kClusters.pair, Program::kClusters.threads)
+                                     : Program::kHeldThreads / Team::kParts;
 /// The chunks of a thread.
-template <class Program, int kChunks, Span kSpan>
-inline constexpr int kChunksOf = kSpan == Span::cluster ? Program::kClusters.chunks : kChunks;
+template <class Program, int kChunks, Scope kScope>
+inline constexpr int kChunksOf = kScope == Scope::cluster ? Program::kClusters.chunks : kChunks;
 template <class Team, class Program>
-inline constexpr int kLeastOf = Team::kParts > 1   ? kWideThreads / kBlockOf<Team, Program>
-                                : Team::kHoldsRows ? Program::least_blocks(Team::kSpan)
-                                                   : 1;
+inline constexpr int kMinBlocksOf = Team::kParts > 1   ? kWideThreads / kBlockOf<Team, Program>
+                                    : Team::kHoldsRows ? Program::least_blocks(Team::kScope)
+                                                       : 1;
 /// Dynamic shared memory of a block of so many threads.
 template <class Team>
 constexpr std::int64_t shared_bytes(int threads) {
-  return (threads + kWarp - 1) / kWarp * std::int64_t{Team::Slots::kWarpBytes};
+  return (threads + kWarp - 1) / kWarp * std::int64_t{Team::Ring::kWarpBytes};
 }
 
 /// The same with what its teams of several warps gather together, which comes when rows have gone.
@@ -113,14 +113,15 @@ rooftile::cuda::Grid grid_of(const RowShape& shape, std::int64_t clusters) {
           static_cast<std::size_t>(all_shared_bytes<Team>(shape)), static_cast<unsigned>(cluster)};
 }
 template <class Team, class Program>
-inline constexpr auto kRunRows = run_rows<kBlockOf<Team, Program>, kLeastOf<Team, Program>, Team, Program>;
+inline constexpr auto kRunRows =
+    run_rows<kBlockOf<Team, Program>, kMinBlocksOf<Team, Program>, Team, Program>;
 template <class Team, class Program>
 Status launch_rows(const CudaLaunch& launch, const char* name, const Program& program, const RowShape& shape,
                    std::int64_t clusters, const RowsEach& each) {
-  if (clusters > kMostBlocks / std::max(1, shape.cluster))
+  if (clusters > kMaxBlocks / std::max(1, shape.cluster))
     return Status::error("%s: %lld rows of %lld elements take more blocks than the %lld of a launch", name,
                          static_cast<long long>(program.p.rows.rows),
-                         static_cast<long long>(program.p.rows.columns), static_cast<long long>(kMostBlocks));
+                         static_cast<long long>(program.p.rows.columns), static_cast<long long>(kMaxBlocks));
   return rooftile::cuda::launch(launch, name, grid_of<Team>(shape, clusters), kRunRows<Team, Program>,
                                 program, shape, each);
 }
@@ -141,7 +142,7 @@ bool launch_streams(const CudaLaunch& launch, const char* name, const Program& p
   const SharedLimits limits = shared_limits(launch.architecture);
   const int threads = shape.threads * shape.teams, cluster = std::max(1, shape.cluster);
   const std::int64_t shared = all_shared_bytes<Team>(shape);
-  if (shared > limits.block || !one_stride(program.p.rows) || rows > kMostBlocks / cluster) return false;
+  if (shared > limits.block || !one_stride(program.p.rows) || rows > kMaxBlocks / cluster) return false;
   const std::int64_t resident = std::max<std::int64_t>(
       1, std::min<std::int64_t>(Program::kStreaming.resident / threads,
                                 limits.multiprocessor / (shared + SharedLimits::kOther)));
@@ -164,22 +165,22 @@ bool launch_streams(const CudaLaunch& launch, const char* name, const Program& p
 }
 
 /// The program whose kernel serves such teams: one for several is less to compile.
-template <Access kAccess, Span kSpan, class Program>
+template <Access kAccess, Scope kScope, class Program>
 auto program_for(const Program& program) {
-  if constexpr (requires { program.template serving<kAccess, kSpan>(); })
-    return program.template serving<kAccess, kSpan>();
+  if constexpr (requires { program.template serving<kAccess, kScope>(); })
+    return program.template serving<kAccess, kScope>();
   else
     return program;
 }
-template <Access kAccess, Span kSpan, class Program>
+template <Access kAccess, Scope kScope, class Program>
 auto streaming_program_for(const Program& program) {
-  if constexpr (requires { program.template streaming<kAccess, kSpan>(); })
-    return program.template streaming<kAccess, kSpan>();
+  if constexpr (requires { program.template streaming<kAccess, kScope>(); })
+    return program.template streaming<kAccess, kScope>();
   else
     return program;
 }
 
-/// Runs program(team, walk) for `rows` rows, `kLanes` elements to a thread and chunk. A program says
+/// Runs program(team, range) for `rows` rows, `kLanes` elements to a thread and chunk. A program says
 ///   p.rows        where the rows lie
 ///   kHeldThreads  of the longest block that holds a row: with 1024 a thread has 64 registers, with 512 it
 ///                 has 128
@@ -192,10 +193,11 @@ auto streaming_program_for(const Program& program) {
 /// and
 ///   least_threads() (columns) of a row that has so many words, but for odd ones that are staged
 ///   kSkips        whether rows of a warp's teams leave out chunks that no lane reaches
-///   kStages       whether short rows may be staged. places() are those of its operands; none where rows do
+///   kMayStage       whether short rows may be staged. shared_layout() are those of its operands; none where
+///   rows do
 ///                 not follow one upon the other. each_staged() tells which they are, and what a vector
 ///                 holds that has no data: its place it has all the same
-///   kShortest,    spans of its rows' teams; Span::any: a row may be longer than a cluster holds, and is
+///   kShortest,    scopes of its rows' teams; Scope::any: a row may be longer than a cluster holds, and is
 ///   kLongest      read again
 ///   kFull         whether rows that fill their team have a kernel of their own, and staged ones one for each
 ///                 size of pieces (or kAllPieces says so)
@@ -203,69 +205,69 @@ auto streaming_program_for(const Program& program) {
 /// and may have
 ///   kParts        of how many warps one does the work, in blocks, where rows are whole words: rows do not
 ///                 stream then, and a thread has as many times more on its way
-///   serving<Access, Span>()  the program that has the kernel for teams that do not stream, if not itself;
-///   streaming<Access, Span>()  for those that do
-///   Staged<Team>  for staged rows, if it gathers of many: run_staged_turns; and
+///   serving<Access, Scope>()  the program that has the kernel for teams that do not stream, if not itself;
+///   streaming<Access, Scope>()  for those that do
+///   Staged<Team>  for staged rows, if it gathers of many: run_staged_pipeline; and
 ///   teams         which then are in a block and gather together, of whole warps, too
 template <int kLanes, int kChunks, class Program>
-Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, Layout layout,
+Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, RowAlignment alignment,
                 const Program& program) {
-  static_assert(Program::kStreaming.from == Span::any || Program::kStreaming.resident > 0);
+  static_assert(Program::kStreaming.from == Scope::any || Program::kStreaming.resident > 0);
   if (rows <= 0) return {};
   const std::int64_t columns = program.p.rows.columns;
   static constexpr Clusters kClusters = Program::kClusters;
   RowShape shape = row_shape(columns, kLanes, kChunks, Program::kHeldThreads, Program::least_threads(columns),
-                             Program::kStages, has_clusters(launch) ? &kClusters : nullptr);
+                             Program::kMayStage, has_clusters(launch) ? &kClusters : nullptr);
   if constexpr (kSharesBlocks<Program>)
-    if (layout == Layout::words && shape.threads > kWarp) shape.teams = program.teams;
-  if constexpr (Program::kLongest == Span::any)
+    if (alignment == RowAlignment::vectorized && shape.threads > kWarp) shape.teams = program.teams;
+  if constexpr (Program::kLongest == Scope::any)
     if (shape.cluster == 0)
       return launch_direct<CudaTeam<float, kLanes, 0, Access::any>>(
-          launch, name, program_for<Access::any, Span::any>(program), shape, rows);
-  const auto direct = [&]<Access kAccess, Span kSpan>() {
-    constexpr int kParts = kPartsOf<Program, kAccess, kSpan>;
-    constexpr int kKept = in_words(kAccess) && kParts == 1 ? Program::kept(kSpan) : 0;
+          launch, name, program_for<Access::any, Scope::any>(program), shape, rows);
+  const auto direct = [&]<Access kAccess, Scope kScope>() {
+    constexpr int kParts = kPartsOf<Program, kAccess, kScope>;
+    constexpr int kKept = in_words(kAccess) && kParts == 1 ? Program::kept(kScope) : 0;
     RowShape its = shape;
     if (kParts > 1) its.threads = (shape.threads / kWarp + kParts - 1) / kParts * kWarp;
-    return launch_direct<CudaTeam<float, kLanes, kChunksOf<Program, kChunks, kSpan> * kParts, kAccess, kSpan,
-                                  0, kKept, kParts>>(launch, name, program_for<kAccess, kSpan>(program), its,
-                                                     rows);
+    return launch_direct<CudaTeam<float, kLanes, kChunksOf<Program, kChunks, kScope> * kParts, kAccess,
+                                  kScope, 0, kKept, kParts>>(
+        launch, name, program_for<kAccess, kScope>(program), its, rows);
   };
   // Kernels that know the span. False where there is none.
   Status status;
-  const auto run = [&]<Access kAccess, Span kSpan>() {
-    constexpr bool kHas = Program::kShortest <= kSpan && kSpan <= Program::kLongest;
+  const auto run = [&]<Access kAccess, Scope kScope>() {
+    constexpr bool kHas = Program::kShortest <= kScope && kScope <= Program::kLongest;
     constexpr bool kStreams =
-        kPartsOf<Program, kAccess, kSpan> == 1 &&
-        kSpan >= (in_words(kAccess) ? Program::kStreaming.from : Program::kStreaming.anywhere);
+        kPartsOf<Program, kAccess, kScope> == 1 &&
+        kScope >= (in_words(kAccess) ? Program::kStreaming.from : Program::kStreaming.anywhere);
     if constexpr (kHas && kStreams) {
-      using Team = CudaTeam<float, kLanes, kChunksOf<Program, kChunks, kSpan>, kAccess, kSpan,
-                            Program::kStreaming.slots, in_words(kAccess) ? Program::kept(kSpan) : 0>;
-      if (launch_streams<Team>(launch, name, streaming_program_for<kAccess, kSpan>(program), shape, rows,
+      using Team = CudaTeam<float, kLanes, kChunksOf<Program, kChunks, kScope>, kAccess, kScope,
+                            Program::kStreaming.stages, in_words(kAccess) ? Program::kept(kScope) : 0>;
+      if (launch_streams<Team>(launch, name, streaming_program_for<kAccess, kScope>(program), shape, rows,
                                status))
         return true;
     }
-    // A block's rows that one stride does not walk, and of them those in words, too; longer ones are rarer.
-    constexpr bool kInstead = kAccess == Access::strided && kSpan == Span::block;
+    // A block's rows that one stride does not cover, and of them those in words, too; longer ones are rarer.
+    constexpr bool kInstead = kAccess == Access::interleaved && kScope == Scope::block;
     if constexpr (kHas && (!kStreams || kInstead)) {
-      status = direct.template operator()<kAccess, kSpan>();
+      status = direct.template operator()<kAccess, kScope>();
       return true;
     }
     return false;
   };
   const auto run_known = [&]<Access kAccess>() {
-    if (shape.cluster > 1) return run.template operator()<kAccess, Span::cluster>();
-    if constexpr (kAccess != Access::strided)
+    if (shape.cluster > 1) return run.template operator()<kAccess, Scope::cluster>();
+    if constexpr (kAccess != Access::interleaved)
       if (shape.threads <= kWarp) {
         constexpr Access kHow = kAccess == Access::aligned && Program::kSkips ? Access::reached : kAccess;
-        return run.template operator()<kHow, Span::warp>();
+        return run.template operator()<kHow, Scope::warp>();
       }
     if constexpr (in_words(kAccess) && kSharesBlocks<Program>)
-      if (shape.teams > 1) return run.template operator()<kAccess, Span::warps>();
-    return run.template operator()<kAccess, Span::block>();
+      if (shape.teams > 1) return run.template operator()<kAccess, Scope::warps>();
+    return run.template operator()<kAccess, Scope::block>();
   };
 
-  if (layout == Layout::words) {
+  if (alignment == RowAlignment::vectorized) {
     const int chunks = shape.cluster > 1 ? Program::kClusters.chunks : kChunks;
     const int parts = shape.cluster > 1 ? 1 : kPartsOf<Program>;
     const bool full = columns == std::max(1, shape.cluster) * std::int64_t{shape.threads} * kLanes * chunks &&
@@ -274,22 +276,22 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, L
       if (full && one_stride(program.p.rows) && run_known.template operator()<Access::full>()) return status;
     if (run_known.template operator()<Access::aligned>()) return status;
   }
-  if constexpr (Program::kStages)
-    if (layout == Layout::neighbours &&
-        launch_staged<kLanes, kChunks>(launch, name, program_for<Access::staged_2, Span::warp>(program),
+  if constexpr (Program::kMayStage)
+    if (alignment == RowAlignment::contiguous &&
+        launch_staged<kLanes, kChunks>(launch, name, program_for<Access::staged_2, Scope::warp>(program),
                                        shape, rows, status))
       return status;
-  if constexpr ((!Program::kStages || kTakesTurns<Program>)&&Program::kShortest == Span::warp)
-    if (layout == Layout::neighbours && shape.threads < kWarp)
-      return direct.template operator()<Access::singly, Span::warp>();
+  if constexpr ((!Program::kMayStage || kPipelined<Program>)&&Program::kShortest == Scope::warp)
+    if (alignment == RowAlignment::contiguous && shape.threads < kWarp)
+      return direct.template operator()<Access::singly, Scope::warp>();
   if constexpr (Program::kStrided)
-    if (layout != Layout::apart && shape.threads >= kWarp) {
+    if (alignment != RowAlignment::strided && shape.threads >= kWarp) {
       if (shape.threads == kWarp) shape.teams = 1;  // a block, as longer rows'
-      if (run_known.template operator()<Access::strided>()) return status;
+      if (run_known.template operator()<Access::interleaved>()) return status;
     }
   if constexpr (Program::kClusters.chunks != kChunks)
-    if (shape.cluster > 1) return direct.template operator()<Access::apart, Span::cluster>();
-  return direct.template operator()<Access::any, Span::any>();
+    if (shape.cluster > 1) return direct.template operator()<Access::strided, Scope::cluster>();
+  return direct.template operator()<Access::any, Scope::any>();
 }
 
 }  // namespace cuda

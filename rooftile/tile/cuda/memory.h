@@ -11,23 +11,23 @@ namespace rooftile::tile {
 inline namespace cuda {
 
 /// How the lanes of a thread lie in memory. Which lane an element is, and so the order of a sum, may depend
-/// on its row's length alone: `strided` has other lanes than the rest, and reductions that come to the same
-/// bits.
+/// on its row's length alone: `interleaved` has other lanes than the rest, and reductions that come to the
+/// same bits.
 enum class Access : std::uint8_t {
-  full,      ///< 16-byte words, as many as a team can hold: no lane is empty
-  aligned,   ///< 16-byte words; some threads may have none
-  reached,   ///< the same, and chunks that no lane of a row reaches are left out
-  any,       ///< neighbours that begin anywhere, or lie apart
-  apart,     ///< lie apart: a quarter of the code
-  singly,    ///< neighbours that begin anywhere, one by one, all on their way at once
-  strided,   ///< begin anywhere, side by side: a warp reads 32 neighbours, then the next 32
-  staged_2,  ///< neighbours in shared memory (rooftile/tile/cuda/stage.h), rows in whole pieces of 2 bytes
+  full,         ///< 16-byte words, as many as a team can hold: no lane is empty
+  aligned,      ///< 16-byte words; some threads may have none
+  reached,      ///< the same, and chunks that no lane of a row reaches are left out
+  any,          ///< neighbours that begin anywhere, or lie apart
+  strided,      ///< lie apart: a quarter of the code
+  singly,       ///< neighbours that begin anywhere, one by one, all on their way at once
+  interleaved,  ///< begin anywhere, side by side: a warp reads 32 neighbours, then the next 32
+  staged_2,  ///< neighbours in shared memory (rooftile/tile/cuda/staging.h), rows in whole pieces of 2 bytes
   staged_4,  ///< of 4
   staged_8,  ///< of 8
 };
 /// Whether lanes are whole 16-byte words of memory.
 constexpr bool in_words(Access access) { return access <= Access::reached; }
-constexpr bool may_lie_apart(Access access) { return access == Access::any || access == Access::apart; }
+constexpr bool may_be_strided(Access access) { return access == Access::any || access == Access::strided; }
 /// Of a staged row, in bytes; 0: not staged.
 constexpr int piece_of(Access access) {
   return access == Access::staged_2 ? 2 : access == Access::staged_4 ? 4 : access == Access::staged_8 ? 8 : 0;
@@ -37,18 +37,18 @@ template <Access kAccess>
 ROOFTILE_TILE bool lane_lives(int i, std::int64_t live) {
   if (kAccess == Access::full) return true;
   if (in_words(kAccess)) return live > 0;
-  return (kAccess == Access::strided ? i * kWarp : i) < live;
+  return (kAccess == Access::interleaved ? i * kWarp : i) < live;
 }
 /// The same of elements of type T, of which those of a piece live together.
 template <Access kAccess, class T>
 ROOFTILE_TILE bool element_lives(int i, std::int64_t live) {
-  constexpr int kEach = piece_of(kAccess) > 0 ? piece_of(kAccess) / int(sizeof(T)) : 1;
-  return lane_lives<kAccess>(i / kEach * kEach, live);
+  constexpr int kPerPiece = piece_of(kAccess) > 0 ? piece_of(kAccess) / int(sizeof(T)) : 1;
+  return lane_lives<kAccess>(i / kPerPiece * kPerPiece, live);
 }
-/// One step of `each`: this thread's lanes are the elements `first`, `first` + 1, … (strided: `first` + 32,
-/// …) as far as the row goes.
+/// One step of `each`: this thread's lanes are the elements `first`, `first` + 1, … (interleaved: `first` +
+/// 32, …) as far as the row goes.
 struct Chunk {
-  int index;  // known to the compiler in an unrolled walk, and so a choice of registers
+  int index;  // known to the compiler in an unrolled pass, and so a choice of registers
   std::int64_t first;
   std::int64_t live;  // elements from `first` to the row's end; 0 or less: none
 };
@@ -60,11 +60,11 @@ struct Row {
   T* data;
   std::int64_t size;
   std::int64_t stride = 1;
-  std::int64_t ahead = 0;      // elements to the row that comes to its slot next; 0: none does
+  std::int64_t ahead = 0;      // elements to the row that comes to its stage next; 0: none does
   std::int64_t elsewhere = 0;  // elements of the row that other blocks of a cluster have
   const void* begin = nullptr;
   const void* end = nullptr;
-  int slot = 0;  // of those in which a team's rows arrive
+  int stage = 0;  // of those in which a team's rows arrive
 
   /// Up to `count` elements from `first` on.
   ROOFTILE_TILE
@@ -94,8 +94,8 @@ struct Pack {
       const unsigned both[2] = {piece[2 * i], piece[2 * i + 1]};
       memcpy(&value, both, 8);
     } else {
-      constexpr int kEach = 4 / int(sizeof(T));
-      const unsigned bits = piece[i / kEach] >> (i % kEach * 8 * int(sizeof(T)));
+      constexpr int kPerPiece = 4 / int(sizeof(T));
+      const unsigned bits = piece[i / kPerPiece] >> (i % kPerPiece * 8 * int(sizeof(T)));
       memcpy(&value, &bits, sizeof(T));
     }
     return value;
@@ -108,11 +108,11 @@ struct Pack {
       piece[2 * i] = both[0];
       piece[2 * i + 1] = both[1];
     } else {
-      constexpr int kEach = 4 / int(sizeof(T)), kBits = 8 * int(sizeof(T));
+      constexpr int kPerPiece = 4 / int(sizeof(T)), kBits = 8 * int(sizeof(T));
       unsigned bits = 0;
       memcpy(&bits, &value, sizeof(T));
-      const int at = i % kEach * kBits;
-      piece[i / kEach] = at == 0 ? bits : piece[i / kEach] | bits << at;  // in ascending order
+      const int at = i % kPerPiece * kBits;
+      piece[i / kPerPiece] = at == 0 ? bits : piece[i / kPerPiece] | bits << at;  // in ascending order
     }
   }
 };
@@ -205,8 +205,8 @@ template <class T, int N, int kBytes>
 struct StagedPieces {
   using Bits =
       std::conditional_t<kBytes == 8, uint2, std::conditional_t<kBytes == 4, unsigned, std::uint16_t>>;
-  static constexpr int kEach = kBytes / int(sizeof(T)), kCount = N / kEach;
-  static_assert(kEach > 0 && (kBytes > 2 || sizeof(T) == 2));
+  static constexpr int kPerPiece = kBytes / int(sizeof(T)), kCount = N / kPerPiece;
+  static_assert(kPerPiece > 0 && (kBytes > 2 || sizeof(T) == 2));
   ROOFTILE_TILE
   static Bits get(const Pack<T, N>& pack, int i) {
     if constexpr (kBytes == 8)
@@ -232,7 +232,7 @@ template <Access kAccess, int N, bool kConstant = false, class T>
 ROOFTILE_TILE Pack<T, N> load_pack(const Row<const T>& row, std::int64_t first, std::int64_t live, T other) {
   using P = Pack<T, N>;
   P pack;
-  const T* from = row.data + first * (may_lie_apart(kAccess) ? row.stride : 1);
+  const T* from = row.data + first * (may_be_strided(kAccess) ? row.stride : 1);
   if constexpr (in_words(kAccess)) {
     const auto* words = reinterpret_cast<const uint4*>(from);
     if (kAccess == Access::full || live > 0) {
@@ -253,7 +253,7 @@ ROOFTILE_TILE Pack<T, N> load_pack(const Row<const T>& row, std::int64_t first, 
       memcpy(&t, &bits[i], sizeof t);
       pack.set(i, t);
     }
-  } else if constexpr (kAccess == Access::strided) {
+  } else if constexpr (kAccess == Access::interleaved) {
     const auto* elements = reinterpret_cast<const BitsOf<T>*>(from);
     const auto load = [&](int i) {
       const BitsOf<T> bits = read<kConstant>(elements + i * kWarp);
@@ -273,7 +273,7 @@ ROOFTILE_TILE Pack<T, N> load_pack(const Row<const T>& row, std::int64_t first, 
     ROOFTILE_UNROLL for (int i = 0; i < N; ++i) rest.set(i, other);
     ROOFTILE_UNROLL for (int i = 0; i < Pieces::kCount; ++i) {
       auto piece = Pieces::get(rest, i);
-      if (i * Pieces::kEach < live) piece = pieces[i];
+      if (i * Pieces::kPerPiece < live) piece = pieces[i];
       Pieces::set(pack, i, piece);
     }
   } else {
@@ -293,9 +293,9 @@ ROOFTILE_TILE Pack<T, N> load_pack(const Row<const T>& row, std::int64_t first, 
         return pack;
       }
     }
-    constexpr int kEach = N / P::kWords;
-    ROOFTILE_UNROLL for (int i = 0; i < P::kWords; ++i)
-        pack.set_word(i, gather_word(from + i * kEach * row.stride, row.stride, live - i * kEach, other));
+    constexpr int kPerPiece = N / P::kWords;
+    ROOFTILE_UNROLL for (int i = 0; i < P::kWords; ++i) pack.set_word(
+        i, gather_word(from + i * kPerPiece * row.stride, row.stride, live - i * kPerPiece, other));
   }
   return pack;
 }
@@ -371,21 +371,21 @@ ROOFTILE_TILE void store_pack(const Row<T>& row, std::int64_t first, std::int64_
       memcpy(&bits, &t, sizeof t);
       if (i < live) write(to + i, bits);
     }
-  } else if constexpr (kAccess == Access::strided) {
+  } else if constexpr (kAccess == Access::interleaved) {
     store_strided<T, N>(row.data + first, live, [&](int i) { return pack.get(i); });
   } else if constexpr (piece_of(kAccess) > 0) {
     using Pieces = StagedPieces<T, N, piece_of(kAccess)>;
     auto* pieces = reinterpret_cast<typename Pieces::Bits*>(row.data + first);
     ROOFTILE_UNROLL for (int i = 0; i < Pieces::kCount; ++i) {
-      if (i * Pieces::kEach < live) pieces[i] = Pieces::get(pack, i);
+      if (i * Pieces::kPerPiece < live) pieces[i] = Pieces::get(pack, i);
     }
   } else {
     T* to = live > 0 ? row.data + first * row.stride : nullptr;
-    if constexpr (P::kWords > 1 || kAccess == Access::apart) {
-      constexpr int kEach = N / P::kWords;
+    if constexpr (P::kWords > 1 || kAccess == Access::strided) {
+      constexpr int kPerPiece = N / P::kWords;
       if (!to) return;
       ROOFTILE_UNROLL for (int i = 0; i < P::kWords; ++i)
-          scatter_word(pack.word(i), to + i * kEach * row.stride, row.stride, live - i * kEach);
+          scatter_word(pack.word(i), to + i * kPerPiece * row.stride, row.stride, live - i * kPerPiece);
     } else {
       // An aligned word of memory takes the last elements of the thread before and the first of this one,
       // which writes it, if it knows all of them. What remains at the ends goes in pieces.
@@ -432,10 +432,10 @@ ROOFTILE_TILE Pack<T, N> unseen(Pack<T, N> pack) {
 
 /// The largest and the smallest of 16-bit elements, lane by lane, two compared at once.
 template <class T, int N>
-struct PairPeaks {
+struct PairMaxima {
   Pack<T, N> highest, lowest;
 
-  ROOFTILE_TILE PairPeaks() {
+  ROOFTILE_TILE PairMaxima() {
     ROOFTILE_UNROLL for (int i = 0; i < N / 2; ++i) {
       highest.piece[i] = lowest_pair<T>();
       lowest.piece[i] = lowest_pair<T>() ^ 0x80008000u;

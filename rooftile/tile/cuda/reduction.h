@@ -42,16 +42,16 @@ ROOFTILE_TILE typename Reduction::Partial chunk_of(const Team& team, const Reduc
                           Flat<T, kInputs>{&p.rows, I, static_cast<const T*>(p.data[I]), first, size}...);
 }
 
-/// Block b reduces chunk b: threads meet once for each, and at these barriers nothing is in flight. Of 2^28
-/// elements, chunks of kReductionChunk took 0.89 of a copy on an H200 (dot); a ladder's rung with longer ones
-/// 1.03.
+/// Block b reduces chunk b: threads synchronise once for each, and at these barriers nothing is in flight. Of
+/// 2^28 elements, chunks of kReductionChunk took 0.89 of a copy on an H200 (dot); a ladder's rung with longer
+/// ones 1.03.
 template <class Reduction, class T, Access kAccess, int kInputs>
 __global__ void __launch_bounds__(kReductionThreads)
     reduce_chunks(const __grid_constant__ ReductionProblem<kInputs> p, bool contiguous, std::int64_t chunk,
                   typename Reduction::Partial* partials) {
   using Real = std::conditional_t<std::is_same_v<T, double>, double, float>;
-  Turns turns;
-  const CudaTeam<Real, 16 / int(sizeof(T)), 0, kAccess, Span::block> team(kReductionThreads, turns);
+  Rounds rounds;
+  const CudaTeam<Real, 16 / int(sizeof(T)), 0, kAccess, Scope::block> team(kReductionThreads, rounds);
   const std::int64_t first = blockIdx.x * chunk, rest = p.rows.rows * p.rows.columns - first;
   const auto partial = chunk_of<Reduction, decltype(team), T>(
       team, p, contiguous, first, rest < chunk ? rest : chunk, std::make_integer_sequence<int, kInputs>());
@@ -66,15 +66,15 @@ template <class Reduction, class R>
 __global__ void __launch_bounds__(kReductionThreads)
     join_chunks(const typename Reduction::Partial* partials, int count, R* result) {
   using Partial = typename Reduction::Partial;
-  constexpr int kEach = kMaxChunks / kReductionThreads;
+  constexpr int kItemsPerThread = kMaxChunks / kReductionThreads;
   ROOFTILE_SHARED(nodes, Partial[kReductionThreads]);
-  const int thread = static_cast<int>(threadIdx.x), first = thread * kEach;
-  Partial node[kEach];
-  ROOFTILE_UNROLL for (int i = 0; i < kEach; ++i) {
+  const int thread = static_cast<int>(threadIdx.x), first = thread * kItemsPerThread;
+  Partial node[kItemsPerThread];
+  ROOFTILE_UNROLL for (int i = 0; i < kItemsPerThread; ++i) {
     node[i] = first + i < count ? partials[first + i] : Reduction::nothing();
   }
-  ROOFTILE_UNROLL for (int far = 1; far < kEach; far *= 2) {
-    ROOFTILE_UNROLL for (int i = 0; i < kEach; i += 2 * far) {
+  ROOFTILE_UNROLL for (int far = 1; far < kItemsPerThread; far *= 2) {
+    ROOFTILE_UNROLL for (int i = 0; i < kItemsPerThread; i += 2 * far) {
       node[i] = Reduction::join(node[i], node[i + far]);
     }
   }

@@ -11,12 +11,12 @@ inline constexpr int kWarp = 32;
 inline constexpr int kWarpsThreads = 128;
 
 /// How many warps a block has at most, how many blocks a cluster, and how many warps such a team.
-inline constexpr int kMostWarps = 32, kMostCluster = 16, kMostPartials = 256;
+inline constexpr int kMaxWarps = 32, kMaxCluster = 16, kMaxPartials = 256;
 
 /// Whose threads a team's are: a warp's, all of them or fewer; some warps' of a block; a block's; a
 /// cluster's. A kernel that knows has no instructions for the others; `any`: it is told. From short to long:
 /// comparisons rely on it.
-enum class Span : std::uint8_t { warp, warps, block, cluster, any };
+enum class Scope : std::uint8_t { warp, warps, block, cluster, any };
 
 /// How many threads a row gets. It follows from the row's length and the architecture alone: bits depend on
 /// it.
@@ -28,11 +28,11 @@ struct RowShape {
 };
 
 /// Of a block that reads rows again; its threads have 64 registers.
-inline constexpr int kMostThreads = 1024;
+inline constexpr int kMaxThreads = 1024;
 /// Of a block with parts of rows, or small matrices.
 inline constexpr int kFewThreads = 256;
 /// Of a launch.
-inline constexpr std::int64_t kMostBlocks = (std::int64_t{1} << 31) - 1;
+inline constexpr std::int64_t kMaxBlocks = (std::int64_t{1} << 31) - 1;
 
 /// How a program cuts rows among the blocks of a cluster.
 struct Clusters {
@@ -44,10 +44,10 @@ struct Clusters {
 
 /// Which of a program's rows come to shared memory while the row before is computed.
 struct Streaming {
-  Span from = Span::any;      ///< of the shortest teams that do, if all are whole aligned words; any: none
-  int slots = 0;              ///< operands that do
-  int resident = 0;           ///< threads that a multiprocessor runs at once
-  Span anywhere = Span::any;  ///< of the shortest teams, if they are not
+  Scope from = Scope::any;      ///< of the shortest teams that do, if all are whole aligned words; any: none
+  int stages = 0;               ///< operands that do
+  int resident = 0;             ///< threads that a multiprocessor runs at once
+  Scope anywhere = Scope::any;  ///< of the shortest teams, if they are not
 };
 
 /// Of rows that stream, how many wait for a multiprocessor that comes free, instead of being shared out at
@@ -60,8 +60,8 @@ struct Late {
 /// `columns` elements, `lanes` to a thread and chunk, at most `chunks` chunks: as few threads as hold the row
 /// (16 to 32 elements a thread move the most bytes), but `least` if it has so many words; a power of two
 /// within a warp and whole warps up to `held`; then blocks of a cluster, if `clusters` are to be had, each
-/// with a part of the row. `stages`: rows that begin anywhere come from shared memory.
-constexpr RowShape row_shape(std::int64_t columns, int lanes, int chunks, int held, int least, bool stages,
+/// with a part of the row. `may_stage`: rows that begin anywhere come from shared memory.
+constexpr RowShape row_shape(std::int64_t columns, int lanes, int chunks, int held, int least, bool may_stage,
                              const Clusters* clusters) {
   const std::int64_t words = (columns + lanes - 1) / lanes, wanted = (words + chunks - 1) / chunks;
   const auto whole_warps = [](std::int64_t threads) { return static_cast<int>((threads + 31) / 32 * 32); };
@@ -69,7 +69,7 @@ constexpr RowShape row_shape(std::int64_t columns, int lanes, int chunks, int he
     // Neighbours read lines of memory together, but every thread takes part in its row's reductions and has
     // fewer elements to show for it. In shared memory, where rows are that cannot be aligned since they are
     // no whole words, as few as hold a row are best.
-    if (stages && columns % lanes != 0) least = 1;
+    if (may_stage && columns % lanes != 0) least = 1;
     int threads = 1;
     while (threads < wanted || (threads < least && threads < words)) threads *= 2;
     return {threads, kWarpsThreads / threads, 1, columns};
@@ -77,7 +77,7 @@ constexpr RowShape row_shape(std::int64_t columns, int lanes, int chunks, int he
   if (wanted <= (clusters ? clusters->alone : held)) return {whole_warps(wanted), 1, 1, columns};
   if (clusters) {
     const std::int64_t needed = (words + clusters->chunks - 1) / clusters->chunks;
-    const std::int64_t most = std::min(kMostCluster, kMostPartials * kWarp / clusters->threads);
+    const std::int64_t most = std::min(kMaxCluster, kMaxPartials * kWarp / clusters->threads);
     int cluster = 2;
     while (std::int64_t{cluster} * (cluster == 2 ? clusters->pair : clusters->threads) < needed) cluster *= 2;
     if (cluster <= most) {
@@ -85,7 +85,7 @@ constexpr RowShape row_shape(std::int64_t columns, int lanes, int chunks, int he
       return {whole_warps((part + clusters->chunks - 1) / clusters->chunks), 1, cluster, part * lanes};
     }
   }
-  return {kMostThreads, 1, 0, columns};
+  return {kMaxThreads, 1, 0, columns};
 }
 
 }  // namespace cuda

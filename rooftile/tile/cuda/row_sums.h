@@ -60,12 +60,12 @@ struct SumsKernel {
   static constexpr int kHeldThreads = kTuning.max_threads;
   static constexpr Clusters kClusters = kTuning.clusters;
   static constexpr Streaming kStreaming = kTuning.streaming;
-  static constexpr Span kShortest = Span::warp, kLongest = Span::any;
-  static constexpr bool kFull = kPlain, kStrided = true, kStages = true, kAllPieces = true,
+  static constexpr Scope kShortest = Scope::warp, kLongest = Scope::any;
+  static constexpr bool kFull = kPlain, kStrided = true, kMayStage = true, kAllPieces = true,
                         kSkips = kTuning.skips_empty_chunks;
   static constexpr int least_threads(std::int64_t columns) { return kTuning.threads_of(columns); }
-  static constexpr int least_blocks(Span span) { return kTuning.min_blocks[static_cast<int>(span)]; }
-  static constexpr int kept(Span) { return kPlain ? kTuning.slots : 0; }
+  static constexpr int least_blocks(Scope scope) { return kTuning.min_blocks[static_cast<int>(scope)]; }
+  static constexpr int kept(Scope) { return kPlain ? kTuning.stages : 0; }
   static constexpr Late late(const RowShape&) { return kTuning.late; }
   Problem p;
   Program program;
@@ -86,36 +86,37 @@ struct SumsKernel {
   template <class Team>
   using Gradients = cuda::Gradients<Team, kGradients, Problem::kScalarGradients>;
   /// Where the sums of a block of rows go, of the columns that this block of threads has.
-  ROOFTILE_TILE Row<float> sums_of(std::int64_t block, int gradient, const Walk& walk) const {
+  ROOFTILE_TILE Row<float> sums_of(std::int64_t block, int gradient, const RowRange& range) const {
     float* all = p.block_sums(block, gradient);
-    return {all ? all + walk.first : nullptr, walk.size};
+    return {all ? all + range.first : nullptr, range.size};
   }
   /// A block's sums, all of them begun; nowhere to be written yet if `later`.
   template <class Team>
-  ROOFTILE_TILE Gradients<Team> gradients_of(const Team& team, std::int64_t block, const Walk& walk,
+  ROOFTILE_TILE Gradients<Team> gradients_of(const Team& team, std::int64_t block, const RowRange& range,
                                              bool later = false) const {
-    return gradients_of(team, block, walk, later, std::make_integer_sequence<int, kGradients>());
+    return gradients_of(team, block, range, later, std::make_integer_sequence<int, kGradients>());
   }
   template <class Team, int... g>
-  ROOFTILE_TILE Gradients<Team> gradients_of(const Team& team, std::int64_t block, const Walk& walk,
+  ROOFTILE_TILE Gradients<Team> gradients_of(const Team& team, std::int64_t block, const RowRange& range,
                                              bool later, std::integer_sequence<int, g...>) const {
-    return {{team.columns(later ? Row<float>{} : sums_of(block, g, walk))...}};
+    return {{team.columns(later ? Row<float>{} : sums_of(block, g, range))...}};
   }
   template <class Team>
-  ROOFTILE_TILE RowOperands<T, kCounts> row_of(const Walk& walk, std::int64_t i, const Beside& beside) const {
+  ROOFTILE_TILE RowOperands<T, kCounts> row_of(const RowRange& range, std::int64_t i,
+                                               const Beside& beside) const {
     RowOperands<T, kCounts> r;
     ROOFTILE_UNROLL for (int k = 0; k < kInputs; ++k) {
-      r.in[k] = input_of<T, Team>(p, k, walk, i);
-      r.in[k].slot = k;
+      r.in[k] = input_of<T, Team>(p, k, range, i);
+      r.in[k].stage = k;
     }
-    r.out[0] = output_of<T, Team>(p, Problem::kOutputs, walk, i);
+    r.out[0] = output_of<T, Team>(p, Problem::kOutputs, range, i);
     ROOFTILE_UNROLL for (int k = 0; k < kStatistics; ++k) r.statistics[k] = *beside.statistics[k];
     ROOFTILE_UNROLL for (int k = 0; k < kScalars; ++k) r.scalars[k] = beside.scalars[k];
     return r;
   }
-  /// `walk`: one block of rows.
+  /// `range`: one block of rows.
   template <class Team>
-  ROOFTILE_TILE void operator()(const Team& team, const Walk& walk) const {
+  ROOFTILE_TILE void operator()(const Team& team, const RowRange& range) const {
 #if defined(ROOFTILE_HAS_SM90)
     // The sums of shorter rows are not ready that much sooner (layer_norm_backward f32 524288x100: 190 µs,
     // with this 193).
@@ -125,29 +126,30 @@ struct SumsKernel {
     // H200: 109 µs, 112).
     const auto all = [&](const auto& vectors) {
       if constexpr (Team::kSharesBlock)
-        block(team, walk, walk.row, vectors);
+        block(team, range, range.row, vectors);
       else
-        for (std::int64_t i = 0; i < walk.count; ++i) block(team, walk, walk.row + i * walk.step, vectors);
+        for (std::int64_t i = 0; i < range.count; ++i)
+          block(team, range, range.row + i * range.step, vectors);
     };
     if constexpr (Team::kVectors > 0) {
-      const auto vectors = vector_list<SlotVector<T, Team>, kVectors>(
-          [&](int v) { return SlotVector<T, Team>(global_vector<T, kPlain>(program, p, v, walk), v); });
+      const auto vectors = vector_list<RingVector<T, Team>, kVectors>(
+          [&](int v) { return RingVector<T, Team>(global_vector<T, kPlain>(program, p, v, range), v); });
       ROOFTILE_UNROLL for (int v = 0; v < kVectors; ++v) vectors.v[v].ask_once(team);
       all(vectors);
     } else if constexpr (Team::kHoldsNext || (Team::kStreams && !in_words(Team::kReads))) {
       using V = RegisterVector<Team>;
       all(vector_list<V, kVectors>(
-          [&](int v) { return V(team, global_vector<T, kPlain>(program, p, v, walk), walk.size); }));
+          [&](int v) { return V(team, global_vector<T, kPlain>(program, p, v, range), range.size); }));
     } else {
-      using V = decltype(global_vector<T, kPlain>(program, p, 0, walk));
-      all(vector_list<V, kVectors>([&](int v) { return global_vector<T, kPlain>(program, p, v, walk); }));
+      using V = decltype(global_vector<T, kPlain>(program, p, 0, range));
+      all(vector_list<V, kVectors>([&](int v) { return global_vector<T, kPlain>(program, p, v, range); }));
     }
   }
   template <class Team, class Vectors>
-  ROOFTILE_TILE void block(const Team& team, const Walk& walk, std::int64_t number,
+  ROOFTILE_TILE void block(const Team& team, const RowRange& range, std::int64_t number,
                            const Vectors& vectors) const {
     constexpr bool kTogether =
-        Team::kHoldsRows && Team::kSpan != Span::block && Team::kSpan != Span::cluster && !Team::kStreams;
+        Team::kHoldsRows && Team::kScope != Scope::block && Team::kScope != Scope::cluster && !Team::kStreams;
     const bool shared = kTogether && teams > 1;
     const std::int64_t together =
         shared || Team::kSharesBlock ? programs : gpu_row_turns(programs, p.rows.columns, p.dtype);
@@ -156,16 +158,16 @@ struct SumsKernel {
     const std::int64_t end = row_block_begin(p.rows.rows, programs, own + together);
     // All teams of a warp take as many rows as the first of them.
     const std::int64_t first = shared ? turn / teams * teams : turn;
-    const Walk rows{begin + turn, together, (end - begin - first + together - 1) / together, walk.first,
-                    walk.size};
+    const RowRange rows{begin + turn, together, (end - begin - first + together - 1) / together, range.first,
+                        range.size};
     Beside all = beside();
     const auto row_at = [&](std::int64_t i) {
       const bool there = !shared || rows.row + i * rows.step < end;
-      Walk at = rows;
+      RowRange at = rows;
       if (!there) at.row = at.step = 0;  // any row that there is
       ROOFTILE_UNROLL for (int k = 0; k < kStatistics; ++k) {
         const float* value = value_of<Team>(p, Problem::kStatisticsIn + k, at, i);
-        if constexpr (Team::kStreams && Team::kSpan != Span::warp)
+        if constexpr (Team::kStreams && Team::kScope != Scope::warp)
           value = per_thread(value);  // H200: layer_norm_backward bf16 2048x32768 138 µs, so 135
         all.statistics[k] = value;
       }
@@ -174,7 +176,7 @@ struct SumsKernel {
       return r;
     };
     if constexpr (!Team::kHoldsRows) {
-      auto gradients = gradients_of(team, number, walk);
+      auto gradients = gradients_of(team, number, range);
       for (std::int64_t i = 0; i < rows.count; ++i) {
         const auto row = row_at(i);
         gradients.first = i == 0;
@@ -187,7 +189,7 @@ struct SumsKernel {
       }
       gradients.write_scalars(p, number);
     } else {
-      // Of rows that one stride walks: five products fewer for each.
+      // Of rows that one stride covers: five products fewer for each.
       const auto step = [&](int operand) { return offset_for<Team>(p.rows, operand, together); };
       const auto after = [&](RowOperands<T, kCounts> r, auto i) {
         if constexpr (!Team::kStreams) return row_at(i);
@@ -207,13 +209,13 @@ struct SumsKernel {
                               : shared           ? number / teams
                                                  : number;
       constexpr bool kLater = Team::kSharesBlock;  // where registers are scarce
-      auto gradients = gradients_of(team, to, walk, kLater);
+      auto gradients = gradients_of(team, to, range, kLater);
       run_held(team, static_cast<Count>(rows.count), row_at(0), after, vectors, gradients);
       gradients.write_scalars(p, number);
       if constexpr (kTogether)
         if (shared) return gradients.write_together(teams);
       if constexpr (kLater) {
-        ROOFTILE_UNROLL for (int g = 0; g < kGradients; ++g) gradients.sums[g].sums = sums_of(to, g, walk);
+        ROOFTILE_UNROLL for (int g = 0; g < kGradients; ++g) gradients.sums[g].sums = sums_of(to, g, range);
         gradients.write_of_warps(teams);
       } else {
         gradients.write();
@@ -257,30 +259,30 @@ struct SumsKernel {
     float statistics[kStatistics + 1];  // of the row that comes next
     std::int64_t number;                // of this team
 
-    ROOFTILE_TILE Staged(const SumsKernel& its_kernel, const Team& its, const Walk& walk, const Stage& stage,
-                         std::int64_t block)
+    ROOFTILE_TILE Staged(const SumsKernel& its_kernel, const Team& its, const RowRange& range,
+                         const Staging& staging, std::int64_t block)
         : kernel(its_kernel),
           team(its),
           vectors(vector_list<RegisterVector<Team>, kVectors>([&](int v) {
-            return RegisterVector<Team>(its, StagedVector(stage, kCounts.operands() + v), walk.size);
+            return RegisterVector<Team>(its, StagedVector(staging, kCounts.operands() + v), range.size);
           })),
-          gradients(its_kernel.gradients_of(its, block, walk)),
+          gradients(its_kernel.gradients_of(its, block, range)),
           all(its_kernel.beside()),
-          number(walk.row) {
-      ask(walk);
+          number(range.row) {
+      ask(range);
     }
     /// For the row's statistics; 0 past the last one, whose elements are so, too.
-    ROOFTILE_TILE void ask(const Walk& walk) {
+    ROOFTILE_TILE void ask(const RowRange& range) {
       ROOFTILE_UNROLL for (int k = 0; k < kStatistics; ++k) {
-        const float* from = value_of<Team>(kernel.p, Problem::kStatisticsIn + k, walk, 0);
+        const float* from = value_of<Team>(kernel.p, Problem::kStatisticsIn + k, range, 0);
         statistics[k] = from ? *from : 0;
       }
     }
     /// `next`: what this team has of the next group.
-    ROOFTILE_TILE void operator()(const Walk& walk, const Walk& next) {
+    ROOFTILE_TILE void operator()(const RowRange& range, const RowRange& next) {
       ROOFTILE_UNROLL for (int k = 0; k < kStatistics; ++k) all.statistics[k] = &statistics[k];
-      auto row = kernel.row_of<Team>(walk, 0, all);
-      if (kScalars > 0 && walk.row >= kernel.p.rows.rows) row.leave_out();
+      auto row = kernel.row_of<Team>(range, 0, all);
+      if (kScalars > 0 && range.row >= kernel.p.rows.rows) row.leave_out();
       gradients.there = row.there;
       ask(next);
       HeldRows<Team, T, kInputs> in;
@@ -293,19 +295,19 @@ struct SumsKernel {
       gradients.write_together(kernel.teams);
     }
   };
-  Places places() const { return teams == 1 ? Places{} : staged_places(p, false); }
+  SharedLayout shared_layout() const { return teams == 1 ? SharedLayout{} : staged_layout(p, false); }
   template <class Rows, class Vectors>
   ROOFTILE_TILE void each_staged(const Rows& rows, const Vectors& vectors) const {
     each_staged_operand<T>(program, p, rows, vectors);
   }
   /// Only aligned rows have kernels of their own.
-  template <Access kAccess, Span kSpan>
+  template <Access kAccess, Scope kScope>
   auto serving() const {
     return SumsKernel < Program, T, kPlain && in_words(kAccess) > {p, program, each_one, programs, teams};
   }
-  template <Access kAccess, Span kSpan>
+  template <Access kAccess, Scope kScope>
   auto streaming() const {
-    return serving<kAccess, kSpan>();
+    return serving<kAccess, kScope>();
   }
 };
 
@@ -417,14 +419,14 @@ Status run_sums(const CudaLaunch& launch, const char* name, const typename Progr
   const bool in_warps = columns <= kWarpColumns;
   using Kernel = SumsKernel<Program, T, kPlain>;
   constexpr int kLanes = 16 / int(sizeof(T)), kChunks = Kernel::kTuning.elements / kLanes;
-  const Layout layout = problem_layout<T>(p);
+  const RowAlignment alignment = problem_alignment<T>(p);
   // Teams of several warps then stream, whatever the architecture.
   using Team =
-      CudaTeam<float, kLanes, kChunks, Access::aligned, Span::warps, Kernel::kInputs, Kernel::kVectors>;
+      CudaTeam<float, kLanes, kChunks, Access::aligned, Scope::warps, Kernel::kInputs, Kernel::kVectors>;
   static_assert(all_shared_bytes<Team>({kLanes * 64, 1, 1, 0}) <= shared_limits(86).block);
-  const bool together = in_warps || (layout == Layout::words && one_stride(p.rows));
+  const bool together = in_warps || (alignment == RowAlignment::vectorized && one_stride(p.rows));
   const Kernel kernel{p, program, 1 / static_cast<float>(columns), programs, together ? teams : 1};
-  const Status status = for_rows<kLanes, kChunks>(launch, name, programs, layout, kernel);
+  const Status status = for_rows<kLanes, kChunks>(launch, name, programs, alignment, kernel);
   if (!status || !p.wants_gradients()) return status;
   return launch_add_blocks(launch, name, p, programs / teams, together ? 1 : teams);
 }
@@ -444,7 +446,7 @@ Status for_row_program(const CudaLaunch& launch, const char* name, const typenam
       } else {
         using Kernel = RowsKernel<Program, T, kPlain>;
         constexpr int kLanes = 16 / int(sizeof(T)), kChunks = Kernel::kTuning.elements / kLanes;
-        return for_rows<kLanes, kChunks>(launch, name, p.rows.rows, problem_layout<T>(p),
+        return for_rows<kLanes, kChunks>(launch, name, p.rows.rows, problem_alignment<T>(p),
                                          Kernel{p, program, 1 / static_cast<float>(p.rows.columns)});
       }
     };

@@ -12,29 +12,29 @@ namespace rooftile::tile {
 inline namespace cuda {
 
 template <class T, class Team, class Problem>
-ROOFTILE_TILE Row<const T> input_of(const Problem& p, int operand, const Walk& walk, std::int64_t i,
+ROOFTILE_TILE Row<const T> input_of(const Problem& p, int operand, const RowRange& range, std::int64_t i,
                                     bool optional = false) {
   bool alone = false;
   for (int o = 0; o < Problem::kOperands; ++o)
     alone = alone || (o != operand && p.data[o] == p.data[operand]);
-  return row_of<const T, Team>(p.rows, operand, p.data[operand], walk, i, alone, optional);
+  return row_of<const T, Team>(p.rows, operand, p.data[operand], range, i, alone, optional);
 }
 template <class T, class Team, class Problem>
-ROOFTILE_TILE Row<T> output_of(const Problem& p, int operand, const Walk& walk, std::int64_t i,
+ROOFTILE_TILE Row<T> output_of(const Problem& p, int operand, const RowRange& range, std::int64_t i,
                                bool optional = true) {
-  return row_of<T, Team>(p.rows, operand, p.data[operand], walk, i, false, optional);
+  return row_of<T, Team>(p.rows, operand, p.data[operand], range, i, false, optional);
 }
 /// Where the row's value of an operand that has one for each row lies; null: nowhere.
 template <class Team, class Problem>
-ROOFTILE_TILE float* value_of(const Problem& p, int operand, const Walk& walk, std::int64_t i) {
+ROOFTILE_TILE float* value_of(const Problem& p, int operand, const RowRange& range, std::int64_t i) {
   if (!p.data[operand]) return nullptr;
   float* first = static_cast<float*>(const_cast<void*>(p.data[operand]));
-  const std::int64_t row = walk.row + i * walk.step;
+  const std::int64_t row = range.row + i * range.step;
   if constexpr (Team::kStaged) {
     if (row >= p.rows.rows) return nullptr;
     // In two parts, of which all rows of a block have one in common.
-    return first + offset_for<Team>(p.rows, operand, walk.row) +
-           i * offset_for<Team>(p.rows, operand, walk.step);
+    return first + offset_for<Team>(p.rows, operand, range.row) +
+           i * offset_for<Team>(p.rows, operand, range.step);
   }
   return first + offset_for<Team>(p.rows, operand, row);
 }
@@ -45,28 +45,30 @@ Status with_vector_type(DType type, F&& f) {
     if (type != DType::f32) return f.template operator()<T>();
   return f.template operator()<float>();
 }
-inline Layout vector_layout(const ColumnVector& c, std::int64_t columns) {
-  if (c.data && c.stride != 1 && columns > 1) return Layout::apart;
-  return reinterpret_cast<std::uintptr_t>(c.data) % 16 == 0 ? Layout::words : Layout::neighbours;
+inline RowAlignment vector_alignment(const ColumnVector& c, std::int64_t columns) {
+  if (c.data && c.stride != 1 && columns > 1) return RowAlignment::strided;
+  return reinterpret_cast<std::uintptr_t>(c.data) % 16 == 0 ? RowAlignment::vectorized
+                                                            : RowAlignment::contiguous;
 }
 /// How a problem's rows and vectors lie; the last of them counts.
 template <class T, class Problem>
-Layout problem_layout(const Problem& p) {
-  Layout layout = Layout::words;
+RowAlignment problem_alignment(const Problem& p) {
+  RowAlignment alignment = RowAlignment::vectorized;
   for (int v = 0; v < Problem::kVectors; ++v)
-    layout = std::max(layout, vector_layout(p.vectors[v], p.rows.columns));
+    alignment = std::max(alignment, vector_alignment(p.vectors[v], p.rows.columns));
   for (int o = 0; o < Problem::kOperands; ++o) {
     const bool statistic =
         (o >= Problem::kStatisticsIn && o < Problem::kOutputs) || o >= Problem::kStatisticsOut;
-    if (!statistic && p.data[o]) layout = std::max(layout, layout_of(p.rows, o, p.data[o], sizeof(T)));
+    if (!statistic && p.data[o])
+      alignment = std::max(alignment, alignment_of(p.rows, o, p.data[o], sizeof(T)));
   }
-  return layout;
+  return alignment;
 }
 /// Operands that are staged: rows, then vectors.
 template <class Problem>
-Places staged_places(const Problem& p, bool adds_residual) {
+SharedLayout staged_layout(const Problem& p, bool adds_residual) {
   constexpr RowCounts n = Problem::kCounts;
-  static_assert(n.operands() + n.vectors <= 8, "rooftile::tile: Places has eight operands");
+  static_assert(n.operands() + n.vectors <= 8, "rooftile::tile: SharedLayout has eight operands");
   StagedRows all[n.operands()] = {};
   for (int o = 0; o < n.operands(); ++o) all[o] = {nullptr};
   for (int k = 0; k < n.inputs; ++k) all[k] = {p.data[k]};
@@ -75,9 +77,9 @@ Places staged_places(const Problem& p, bool adds_residual) {
     const bool sum = adds_residual && k == n.outputs - 1;
     all[Problem::kOutputs + k] = {p.data[Problem::kOutputs + k], sum ? n.inputs - 1 : k < n.inputs ? k : -1};
   }
-  Places places = touching_places(p.rows, all);
-  for (int v = 0; v < n.vectors; ++v) places.add_vector(n.operands() + v);
-  return places;
+  SharedLayout shared_layout = touching_layout(p.rows, all);
+  for (int v = 0; v < n.vectors; ++v) shared_layout.add_vector(n.operands() + v);
+  return shared_layout;
 }
 template <class T, class Program, class Rows, class Vectors>
 ROOFTILE_TILE void each_staged_operand(const Program& program, const typename Program::Problem& p,
@@ -99,13 +101,14 @@ ROOFTILE_TILE void each_staged_operand(const Program& program, const typename Pr
 /// A vector in memory: the columns that this block has of it.
 template <class T, bool kPlain, class Program>
 ROOFTILE_TILE auto global_vector(const Program& program, const typename Program::Problem& p, int v,
-                                 const Walk& walk) {
+                                 const RowRange& range) {
   const float absent = absent_of(program, v);
   if constexpr (kPlain)
-    return vector_of<T, true>(p.vectors[v], walk, absent);
+    return vector_of<T, true>(p.vectors[v], range, absent);
   else
-    return EitherVector<T>{vector_of<T, false>(p.vectors[v], walk, absent),
-                           vector_of<float, false>(p.vectors[v], walk, absent), p.vector_dtype == DType::f32};
+    return EitherVector<T>{vector_of<T, false>(p.vectors[v], range, absent),
+                           vector_of<float, false>(p.vectors[v], range, absent),
+                           p.vector_dtype == DType::f32};
 }
 
 /// The tiles of rows that a team holds; of staged 16-bit rows as floats, since there instructions are what
@@ -193,61 +196,61 @@ struct RowsKernel {
   static constexpr int kHeldThreads = kTuning.max_threads;
   static constexpr Clusters kClusters = kTuning.clusters;
   static constexpr Streaming kStreaming = kTuning.streaming;
-  static constexpr Span kShortest = Span::warp, kLongest = Span::any;
-  static constexpr bool kFull = kPlain, kStrided = true, kStages = true, kAllPieces = true,
+  static constexpr Scope kShortest = Scope::warp, kLongest = Scope::any;
+  static constexpr bool kFull = kPlain, kStrided = true, kMayStage = true, kAllPieces = true,
                         kSkips = kTuning.skips_empty_chunks;
   static constexpr int least_threads(std::int64_t columns) { return kTuning.threads_of(columns); }
-  static constexpr int least_blocks(Span span) { return kTuning.min_blocks[static_cast<int>(span)]; }
-  static constexpr int kept(Span span) { return kPlain && span == Span::block ? kTuning.slots : 0; }
+  static constexpr int least_blocks(Scope scope) { return kTuning.min_blocks[static_cast<int>(scope)]; }
+  static constexpr int kept(Scope scope) { return kPlain && scope == Scope::block ? kTuning.stages : 0; }
   static constexpr Late late(const RowShape&) { return kTuning.late; }
   Problem p;
   Program program;
   float each_one;  // 1 / columns, of the host: before the first load, a division would hold up short rows
 
   /// Only aligned rows have kernels of their own.
-  template <Access kAccess, Span kSpan>
+  template <Access kAccess, Scope kScope>
   auto serving() const {
     return RowsKernel < Program, T, kPlain && in_words(kAccess) > {p, program, each_one};
   }
-  Places places() const { return staged_places(p, Program::kAddsResidual); }
+  SharedLayout shared_layout() const { return staged_layout(p, Program::kAddsResidual); }
   template <class Rows, class Vectors>
   ROOFTILE_TILE void each_staged(const Rows& rows, const Vectors& vectors) const {
     each_staged_operand<T>(program, p, rows, vectors);
   }
 
   template <class Team>
-  ROOFTILE_TILE RowOperands<T, kCounts> row_at(const Walk& walk, std::int64_t i) const {
+  ROOFTILE_TILE RowOperands<T, kCounts> row_at(const RowRange& range, std::int64_t i) const {
     RowOperands<T, kCounts> r;
     ROOFTILE_UNROLL for (int k = 0; k < kCounts.inputs; ++k) {
       const bool residual = Program::kAddsResidual && k == kCounts.inputs - 1;
-      if (!residual || kAdds) r.in[k] = input_of<T, Team>(p, k, walk, i, residual);
+      if (!residual || kAdds) r.in[k] = input_of<T, Team>(p, k, range, i, residual);
     }
     ROOFTILE_UNROLL for (int k = 0; k < kCounts.outputs; ++k) r.out[k] =
-        output_of<T, Team>(p, Problem::kOutputs + k, walk, i, k > 0);
+        output_of<T, Team>(p, Problem::kOutputs + k, range, i, k > 0);
     ROOFTILE_UNROLL for (int k = 0; k < kCounts.statistics_in; ++k) {
-      const float* value = value_of<Team>(p, Problem::kStatisticsIn + k, walk, i);
+      const float* value = value_of<Team>(p, Problem::kStatisticsIn + k, range, i);
       r.statistics[k] = value ? *value : 0;
     }
     ROOFTILE_UNROLL for (int k = 0; k < kCounts.statistics_out; ++k) r.statistics_out[k] =
-        value_of<Team>(p, Problem::kStatisticsOut + k, walk, i);
+        value_of<Team>(p, Problem::kStatisticsOut + k, range, i);
     ROOFTILE_UNROLL for (int k = 0; k < kCounts.scalars; ++k) r.scalars[k] = scalar_of<T>(p, k);
     return r;
   }
   template <class Team>
-  ROOFTILE_TILE void operator()(const Team& team, const Walk& walk) const {
+  ROOFTILE_TILE void operator()(const Team& team, const RowRange& range) const {
     const auto run = [&](const auto& vectors) {
-      for (std::int64_t i = 0; i < walk.count; ++i) row(team, row_at<Team>(walk, i), vectors);
+      for (std::int64_t i = 0; i < range.count; ++i) row(team, row_at<Team>(range, i), vectors);
     };
     if constexpr (Team::kStaged) {
       run(vector_list<StagedVector, kVectors>(
-          [&](int v) { return StagedVector(walk.stage, kCounts.operands() + v); }));
+          [&](int v) { return StagedVector(range.staging, kCounts.operands() + v); }));
     } else if constexpr (Team::kVectors > 0) {
-      using V = SlotVector<T, Team>;
+      using V = RingVector<T, Team>;
       run(vector_list<V, kVectors>(
-          [&](int v) { return V(global_vector<T, kPlain>(program, p, v, walk), v); }));
+          [&](int v) { return V(global_vector<T, kPlain>(program, p, v, range), v); }));
     } else {
-      using V = decltype(global_vector<T, kPlain>(program, p, 0, walk));
-      run(vector_list<V, kVectors>([&](int v) { return global_vector<T, kPlain>(program, p, v, walk); }));
+      using V = decltype(global_vector<T, kPlain>(program, p, 0, range));
+      run(vector_list<V, kVectors>([&](int v) { return global_vector<T, kPlain>(program, p, v, range); }));
     }
   }
   template <class Team, class Vectors>

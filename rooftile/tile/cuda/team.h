@@ -5,13 +5,13 @@
 // the same N · 32 elements, lane by lane. Names and meanings are those of rooftile/tile/cpu/team.h. What a
 // kernel holds lies in registers, if the row is at most kChunks chunks long.
 //
-// A team with slots works through rows while the next ones arrive (rooftile/tile/cuda/slots.h).
+// A team with stages works through rows while the next ones arrive (rooftile/tile/cuda/ring.h).
 #include "rooftile/backend/cuda/shared.h"
+#include "rooftile/tile/cuda/block_reduction.h"
 #include "rooftile/tile/cuda/columns.h"
-#include "rooftile/tile/cuda/meet.h"
 #include "rooftile/tile/cuda/memory.h"
 #include "rooftile/tile/cuda/pixels.h"
-#include "rooftile/tile/cuda/slots.h"
+#include "rooftile/tile/cuda/ring.h"
 
 namespace rooftile::tile {
 inline namespace cuda {
@@ -19,13 +19,13 @@ inline namespace cuda {
 inline constexpr float kInfinity = __builtin_huge_valf();
 
 /// N: lanes of a thread. kChunks: how many a row has at most; 0: any number, and what is held is read again.
-/// kSlots: operands of which the next row is on its way; kVectors: such as are in slots behind theirs, whole
-/// words. kParts: of how many warps each does the work, one behind the other in memory.
-template <class Real_, int N, int kChunks, Access kAccess, Span kSpan_ = Span::any, int kSlots_ = 0,
+/// kStages: operands of which the next row is on its way; kVectors: such as are in stages behind theirs,
+/// whole words. kParts: of how many warps each does the work, one behind the other in memory.
+template <class Real_, int N, int kChunks, Access kAccess, Scope kScope_ = Scope::any, int kStages_ = 0,
           int kVectors_ = 0, int kParts_ = 1>
 class CudaTeam {
-  static_assert(kParts_ == 1 || (kSpan_ == Span::block && kChunks % kParts_ == 0));
-  static_assert(kSlots_ == 0 || in_words(kAccess) || kAccess == Access::strided);
+  static_assert(kParts_ == 1 || (kScope_ == Scope::block && kChunks % kParts_ == 0));
+  static_assert(kStages_ == 0 || in_words(kAccess) || kAccess == Access::interleaved);
   static_assert(kVectors_ == 0 || in_words(kAccess));
 
  public:
@@ -36,32 +36,32 @@ class CudaTeam {
   static constexpr bool kHoldsRows = kChunks > 0;
   static constexpr int kLanes = N, kElements = N * kChunks;
   static constexpr Access kReads = kAccess;
-  static constexpr Span kSpan = kSpan_;
-  static constexpr int kSlots = kSlots_, kVectors = kVectors_, kParts = kParts_;
+  static constexpr Scope kScope = kScope_;
+  static constexpr int kStages = kStages_, kVectors = kVectors_, kParts = kParts_;
   /// Whether other teams may have warps of its block.
-  static constexpr bool kSharesBlock = kSpan == Span::warps;
-  static constexpr bool kStreams = kSlots > 0, kStaged = piece_of(kAccess) > 0;
+  static constexpr bool kSharesBlock = kScope == Scope::warps;
+  static constexpr bool kStreams = kStages > 0, kStaged = piece_of(kAccess) > 0;
   /// Whether a thread should hold the next row, too, since nothing else brings it.
   static constexpr bool kHoldsNext = kAccess == Access::singly;
-  using Slots = tile::Slots<kAccess, kChunks, kSlots + kVectors>;
+  using Ring = tile::Ring<kAccess, kChunks, kStages + kVectors>;
 
   /// `threads`: 1, 2, 4, 8, 16 or 32 neighbours of a warp, or all of a block, then a multiple of 32;
-  /// `cluster`: blocks whose threads are one team, each with a part of the row. `turns`: kept by the
+  /// `cluster`: blocks whose threads are one team, each with a part of the row. `rounds`: kept by the
   /// program's caller; copies of a team share it.
   ROOFTILE_TILE
-  CudaTeam(int threads, Turns& turns, int cluster = 1)
+  CudaTeam(int threads, Rounds& rounds, int cluster = 1)
       : threads_(threads),
         thread_(static_cast<int>(threadIdx.x)),
-        cluster_(kSpan < Span::cluster ? 1 : cluster),
+        cluster_(kScope < Scope::cluster ? 1 : cluster),
         rank_(in_cluster() ? rank_in_cluster() : 0),
-        turns_(turns) {
-    if (kSpan == Span::warp || (kSpan == Span::any && threads <= kWarp))
+        rounds_(rounds) {
+    if (kScope == Scope::warp || (kScope == Scope::any && threads <= kWarp))
       thread_ &= threads - 1;
     else if constexpr (kSharesBlock)
       thread_ %= threads;
-    if constexpr (Slots::kWarpBytes > 0) slots_.open();
+    if constexpr (Ring::kWarpBytes > 0) ring_.open();
     if (in_cluster()) {
-      Meet::rooms(), Joined::rooms();  // of all threads, as Arrivals
+      Across::scratch_memory(), Joined::scratch_memory();  // of all threads, as Arrivals
       Arrivals::open(thread_);
     }
   }
@@ -69,7 +69,7 @@ class CudaTeam {
   /// Teams of a warp.
   ROOFTILE_TILE int in_warp() const { return threads_ < kWarp ? kWarp >> (31 - __clz(threads_)) : 1; }
 
-  ROOFTILE_TILE void walk_once() {}
+  ROOFTILE_TILE void one_pass() {}
   /// This team, or without any element, for what all teams of a warp come to.
   ROOFTILE_TILE
   CudaTeam of_row(bool there) const {
@@ -77,7 +77,7 @@ class CudaTeam {
     if (!there) team.thread_ += 1 << 20;
     return team;
   }
-  /// The elements of a row that are worth a reading of their own before the one that computes: all, which are
+  /// The elements of a row that are worth a pass of their own before the one that computes: all, which are
   /// held anyway.
   ROOFTILE_TILE
   std::int64_t sample(std::int64_t size) const {
@@ -100,7 +100,7 @@ class CudaTeam {
   Integers iota(const Chunk& chunk) const {
     Integers r;
     ROOFTILE_EACH_LANE(N)
-    r.v[i] = static_cast<Integer>(chunk.first) + (kAccess == Access::strided ? i * kWarp : i);
+    r.v[i] = static_cast<Integer>(chunk.first) + (kAccess == Access::interleaved ? i * kWarp : i);
     return r;
   }
 
@@ -120,12 +120,12 @@ class CudaTeam {
       }
       if (rest < length) body(Chunk{kChunks - 1, rest + mine, length - (rest + mine)});
     } else if constexpr (kHoldsRows) {
-      constexpr bool kBreaks = kAccess >= Access::reached && kAccess != Access::strided;
+      constexpr bool kBreaks = kAccess >= Access::reached && kAccess != Access::interleaved;
       const int length = static_cast<int>(size), step = chunk_step(), mine = first_of_chunk();
       // Most strided warps have no empty lane: they need no condition for each. All lanes of a warp go one
       // way. With fewer elements and column sums both ways take longer than one (layer_norm_backward, f32
-      // 16384x4095, H200: 289 µs, without 237), but not where rows come from slots.
-      if (kAccess == Access::strided && (N * kChunks >= 32 || kStreams) &&
+      // 16384x4095, H200: 289 µs, without 237), but not where rows come from stages.
+      if (kAccess == Access::interleaved && (N * kChunks >= 32 || kStreams) &&
           (kChunks - 1) * step + mine - thread_ % kWarp + N * kWarp <= length) {
         ROOFTILE_UNROLL for (int c = 0; c < kChunks; ++c) body(Chunk{c, c * step + mine, N * kWarp});
         return;
@@ -139,7 +139,7 @@ class CudaTeam {
       const std::int64_t mine = thread_ * N, step = std::int64_t{threads_} * N;
       std::int64_t first = 0;
       // Of rows that lie anyhow, one step's loads have branches that the next one's would wait for.
-      ROOFTILE_UNROLL_BY((may_lie_apart(kAccess) ? 1 : 4))
+      ROOFTILE_UNROLL_BY((may_be_strided(kAccess) ? 1 : 4))
       for (; first + step <= size; first += step) body(Chunk{0, first + mine, 2 * N});
       if (first < size) body(Chunk{0, first + mine, size - (first + mine)});
     }
@@ -157,9 +157,10 @@ class CudaTeam {
 
   ROOFTILE_TILE
   Tile only(const Chunk& chunk, const Tile& value, Real other) const {
-    constexpr int kEach = kStaged ? piece_of(kAccess) * N / 16 : 1;  // lanes that live together
+    constexpr int kPerPiece = kStaged ? piece_of(kAccess) * N / 16 : 1;  // lanes that live together
     Tile r = value;
-    ROOFTILE_EACH_LANE(N) r.v[i] = lane_lives<kAccess>(i / kEach * kEach, chunk.live) ? value.v[i] : other;
+    ROOFTILE_EACH_LANE(N)
+    r.v[i] = lane_lives<kAccess>(i / kPerPiece * kPerPiece, chunk.live) ? value.v[i] : other;
     return r;
   }
 
@@ -173,7 +174,7 @@ class CudaTeam {
   }
   template <class T, class S>
   ROOFTILE_TILE void store(const Row<T>& y, const Chunk& chunk, const tile::Tile<S, N>& value) const {
-    if constexpr (kAccess == Access::strided)
+    if constexpr (kAccess == Access::interleaved)
       store_strided<T, N>(y.data + chunk.first, chunk.live, [&](int i) { return narrow<T>(value.v[i]); });
     else
       store_pack<kAccess>(y, chunk.first, chunk.live, narrowed<T>(value), thread_ % 32,
@@ -196,7 +197,7 @@ class CudaTeam {
   /// (layer_norm bf16 8192x4096, H200: by one 39.7 µs, so 39.3).
   template <class T>
   ROOFTILE_TILE void store_scalars(T* to, Real value, T* second_to, Real second) const {
-    constexpr bool kTwo = kSpan != Span::warp && kSpan != Span::any;
+    constexpr bool kTwo = kScope != Scope::warp && kScope != Scope::any;
     T* const mine = kTwo && thread_ != 0 ? second_to : to;
     const Real number = kTwo && thread_ != 0 ? second : value;
     if (rank_ == 0 && thread_ < 1 + kTwo && mine) *mine = narrow<T>(number);
@@ -240,7 +241,7 @@ class CudaTeam {
     return in_block<InBlock>(mine).sum_in_two();
   }
   using Moments = tile::Moments<Real>;
-  /// A row's, of those of its blocks' parts, which meet once for them. `count`: a part's elements;
+  /// A row's, of those of its blocks' parts, which reduce once for them. `count`: a part's elements;
   /// `each_one`: 1 / the row's.
   ROOFTILE_TILE
   Moments joined(const Moments& part, [[maybe_unused]] std::int64_t count,
@@ -249,7 +250,7 @@ class CudaTeam {
     if constexpr (sizeof(Real) == 4)
       if (in_cluster()) {
         const tile::Tile<Real, 4> mine{{part.shift, part.rest, part.squares, static_cast<Real>(count)}};
-        return of_parts(Joined::of_cluster(mine, thread_, 1, cluster_, rank_, turns_.cluster++), each_one);
+        return of_parts(Joined::of_cluster(mine, thread_, 1, cluster_, rank_, rounds_.cluster++), each_one);
       }
 #endif
     return part;
@@ -283,21 +284,20 @@ class CudaTeam {
   ROOFTILE_TILE Held<T> hold(const Row<const T>& row, Real other) const {
     Held<T> held{row, other, {}};
     if constexpr (kStreams) {
-      // Of the groups that are on their way, one for each slot and each vector, this row's is the oldest.
-      rooftile::cuda::cp_async_wait<kSlots + kVectors - 1>();
-      Slots::meet();
-      if constexpr (Slots::kShares) {  // zeros arrive, too
+      // Of the groups that are on their way, one for each stage and each vector, this row's is the oldest.
+      rooftile::cuda::cp_async_wait<kStages + kVectors - 1>();
+      Ring::sync();
+      if constexpr (Ring::kShares) {  // zeros arrive, too
         ROOFTILE_UNROLL for (int c = 0; c < kChunks; ++c) held.packs[c] = arrived(row, Chunk{c, 0, 0}, other);
       } else {
         each(row.size, [&](const Chunk& chunk) { held.packs[chunk.index] = arrived(row, chunk, other); });
       }
-      Slots::meet();
+      Ring::sync();
       // Of a dense tensor there is this row before the next one.
       if (row.ahead != 0)
-        slots_.fetch(row, row.data + row.ahead, row.begin != nullptr, thread_, first_of_chunk(),
-                     chunk_step());
+        ring_.fetch(row, row.data + row.ahead, row.begin != nullptr, thread_, first_of_chunk(), chunk_step());
       rooftile::cuda::cp_async_commit();
-      if (row.slot == kSlots - 1) ask_no_vectors();
+      if (row.stage == kStages - 1) ask_no_vectors();
     } else if constexpr (kHoldsRows)
       each(row.size, [&](const Chunk& chunk) {
         held.packs[chunk.index] = load_pack<kAccess, N>(row, chunk.first, chunk.live, narrow<T>(other));
@@ -305,12 +305,11 @@ class CudaTeam {
     return held;
   }
 
-  /// Lets one of the first rows come to its slot, in the slots' order; hold() does it for those that follow.
+  /// Lets one of the first rows come to its stage, in the stages' order; hold() does it for later ones.
   template <class T>
   ROOFTILE_TILE void ask(const Row<const T>& row) const {
     if constexpr (kStreams) {
-      slots_.fetch(row, row.data, row.data != row.begin && row.begin, thread_, first_of_chunk(),
-                   chunk_step());
+      ring_.fetch(row, row.data, row.data != row.begin && row.begin, thread_, first_of_chunk(), chunk_step());
       rooftile::cuda::cp_async_commit();
     }
   }
@@ -318,52 +317,52 @@ class CudaTeam {
   ROOFTILE_TILE void ask_no_vectors() const {
     ROOFTILE_UNROLL for (int v = 0; v < kVectors; ++v) rooftile::cuda::cp_async_commit();
   }
-  /// Lets a vector come to a slot where it is kept; of a team of one row, through the first cache for others.
+  /// Lets a vector come to a stage that keeps it; of a team of one row, through the first cache for others.
   template <class T>
   ROOFTILE_TILE void ask_kept(const Row<const T>& row) const {
     static_assert(N * sizeof(T) == 16, "rooftile::tile::ask_kept: a chunk is one word of a thread");
     each(row.size, [&](const Chunk& chunk) {
       if (!lane_lives<kAccess>(0, chunk.live)) return;
       if constexpr (kStreams)
-        rooftile::cuda::cp_async_16(slots_.place(row.slot, chunk.index), row.data + chunk.first);
+        rooftile::cuda::cp_async_16(ring_.place(row.stage, chunk.index), row.data + chunk.first);
       else
-        rooftile::cuda::cp_async_16_cached(slots_.place(row.slot, chunk.index), row.data + chunk.first);
+        rooftile::cuda::cp_async_16_cached(ring_.place(row.stage, chunk.index), row.data + chunk.first);
     });
     rooftile::cuda::cp_async_commit();
   }
   /// Waits for them: where rows stream, the first one was held, and the next one is on its way.
-  ROOFTILE_TILE void wait_kept() const { rooftile::cuda::cp_async_wait<kStreams ? kSlots + kVectors : 0>(); }
-  /// Fills such a slot with one number.
+  ROOFTILE_TILE void wait_kept() const { rooftile::cuda::cp_async_wait<kStreams ? kStages + kVectors : 0>(); }
+  /// Fills such a stage with one number.
   template <class T>
   ROOFTILE_TILE void keep(const Row<const T>& row, Real value) const {
     Pack<T, N> pack;
     ROOFTILE_EACH_LANE(N) pack.set(i, narrow<T>(value));
-    each(row.size, [&](const Chunk& chunk) { *slots_.place(row.slot, chunk.index) = pack.word(0); });
+    each(row.size, [&](const Chunk& chunk) { *ring_.place(row.stage, chunk.index) = pack.word(0); });
     rooftile::cuda::cp_async_commit();
   }
-  /// This thread's elements of a chunk in a slot, which are there.
+  /// This thread's elements of a chunk in a stage, which are there.
   template <class T>
   ROOFTILE_TILE Pack<T, N> arrived(const Row<const T>& row, const Chunk& chunk, Real other) const {
-    return slots_.template arrived<N>(row, chunk, narrow<T>(other));
+    return ring_.template arrived<N>(row, chunk, narrow<T>(other));
   }
 
   /// The largest of scale.unit · x over this warp's part of a held row, which takes no barrier, and whether
   /// this thread has elements so far below it that exponentials of the difference may be subnormal. The unit
   /// comes last: where it is negative the smallest element becomes the largest.
-  struct Peak {
+  struct RowMax {
     Real value;
     bool deep;
   };
   template <class T>
-  ROOFTILE_TILE Peak peak(const Held<T>& x, std::int64_t size, const SplitScale& scale) const {
-    static_assert(kHoldsRows, "rooftile::tile::peak: for rows that are held");
+  ROOFTILE_TILE RowMax row_max(const Held<T>& x, std::int64_t size, const SplitScale& scale) const {
+    static_assert(kHoldsRows, "rooftile::tile::row_max: for rows that are held");
     const bool down = scale.unit < 0;
     Tile high, low;
     if constexpr (sizeof(T) == 2) {
-      PairPeaks<T, N> peaks;
-      each(size, [&](const Chunk& chunk) { peaks.template add<kAccess>(x.packs[chunk.index], chunk.live); });
-      high = widened<Real>(peaks.either(down)) * scale.unit;
-      low = widened<Real>(peaks.either(!down)) * scale.unit;
+      PairMaxima<T, N> maxima;
+      each(size, [&](const Chunk& chunk) { maxima.template add<kAccess>(x.packs[chunk.index], chunk.live); });
+      high = widened<Real>(maxima.either(down)) * scale.unit;
+      low = widened<Real>(maxima.either(!down)) * scale.unit;
     } else {
       Tile most = fill(-Real(kInfinity)), least = fill(Real(kInfinity));
       each(size, [&](const Chunk& chunk) {
@@ -382,23 +381,23 @@ class CudaTeam {
     ROOFTILE_UNROLL for (int i = 1; i < N; ++i) least = smaller(least, low.v[i]);
     return {value, scale.more != 1 || !((least - value) * scale.rest > kDeep)};
   }
-  /// Of a row whose parts have peaks of their own: its peak, Σ of the exponentials from there, and what an
-  /// exponential from this thread's peak is from there.
+  /// Of a row whose parts have maxima of their own: its maximum, Σ of the exponentials from there, and what
+  /// an exponential from this thread's maximum is from there.
   struct Total {
-    Real peak, sum, factor;
+    Real row_max, sum, factor;
   };
-  /// `sums`: of this thread's exponentials. The warps meet once, with both numbers.
+  /// `sums`: of this thread's exponentials. The warps reduce once, with both numbers.
   ROOFTILE_TILE
-  Total total(const Peak& peak, const Tile& sums, const SplitScale& scale) const {
+  Total total(const RowMax& row_max, const Tile& sums, const SplitScale& scale) const {
     const Real sum = in_part({sums}, AddUp{}).v[0];
-    if (is_whole()) return {peak.value, sum, 1};
+    if (is_whole()) return {row_max.value, sum, 1};
     // A part that is -inf throughout has no exponential above 0, others have one that is 1.
-    const Real mine = sum == 0 ? -Real(kInfinity) : peak.value;
-    const auto room = meet(tile::Tile<Real, 2>{{mine, sum}});
-    const Real most = room.over(-Real(kInfinity), room.template numbers<1>(), Larger{}).v[0];
+    const Real mine = sum == 0 ? -Real(kInfinity) : row_max.value;
+    const auto partials = partials_of(tile::Tile<Real, 2>{{mine, sum}});
+    const Real most = partials.over(-Real(kInfinity), partials.template numbers<1>(), Larger{}).v[0];
     const auto factor = [&](Real from) { return exp_below(One{{from - most}}, scale).v[0]; };
-    const auto scaled = [&](int i) { return One{{room.at(1, i) * factor(room.at(0, i))}}; };
-    return {most, room.over(Real(0), scaled, AddUp{}).v[0], factor(mine)};
+    const auto scaled = [&](int i) { return One{{partials.at(1, i) * factor(partials.at(0, i))}}; };
+    return {most, partials.over(Real(0), scaled, AddUp{}).v[0], factor(mine)};
   }
   /// What its empty lanes must hold.
   ROOFTILE_TILE static Real below_all(const SplitScale& scale) {
@@ -430,28 +429,28 @@ class CudaTeam {
 
  private:
   ROOFTILE_TILE
-  bool in_cluster() const { return kSpan == Span::cluster || (kSpan == Span::any && cluster_ > 1); }
-  using Meet = Meeting<Real, 2, (kSpan < Span::cluster) ? kMostWarps : kMostPartials>;
-  using InBlock = Meeting<Real, 2, kMostWarps>;
-  using Joined = Meeting<Real, 4, kMostCluster>;
+  bool in_cluster() const { return kScope == Scope::cluster || (kScope == Scope::any && cluster_ > 1); }
+  using Across = BlockReduction<Real, 2, (kScope < Scope::cluster) ? kMaxWarps : kMaxPartials>;
+  using InBlock = BlockReduction<Real, 2, kMaxWarps>;
+  using Joined = BlockReduction<Real, 4, kMaxCluster>;
   using One = tile::Tile<Real, 1>;
   /// Elements from a chunk of a warp, or of a shorter team, to its next: what a warp asks for at once lies
   /// side by side (softmax 8192x4096, H200: f32 69.6 µs, so 69.1, bf16 38.5 and 38.2).
   ROOFTILE_TILE int chunk_step() const {
-    if (kSpan == Span::warp) return threads_ * N;
-    return kSpan == Span::any && threads_ < kWarp ? threads_ * N : kWarp * N;
+    if (kScope == Scope::warp) return threads_ * N;
+    return kScope == Scope::any && threads_ < kWarp ? threads_ * N : kWarp * N;
   }
   /// A strided warp has the same elements as one of neighbours, on other threads.
   ROOFTILE_TILE
   int first_of_chunk() const {
-    const auto thread = static_cast<unsigned>(thread_), warp = kSpan == Span::warp ? 0 : thread / kWarp;
+    const auto thread = static_cast<unsigned>(thread_), warp = kScope == Scope::warp ? 0 : thread / kWarp;
     const unsigned lane = thread - warp * kWarp;
-    return static_cast<int>(warp * (kWarp * N * kChunks) + lane * (kAccess == Access::strided ? 1 : N));
+    return static_cast<int>(warp * (kWarp * N * kChunks) + lane * (kAccess == Access::interleaved ? 1 : N));
   }
   /// Whether this warp's part of the row is all of it.
   ROOFTILE_TILE
   bool is_whole() const {
-    return kSpan == Span::warp || (kSpan == Span::any && threads_ <= kWarp && !in_cluster());
+    return kScope == Scope::warp || (kScope == Scope::any && threads_ <= kWarp && !in_cluster());
   }
 
   /// The upper half of the lanes folded onto the lower, and so on; then across the warp, or the team if it is
@@ -462,9 +461,9 @@ class CudaTeam {
     ROOFTILE_UNROLL for (int i = 0; i < K * kParts; ++i) {
       r.v[i] = folded<kAccess>(all[i / kParts].tiles[i % kParts], operation);
     }
-    if ((kSpan == Span::warp || kSpan == Span::any) && threads_ < kWarp) {
+    if ((kScope == Scope::warp || kScope == Scope::any) && threads_ < kWarp) {
       across(r, threads_, operation);
-    } else if constexpr (kAccess == Access::strided) {
+    } else if constexpr (kAccess == Access::interleaved) {
       // The order of the neighbours' threads: element e is theirs as thread e / N.
       ROOFTILE_UNROLL for (int far = N / 2; far > 0; far /= 2) step(r, far, operation);
       ROOFTILE_UNROLL for (int far = kWarp / 2; far >= N; far /= 2) step(r, far, operation);
@@ -475,10 +474,10 @@ class CudaTeam {
   }
   /// The block's part of a team, or of its teams this one, at a barrier of its own: 0 is __syncthreads', and
   /// a team has two warps at least.
-  template <class Meeting, int K>
+  template <class Reduction, int K>
   ROOFTILE_TILE auto in_block(const tile::Tile<Real, K>& mine) const {
     const int first = kSharesBlock ? (static_cast<int>(threadIdx.x) - thread_) / kWarp : 0;
-    return Meeting::template of_warps<kParts>(mine, thread_, first, threads_ / kWarp, turns_.block++, [&] {
+    return Reduction::template of_warps<kParts>(mine, thread_, first, threads_ / kWarp, rounds_.block++, [&] {
       if constexpr (kSharesBlock)
         rooftile::cuda::named_barrier_sync(1 + first / 2, threads_);
       else
@@ -486,13 +485,13 @@ class CudaTeam {
     });
   }
   template <int K>
-  ROOFTILE_TILE auto meet(const tile::Tile<Real, K>& mine) const {
+  ROOFTILE_TILE auto partials_of(const tile::Tile<Real, K>& mine) const {
 #if defined(ROOFTILE_HAS_SM90)
     if constexpr (sizeof(Real) == 4 && kParts == 1)
       if (in_cluster())
-        return Meet::of_cluster(mine, thread_, threads_ / kWarp, cluster_, rank_, turns_.cluster++);
+        return Across::of_cluster(mine, thread_, threads_ / kWarp, cluster_, rank_, rounds_.cluster++);
 #endif
-    return in_block<Meet>(mine);
+    return in_block<Across>(mine);
   }
   template <int K, class Operation>
   ROOFTILE_TILE tile::Tile<Real, K> reduce(const Accumulator (&all)[K], Real neutral,
@@ -500,20 +499,20 @@ class CudaTeam {
     const auto part = in_part(all, operation);
     if constexpr (kParts == 1)
       if (is_whole()) return part;
-    const auto room = meet(part);
-    return room.over(neutral, room.template numbers<K>(), operation);
+    const auto partials = partials_of(part);
+    return partials.over(neutral, partials.template numbers<K>(), operation);
   }
   template <int K>
   ROOFTILE_TILE tile::Tile<Real, K> part_reduce(const Accumulator (&all)[K]) const {
     if (!in_cluster()) return reduce(all, Real(0), AddUp{});
-    const auto room = in_block<InBlock>(in_part(all, AddUp{}));
-    return room.over(Real(0), room.template numbers<K>(), AddUp{});
+    const auto partials = in_block<InBlock>(in_part(all, AddUp{}));
+    return partials.over(Real(0), partials.template numbers<K>(), AddUp{});
   }
   // Four, without a gap before the reference: a copy of three came out of nvcc 13.0 with the second one's
   // value in the third (softmax, sm_90a).
   int threads_, thread_, cluster_, rank_;
-  Turns& turns_;
-  Slots slots_;
+  Rounds& rounds_;
+  Ring ring_;
 };
 
 }  // namespace cuda

@@ -27,7 +27,7 @@ struct RowTuning {
   /// as the compiler likes.
   int min_blocks[5] = {0, 0, 0, 0, 0};
   bool skips_empty_chunks = false;  ///< rows of a warp's teams leave out chunks that no lane reaches
-  int slots = 0;                    ///< vectors that teams bring to shared memory
+  int stages = 0;                   ///< vectors that teams bring to shared memory
 
   constexpr int threads_of(std::int64_t columns) const {
     return min_threads[columns <= 32 ? 0 : columns <= 64 ? 1 : 2];
@@ -43,11 +43,11 @@ constexpr RowTuning row_tuning(const RowFacts& f) {
     return {.elements = 16,
             .max_threads = 512,
             .clusters = {512, 512, 512, f.bytes},
-            .streaming = {Span::warp, f.inputs, 512, f.bytes == 4 ? Span::cluster : Span::block},
+            .streaming = {Scope::warp, f.inputs, 512, f.bytes == 4 ? Scope::cluster : Scope::block},
             .late = {100, 1},  // blocks of rows
             .min_threads = {4, 4, 4},
             .min_blocks = {4, 1, 1, 1, 1},
-            .slots = f.vectors};
+            .stages = f.vectors};
   }
   // softmax, f32 with two threads, four and eight: 524288x64 82 µs with two, 70 with four; 655360x100 157
   // with four, 141 with eight; 2097152x32 154 with two, 196 with four. bf16 524288x64: 40 with two, 49 with

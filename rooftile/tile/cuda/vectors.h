@@ -1,5 +1,5 @@
 #pragma once
-// Where a GPU's teams have a vector over the columns, as a weight: in memory, in a slot, in shared memory or
+// Where a GPU's teams have a vector over the columns, as a weight: in memory, in a stage, in shared memory or
 // in registers.
 #include "rooftile/core/row_problem.h"
 #include "rooftile/tile/cuda/launch.h"
@@ -27,17 +27,17 @@ struct GlobalVector {
     return pack;
   }
 };
-/// The same in a slot, asked for behind the first row's loads, or each one's, which would wait for these
+/// The same in a stage, asked for behind the first row's loads, or each one's, which would wait for these
 /// instructions, and not when the sums are known (bf16 8192x4096, H200: 40.4 µs, so 40.0; 512x131072: before
 /// the first row 81, so 79.5; layer_norm_backward needs it with the first row, and asks before);
 template <class W, class Team>
-struct SlotVector {
+struct RingVector {
   Row<const W> row;
   float absent;
   template <bool kAhead>
-  ROOFTILE_TILE SlotVector(const GlobalVector<W, kAhead>& vector, int number)
+  ROOFTILE_TILE RingVector(const GlobalVector<W, kAhead>& vector, int number)
       : row(vector.row), absent(vector.absent) {
-    row.slot = Team::kSlots + number;
+    row.stage = Team::kStages + number;
   }
   /// Once where rows stream, else with each.
   ROOFTILE_TILE void ask_once(const Team& team) const {
@@ -61,7 +61,7 @@ struct SlotVector {
 /// memory.
 struct StagedVector {
   const float* all;
-  ROOFTILE_TILE StagedVector(const Stage& stage, int operand) : all(stage.vector(operand)) {}
+  ROOFTILE_TILE StagedVector(const Staging& staging, int operand) : all(staging.vector(operand)) {}
   template <class Team>
   ROOFTILE_TILE void ask(const Team&) const {}
   template <class Team>
@@ -98,9 +98,9 @@ struct PackedVector {
 };
 /// The columns that this block has of it.
 template <class W, bool kAhead>
-ROOFTILE_TILE GlobalVector<W, kAhead> vector_of(const ColumnVector& c, const Walk& walk, float absent) {
+ROOFTILE_TILE GlobalVector<W, kAhead> vector_of(const ColumnVector& c, const RowRange& range, float absent) {
   const auto* data = static_cast<const W*>(c.data);
-  return {{data ? data + walk.first * c.stride : nullptr, walk.size, c.stride}, absent};
+  return {{data ? data + range.first * c.stride : nullptr, range.size, c.stride}, absent};
 }
 
 /// In memory as f32 or as T, which a kernel for both learns from the call.

@@ -3,7 +3,7 @@
 #include "rooftile/tile/cuda/launch.h"
 
 using namespace rooftile::tile;
-using Team = CudaTeam<float, 4, 16, Access::aligned, Span::block, 0, 0, 4>;
+using Team = CudaTeam<float, 4, 16, Access::aligned, Scope::block, 0, 0, 4>;
 
 float caller(const Team& team) {
 #ifdef ROOFTILE_FIXED

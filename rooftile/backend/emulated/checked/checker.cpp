@@ -27,18 +27,18 @@ extern __thread uint3 checked_block_size asm("blockDim") __attribute__((tls_mode
 extern __thread uint3 checked_grid_size asm("gridDim") __attribute__((tls_model("initial-exec")));
 }
 
-void Checker::access(const void* at, std::size_t bytes, Access access, const void* pc) {
+void Checker::access(const void* at, std::size_t bytes, AccessKind access, const void* pc) {
   if (!current || bytes == 0 || busy_) return;
   const Busy busy(*this);
   see(at, bytes, access, pc);
 }
 
-void Checker::see(const void* at, std::size_t bytes, Access access, const void* pc) {
+void Checker::see(const void* at, std::size_t bytes, AccessKind access, const void* pc) {
   Thread* t = current;
   const auto a = reinterpret_cast<std::uintptr_t>(at);
   if (a - reinterpret_cast<std::uintptr_t>(t->fiber->stack) < kStackBytes) return;  // its own locals
-  const auto arenas = reinterpret_cast<std::uintptr_t>(crew_->arenas);
-  if (a - arenas < crew_->arenas_bytes) {
+  const auto arenas = reinterpret_cast<std::uintptr_t>(runner_->arenas);
+  if (a - arenas < runner_->arenas_bytes) {
     t->last_pc = pc;
     return access_shared(*t, a, bytes, access, pc);
   }
@@ -55,16 +55,16 @@ void Checker::begin_launch(const char* kernel, unsigned) {
   clocks_.begin_launch();
   global_.limit();
 }
-void Checker::end_launch() { crew_ = nullptr; }
+void Checker::end_launch() { runner_ = nullptr; }
 
-void Checker::begin_cluster(Crew& crew) {
+void Checker::begin_cluster(ClusterRunner& runner) {
   const Busy busy(*this);
-  crew_ = &crew;
-  clocks_.begin_cluster(crew);
+  runner_ = &runner;
+  clocks_.begin_cluster(runner);
   pending_.clear();
-  tracer_.begin_cluster(crew);
+  tracer_.begin_cluster(runner);
 }
-void Checker::end_cluster(Crew&) {
+void Checker::end_cluster(ClusterRunner&) {
   const Busy busy(*this);
   tracer_.end_cluster();
 }
@@ -98,7 +98,7 @@ std::string Checker::array_at(const Block& block, std::size_t offset) const {
 }
 
 bool Checker::check_shared(Thread& t, const Block& block, std::size_t offset, std::size_t bytes,
-                           Access access, const void* pc) {
+                           AccessKind access, const void* pc) {
   std::uint8_t* state = shared_.size() > block.rank && offset < arena_stride()
                             ? shared_[block.rank].bytes.data() + offset
                             : nullptr;
@@ -108,9 +108,9 @@ bool Checker::check_shared(Thread& t, const Block& block, std::size_t offset, st
     all &= state[i];
     any |= state[i];
   }
-  const char* verb = access == Access::kRead    ? " reads "
-                     : access == Access::kWrite ? " writes "
-                                                : " updates ";
+  const char* verb = access == AccessKind::kRead    ? " reads "
+                     : access == AccessKind::kWrite ? " writes "
+                                                    : " updates ";
   // A string for what is told alone: one for each access takes longer than all the rest.
   const auto who = [&] {
     return "thread " + std::to_string(t.number) + verb + std::to_string(bytes) + " bytes of shared memory ";
@@ -130,37 +130,47 @@ bool Checker::check_shared(Thread& t, const Block& block, std::size_t offset, st
         return false;
       }
   }
-  if (access != Access::kWrite && !(all & kWritten)) {
+  if (access != AccessKind::kWrite && !(all & kWritten)) {
     tell(FindingKind::kUnwritten, pc, pc, int(t.number), &t,
          who() + "that nobody has written: " + array_at(block, offset));
     std::memset(state, kThere | kWritten, bytes);  // once is enough
   }
-  if (access != Access::kRead)
+  if (access != AccessKind::kRead)
     for (std::size_t i = 0; i < bytes; ++i) state[i] |= kWritten;
   return true;
 }
 
-void Checker::access_shared(Thread& t, std::uintptr_t at, std::size_t bytes, Access access, const void* pc) {
-  const auto first = reinterpret_cast<std::uintptr_t>(crew_->blocks[0].arena);
+void Checker::access_shared(Thread& t, std::uintptr_t at, std::size_t bytes, AccessKind access,
+                            const void* pc) {
+  const auto first = reinterpret_cast<std::uintptr_t>(runner_->blocks[0].arena);
   const std::size_t distance = at - first, rank = distance / arena_stride(),
                     offset = distance % arena_stride();
-  const Block& block = at < first || rank >= crew_->blocks.size() ? *t.block : crew_->blocks[rank];
-  if (at < first || rank >= crew_->blocks.size()) {
+  const Block& block = at < first || rank >= runner_->blocks.size() ? *t.block : runner_->blocks[rank];
+  if (at < first || rank >= runner_->blocks.size()) {
     tell(FindingKind::kOutOfBounds, pc, pc, int(t.number), &t,
          "thread " + std::to_string(t.number) + " accesses memory outside its block's shared memory");
     return;
   }
   if (tracer_.on())
-    tracer_.record(t, at, bytes, access == Access::kAtomic ? 2 : access == Access::kWrite ? 1 : 0, true, pc);
+    tracer_.record(t, at, bytes,
+                   access == AccessKind::kAtomic  ? 2
+                   : access == AccessKind::kWrite ? 1
+                                                  : 0,
+                   true, pc);
   if (!check_shared(t, block, offset, bytes, access, pc)) return;
   Shared& s = shared_[block.rank];
   last_at_ = at;
   visit(t, s.cells.data() + offset / 4, s.cells.size() - offset / 4, offset, bytes, access, pc, true);
 }
 
-void Checker::access_global(Thread& t, std::uintptr_t at, std::size_t bytes, Access access, const void* pc) {
+void Checker::access_global(Thread& t, std::uintptr_t at, std::size_t bytes, AccessKind access,
+                            const void* pc) {
   if (tracer_.on())
-    tracer_.record(t, at, bytes, access == Access::kAtomic ? 2 : access == Access::kWrite ? 1 : 0, false, pc);
+    tracer_.record(t, at, bytes,
+                   access == AccessKind::kAtomic  ? 2
+                   : access == AccessKind::kWrite ? 1
+                                                  : 0,
+                   false, pc);
   if (!globals_.empty()) {
     const std::lock_guard lock(mutex_);
     const bool known = std::any_of(globals_.begin(), globals_.end(),
@@ -170,7 +180,7 @@ void Checker::access_global(Thread& t, std::uintptr_t at, std::size_t bytes, Acc
       for (const Range& r : globals_)
         if (at + bytes > r.begin && (!nearest || r.begin > nearest->begin)) nearest = &r;
       std::string text = "thread " + std::to_string(t.number) +
-                         (access == Access::kRead ? " reads " : " writes ") + std::to_string(bytes) +
+                         (access == AccessKind::kRead ? " reads " : " writes ") + std::to_string(bytes) +
                          " bytes of global memory out of bounds";
       if (nearest && at >= nearest->end)
         text += ", " + std::to_string(at - nearest->end) + " bytes behind the end of " + nearest->name;
@@ -189,7 +199,7 @@ void Checker::access_global(Thread& t, std::uintptr_t at, std::size_t bytes, Acc
       return;
     }
   }
-  if (access != Access::kRead && !pending_.empty() && at < pending_to_ && at + bytes > pending_from_)
+  if (access != AccessKind::kRead && !pending_.empty() && at < pending_to_ && at + bytes > pending_from_)
     for (const Pending& p : pending_) {
       const auto from = reinterpret_cast<std::uintptr_t>(p.copy.from);
       if (at < from + p.copy.bytes && at + bytes > from) {
@@ -209,15 +219,15 @@ void Checker::access_global(Thread& t, std::uintptr_t at, std::size_t bytes, Acc
 }
 
 void Checker::visit(Thread& t, Cell* cells, std::size_t count, std::uintptr_t at, std::size_t bytes,
-                    Access access, const void* pc, bool shared) {
+                    AccessKind access, const void* pc, bool shared) {
   Stamp now = clocks_.stamp(t);
   now.pc = pack(pc);
-  now.atomic = access == Access::kAtomic;
+  now.atomic = access == AccessKind::kAtomic;
   std::size_t begin = at % 4;
   for (std::size_t i = 0; bytes > 0 && i < count; ++i) {
     const std::size_t here = std::min(bytes, 4 - begin);
     now.bytes = static_cast<std::uint8_t>(((1u << here) - 1) << begin);
-    visit(t, cells[i], now, access != Access::kRead, shared);
+    visit(t, cells[i], now, access != AccessKind::kRead, shared);
     bytes -= here;
     begin = 0;
   }
@@ -255,11 +265,11 @@ void Checker::visit(Thread& t, Cell& cell, const Stamp& now, bool writes, bool s
 
 void Checker::tell_race(Thread& t, const Stamp& then, bool then_writes, const Stamp& now, bool writes,
                         bool shared) {
-  const unsigned per_block = crew_->launch->threads_per_block, number = then.thread % per_block;
+  const unsigned per_block = runner_->launch->threads_per_block, number = then.thread % per_block;
   std::string text = "race on ";
   if (shared) {
-    const std::size_t distance = last_at_ - reinterpret_cast<std::uintptr_t>(crew_->blocks[0].arena);
-    text += "shared " + array_at(crew_->blocks[distance / arena_stride()], distance % arena_stride());
+    const std::size_t distance = last_at_ - reinterpret_cast<std::uintptr_t>(runner_->blocks[0].arena);
+    text += "shared " + array_at(runner_->blocks[distance / arena_stride()], distance % arena_stride());
   } else {
     text += "global memory";
   }
@@ -279,7 +289,7 @@ void Checker::atomic(Thread& t, const void* at, unsigned bytes, bool reads, bool
                      const void* pc) {
   const Busy busy(*this);
   clocks_.atomic(t, at, reads, wrote, ordered);
-  see(at, bytes, Access::kAtomic, pc);
+  see(at, bytes, AccessKind::kAtomic, pc);
 }
 
 void Checker::async_issued(Thread& t, const AsyncCopy& copy) {
@@ -288,11 +298,11 @@ void Checker::async_issued(Thread& t, const AsyncCopy& copy) {
   // It is the issuer who must know that nobody uses the place any more, and the one who waits that others
   // learn from.
   keeps_ = false;
-  see(copy.to, copy.bytes + copy.zeros, Access::kWrite, copy.pc);
+  see(copy.to, copy.bytes + copy.zeros, AccessKind::kWrite, copy.pc);
   keeps_ = true;
-  if (copy.bytes != 0) see(copy.from, copy.bytes, Access::kRead, copy.pc);
+  if (copy.bytes != 0) see(copy.from, copy.bytes, AccessKind::kRead, copy.pc);
   const Block* block = nullptr;
-  for (const Block& b : crew_->blocks)
+  for (const Block& b : runner_->blocks)
     if (copy.to >= b.arena && copy.to < b.arena + arena_stride()) block = &b;
   if (!block) return;
   std::uint8_t* state = shared_[block->rank].bytes.data() + (copy.to - block->arena);
@@ -309,14 +319,14 @@ void Checker::async_done(Thread&, const AsyncCopy& copy) {
     return p.copy.to == copy.to && p.copy.from == copy.from && p.copy.issuer == copy.issuer;
   });
   if (found == pending_.end()) return;
-  const Block& block = crew_->blocks[found->rank];
+  const Block& block = runner_->blocks[found->rank];
   *found = pending_.back();
   pending_.pop_back();
   std::uint8_t* state = shared_[block.rank].bytes.data() + (copy.to - block.arena);
   for (std::size_t i = 0; i < copy.bytes + copy.zeros; ++i) state[i] &= static_cast<std::uint8_t>(~kPending);
   const bool traced = tracer_.pause();  // it was counted when it was issued
   compares_ = false;
-  see(copy.to, copy.bytes + copy.zeros, Access::kWrite, copy.pc);
+  see(copy.to, copy.bytes + copy.zeros, AccessKind::kWrite, copy.pc);
   compares_ = true;
   tracer_.resume(traced);
 }

@@ -19,17 +19,17 @@
 
 namespace rooftile::emulated {
 
-enum class Access : std::uint8_t { kRead, kWrite, kAtomic };
+enum class AccessKind : std::uint8_t { kRead, kWrite, kAtomic };
 
 class Checker final : public Observer {
  public:
   /// An access of the current thread, from the hooks.
-  void access(const void* at, std::size_t bytes, Access, const void* pc);
+  void access(const void* at, std::size_t bytes, AccessKind, const void* pc);
 
   void begin_launch(const char* kernel, unsigned blocks) override;
   void end_launch() override;
-  void begin_cluster(Crew&) override;
-  void end_cluster(Crew&) override;
+  void begin_cluster(ClusterRunner&) override;
+  void end_cluster(ClusterRunner&) override;
   void begin_thread(Thread&) override {}
   void end_thread(Thread&) override {}
   void declare_shared(Block&, const SharedArray&) override;
@@ -37,9 +37,9 @@ class Checker final : public Observer {
     const Busy busy(*this);
     clocks_.block_barrier(block);
   }
-  void cluster_barrier(Crew& crew) override {
+  void cluster_barrier(ClusterRunner& runner) override {
     const Busy busy(*this);
-    clocks_.cluster_barrier(crew);
+    clocks_.cluster_barrier(runner);
   }
   void warp_sync(Thread& any, unsigned lanes) override {
     const Busy busy(*this);
@@ -101,11 +101,11 @@ class Checker final : public Observer {
     uint3 block;
   };
 
-  void access_shared(Thread&, std::uintptr_t at, std::size_t bytes, Access, const void* pc);
-  void access_global(Thread&, std::uintptr_t at, std::size_t bytes, Access, const void* pc);
+  void access_shared(Thread&, std::uintptr_t at, std::size_t bytes, AccessKind, const void* pc);
+  void access_global(Thread&, std::uintptr_t at, std::size_t bytes, AccessKind, const void* pc);
   /// Whether the bytes are shared memory that may be used so; if not, a finding.
-  bool check_shared(Thread&, const Block&, std::size_t offset, std::size_t bytes, Access, const void* pc);
-  void visit(Thread&, Cell* cells, std::size_t count, std::uintptr_t at, std::size_t bytes, Access,
+  bool check_shared(Thread&, const Block&, std::size_t offset, std::size_t bytes, AccessKind, const void* pc);
+  void visit(Thread&, Cell* cells, std::size_t count, std::uintptr_t at, std::size_t bytes, AccessKind,
              const void* pc, bool shared);
   void visit(Thread&, Cell&, const Stamp& now, bool writes, bool shared);
   bool live(const Stamp& s, bool shared) const {
@@ -125,7 +125,7 @@ class Checker final : public Observer {
   std::vector<Pending> pending_;
   std::uintptr_t pending_from_ = 0, pending_to_ = 0;  // around all sources of pending copies
   std::string kernel_;
-  const Crew* crew_ = nullptr;
+  const ClusterRunner* runner_ = nullptr;
   class Busy {  // may be nested
    public:
     explicit Busy(Checker& checker) : flag_(checker.busy_), before_(std::exchange(flag_, true)) {}
@@ -135,7 +135,7 @@ class Checker final : public Observer {
     bool& flag_;
     bool before_;
   };
-  void see(const void* at, std::size_t bytes, Access, const void* pc);
+  void see(const void* at, std::size_t bytes, AccessKind, const void* pc);
 
   bool busy_ = false;  // only the launch's one thread asks and sets
   bool compares_ = true,

@@ -11,11 +11,11 @@ void raise(Times& to, const Times& from) {
 }
 }  // namespace
 
-void Clocks::begin_cluster(const Crew& crew) {
+void Clocks::begin_cluster(const ClusterRunner& runner) {
   ++cluster_;
-  ranks_ = crew.blocks.size();
-  per_block_ = crew.launch->threads_per_block;
-  threads_.resize(crew.threads.size());
+  ranks_ = runner.blocks.size();
+  per_block_ = runner.launch->threads_per_block;
+  threads_.resize(runner.threads.size());
   for (Clock& c : threads_) {
     c.time = 1;
     c.near = {};
@@ -52,10 +52,10 @@ Clocks::Times& Clocks::object(const void* key) {
 
 bool Clocks::ordered(const Stamp& then, const Thread& me) const {
   if (then.cluster != cluster_) return then.cluster < first_cluster_ || ordered_by_atomics(then);
-  if (then.thread == me.in_crew) return true;
+  if (then.thread == me.in_cluster) return true;
   const std::size_t rank = then.thread / per_block_;
   if (then.serial < (rank == me.block->rank ? block_serial_[rank] : cluster_serial_)) return true;
-  const Clock& c = threads_[me.in_crew];
+  const Clock& c = threads_[me.in_cluster];
   const std::size_t number = then.thread % per_block_;
   if (rank == me.block->rank && number / kWarpSize == me.number / kWarpSize &&
       c.near[number % kWarpSize] >= then.time)
@@ -92,9 +92,9 @@ void Clocks::block_barrier(const Block& block) {
   for (std::size_t i = 0; i < per_block_; ++i) first[i].far = all;
 }
 
-void Clocks::cluster_barrier(const Crew& crew) {
+void Clocks::cluster_barrier(const ClusterRunner& runner) {
   cluster_serial_ = ++serial_;
-  for (const Block& block : crew.blocks) {
+  for (const Block& block : runner.blocks) {
     block_serial_[block.rank] = serial_;
     for (std::size_t i = 0; i < per_block_; ++i)
       if (threads_[block.rank * per_block_ + i].fenced) fenced_serial_[block.rank] = serial_;
@@ -102,7 +102,7 @@ void Clocks::cluster_barrier(const Crew& crew) {
 }
 
 void Clocks::warp_sync(const Thread& any, unsigned lanes) {
-  Clock* warp = &threads_[any.in_crew - any.lane];
+  Clock* warp = &threads_[any.in_cluster - any.lane];
   std::array<std::uint32_t, kWarpSize> near{};
   Known far;
   for (unsigned rest = lanes; rest != 0; rest &= rest - 1) {
@@ -120,8 +120,8 @@ void Clocks::warp_sync(const Thread& any, unsigned lanes) {
 }
 
 void Clocks::merge_into(Times& times, const Thread& t) const {
-  const Clock& c = threads_[t.in_crew];
-  const std::size_t first = t.in_crew - t.lane;
+  const Clock& c = threads_[t.in_cluster];
+  const std::size_t first = t.in_cluster - t.lane;
   for (std::size_t lane = 0; lane < kWarpSize && first + lane < threads_.size(); ++lane)
     times[first + lane] = std::max(times[first + lane], c.near[lane]);
   if (c.far) raise(times, *c.far);
@@ -132,19 +132,19 @@ void Clocks::merge_into(Times& times, const Thread& t) const {
 void Clocks::release(const Thread& t, const void* key) {
   Times& times = object(key);
   merge_into(times, t);
-  Clock& c = threads_[t.in_crew];
-  times[t.in_crew] = std::max(times[t.in_crew], c.time++);
+  Clock& c = threads_[t.in_cluster];
+  times[t.in_cluster] = std::max(times[t.in_cluster], c.time++);
 }
 
 void Clocks::acquire(const Thread& t, const void* key) {
   const auto found = objects_.find(key);
   if (found == objects_.end()) return;
-  Known& far = threads_[t.in_crew].far;
+  Known& far = threads_[t.in_cluster].far;
   far = joined(far, found->second);
 }
 
 void Clocks::fence(const Thread& t) {
-  Clock& c = threads_[t.in_crew];
+  Clock& c = threads_[t.in_cluster];
   c.fenced = true;
   c.fence_time = c.time++;
   c.fence_serial = block_serial_[t.block->rank];
@@ -152,7 +152,7 @@ void Clocks::fence(const Thread& t) {
 }
 
 void Clocks::atomic(const Thread& t, const void* at, bool reads, bool wrote, bool ordered) {
-  Clock& c = threads_[t.in_crew];
+  Clock& c = threads_[t.in_cluster];
   if (ordered && wrote) fence(t);
   // CUDA's own samples read after the atomic with a barrier but no second fence: reading is learning, then.
   if (reads) {
@@ -169,7 +169,7 @@ void Clocks::atomic(const Thread& t, const void* at, bool reads, bool wrote, boo
   if (!wrote || (!c.fenced && serial == 0)) return;
   Times& times = object(at);
   merge_into(times, t);
-  if (c.fenced) times[t.in_crew] = std::max(times[t.in_crew], c.fence_time);
+  if (c.fenced) times[t.in_cluster] = std::max(times[t.in_cluster], c.fence_time);
   auto& location = locations_[at];
   for (const auto& [other, moment] : acquired_) {
     auto& known = location[other];
@@ -177,7 +177,7 @@ void Clocks::atomic(const Thread& t, const void* at, bool reads, bool wrote, boo
   }
   ++moment_;
   acquired_[at] = moment_;
-  releases_[cluster_].push_back({moment_, at, t.block->rank, serial, cluster_serial_, t.in_crew,
+  releases_[cluster_].push_back({moment_, at, t.block->rank, serial, cluster_serial_, t.in_cluster,
                                  c.fenced ? c.fence_time : 0,
                                  c.fenced ? c.fence_near : std::array<std::uint32_t, kWarpSize>{}});
 }

@@ -24,15 +24,15 @@ class Clocks {
     first_cluster_ = cluster_ + 1;
     moment_ = 0;
   }
-  void begin_cluster(const Crew&);
+  void begin_cluster(const ClusterRunner&);
 
   /// What this thread does now, as later ones will see it.
   Stamp stamp(const Thread& t) const {
     Stamp s;
     s.cluster = cluster_;
     s.serial = serial_;
-    s.time = threads_[t.in_crew].time;
-    s.thread = static_cast<std::uint16_t>(t.in_crew);
+    s.time = threads_[t.in_cluster].time;
+    s.thread = static_cast<std::uint16_t>(t.in_cluster);
     return s;
   }
   /// Whether that access was before all that `me` does from now on.
@@ -42,7 +42,7 @@ class Clocks {
   std::uint32_t cluster_index(const Stamp& s) const { return s.cluster - first_cluster_; }
 
   void block_barrier(const Block&);
-  void cluster_barrier(const Crew&);
+  void cluster_barrier(const ClusterRunner&);
   void warp_sync(const Thread& any, unsigned lanes);
   void release(const Thread&, const void* key);
   void acquire(const Thread&, const void* key);
@@ -81,7 +81,7 @@ class Clocks {
 
   std::vector<Clock> threads_;  // of the cluster that runs
   std::size_t ranks_ = 1, per_block_ = 1;
-  std::array<std::uint32_t, kMostCluster> block_serial_{}, fenced_serial_{};
+  std::array<std::uint32_t, kMaxCluster> block_serial_{}, fenced_serial_{};
   std::uint32_t serial_ = 1, cluster_serial_ = 0;
   std::unordered_map<const void*, std::shared_ptr<Times>> objects_;
   Known last_a_, last_b_, last_joined_;  // one thread after the other joins the same two

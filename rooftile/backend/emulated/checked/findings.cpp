@@ -10,7 +10,7 @@
 
 namespace rooftile::emulated {
 namespace {
-constexpr std::size_t kMostFindings = 1000;
+constexpr std::size_t kMaxFindings = 1000;
 
 std::string short_place(const Place& place) {
   const char* slash = std::strrchr(place.file, '/');
@@ -38,7 +38,7 @@ void Checker::tell(FindingKind kind, const void* first_pc, const void* second_pc
 }
 
 void Checker::add(Raw raw) {
-  if (findings_.size() >= kMostFindings) return;
+  if (findings_.size() >= kMaxFindings) return;
   if (!told_
            .insert({static_cast<int>(raw.kind), raw.kernel, raw.first_pc, raw.second_pc, raw.first_site.line,
                     raw.second_site.line})

@@ -15,18 +15,18 @@ void access_volatile(const void* at, size_t bytes, bool writes, const void* pc) 
   if (!current || checker.busy()) return;
   const auto a = reinterpret_cast<std::uintptr_t>(at);
   if (a - reinterpret_cast<std::uintptr_t>(current->fiber->stack) < kStackBytes) return;
-  Crew& crew = *current->block->crew;
+  ClusterRunner& runner = *current->block->runner;
   if (writes)
-    ++crew.progress;
-  else if (++crew.polls % 8 == 0)
+    ++runner.progress;
+  else if (++runner.polls % 8 == 0)
     yield();
   checker.atomic(*current, at, static_cast<unsigned>(bytes), !writes, writes, false, pc);
 }
 void atomic(const volatile void* at, size_t bytes, bool reads, bool writes, int order, const void* pc) {
   if (!current || checker.busy()) return;
-  Crew& crew = *current->block->crew;
-  if (writes) ++crew.progress;
-  if (++crew.polls % 8 == 0) yield();
+  ClusterRunner& runner = *current->block->runner;
+  if (writes) ++runner.progress;
+  if (++runner.polls % 8 == 0) yield();
   const bool ordered = order != __ATOMIC_RELAXED;
   checker.atomic(*current, const_cast<const void*>(at), static_cast<unsigned>(bytes), reads, writes, ordered,
                  pc);
@@ -34,7 +34,7 @@ void atomic(const volatile void* at, size_t bytes, bool reads, bool writes, int 
 }  // namespace
 }  // namespace rooftile::emulated
 
-using rooftile::emulated::Access;
+using rooftile::emulated::AccessKind;
 using rooftile::emulated::checker;
 #define ROOFTILE_PC __builtin_return_address(0)
 
@@ -44,16 +44,18 @@ void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
 void __tsan_vptr_update(void**, void*) {}
 void __tsan_vptr_read(void**) {}
-void __tsan_read_range(void* at, std::size_t bytes) { checker.access(at, bytes, Access::kRead, ROOFTILE_PC); }
+void __tsan_read_range(void* at, std::size_t bytes) {
+  checker.access(at, bytes, AccessKind::kRead, ROOFTILE_PC);
+}
 void __tsan_write_range(void* at, std::size_t bytes) {
-  checker.access(at, bytes, Access::kWrite, ROOFTILE_PC);
+  checker.access(at, bytes, AccessKind::kWrite, ROOFTILE_PC);
 }
 
 #define ROOFTILE_HOOKS(n)                                                                                    \
-  void __tsan_read##n(void* at) { checker.access(at, n, Access::kRead, ROOFTILE_PC); }                       \
-  void __tsan_write##n(void* at) { checker.access(at, n, Access::kWrite, ROOFTILE_PC); }                     \
-  void __tsan_unaligned_read##n(void* at) { checker.access(at, n, Access::kRead, ROOFTILE_PC); }             \
-  void __tsan_unaligned_write##n(void* at) { checker.access(at, n, Access::kWrite, ROOFTILE_PC); }           \
+  void __tsan_read##n(void* at) { checker.access(at, n, AccessKind::kRead, ROOFTILE_PC); }                   \
+  void __tsan_write##n(void* at) { checker.access(at, n, AccessKind::kWrite, ROOFTILE_PC); }                 \
+  void __tsan_unaligned_read##n(void* at) { checker.access(at, n, AccessKind::kRead, ROOFTILE_PC); }         \
+  void __tsan_unaligned_write##n(void* at) { checker.access(at, n, AccessKind::kWrite, ROOFTILE_PC); }       \
   void __tsan_volatile_read##n(void* at) { rooftile::emulated::access_volatile(at, n, false, ROOFTILE_PC); } \
   void __tsan_volatile_write##n(void* at) { rooftile::emulated::access_volatile(at, n, true, ROOFTILE_PC); } \
   void __tsan_unaligned_volatile_read##n(void* at) {                                                         \
@@ -73,23 +75,23 @@ ROOFTILE_HOOKS(16)
 void* __real_memcpy(void* to, const void* from, std::size_t bytes);
 void* __wrap_memcpy(void* to, const void* from, std::size_t bytes) {
   if (rooftile::emulated::current && !checker.busy()) {
-    checker.access(from, bytes, Access::kRead, ROOFTILE_PC);
-    checker.access(to, bytes, Access::kWrite, ROOFTILE_PC);
+    checker.access(from, bytes, AccessKind::kRead, ROOFTILE_PC);
+    checker.access(to, bytes, AccessKind::kWrite, ROOFTILE_PC);
   }
   return __real_memcpy(to, from, bytes);
 }
 void* __tsan_memcpy(void* to, const void* from, std::size_t bytes) {  // newer compilers
-  checker.access(from, bytes, Access::kRead, ROOFTILE_PC);
-  checker.access(to, bytes, Access::kWrite, ROOFTILE_PC);
+  checker.access(from, bytes, AccessKind::kRead, ROOFTILE_PC);
+  checker.access(to, bytes, AccessKind::kWrite, ROOFTILE_PC);
   return __real_memcpy(to, from, bytes);
 }
 void* __tsan_memmove(void* to, const void* from, std::size_t bytes) {
-  checker.access(from, bytes, Access::kRead, ROOFTILE_PC);
-  checker.access(to, bytes, Access::kWrite, ROOFTILE_PC);
+  checker.access(from, bytes, AccessKind::kRead, ROOFTILE_PC);
+  checker.access(to, bytes, AccessKind::kWrite, ROOFTILE_PC);
   return std::memmove(to, from, bytes);
 }
 void* __tsan_memset(void* to, int value, std::size_t bytes) {
-  checker.access(to, bytes, Access::kWrite, ROOFTILE_PC);
+  checker.access(to, bytes, AccessKind::kWrite, ROOFTILE_PC);
   return std::memset(to, value, bytes);
 }
 

@@ -58,10 +58,10 @@ void Tracer::start() {
   on_ = true;
 }
 
-void Tracer::begin_cluster(const Crew& crew) {
+void Tracer::begin_cluster(const ClusterRunner& runner) {
   if (!on_) return;
-  open_.assign((crew.threads.size() + kWarpSize - 1) / kWarpSize + crew.blocks.size(), {});
-  visits_.assign(crew.threads.size(), {});
+  open_.assign((runner.threads.size() + kWarpSize - 1) / kWarpSize + runner.blocks.size(), {});
+  visits_.assign(runner.threads.size(), {});
 }
 void Tracer::end_cluster() {
   for (const auto& warp : open_)
@@ -72,9 +72,9 @@ void Tracer::end_cluster() {
 
 void Tracer::record(const Thread& t, std::uintptr_t at, std::size_t bytes, int kind, bool shared,
                     const void* pc) {
-  if (visits_.size() <= t.in_crew) return;  // started in the middle of a kernel
-  const Key key{pc, visits_[t.in_crew][pc]++};
-  const std::size_t warps = (t.block->crew->launch->threads_per_block + kWarpSize - 1) / kWarpSize;
+  if (visits_.size() <= t.in_cluster) return;  // started in the middle of a kernel
+  const Key key{pc, visits_[t.in_cluster][pc]++};
+  const std::size_t warps = (t.block->runner->launch->threads_per_block + kWarpSize - 1) / kWarpSize;
   auto& warp = open_[t.block->rank * warps + t.number / kWarpSize];
   Request& request = warp[key];
   request.lanes |= 1u << t.lane;

@@ -21,7 +21,7 @@ class Tracer {
   void start();
   std::vector<TraceLine> stop(TraceTotals* totals = nullptr);
   void begin_launch() { totals_.launches += on_ ? 1 : 0; }
-  void begin_cluster(const Crew&);
+  void begin_cluster(const ClusterRunner&);
   void end_cluster();
   /// `kind`: 0 a load, 1 a store, 2 an atomic.
   void record(const Thread&, std::uintptr_t at, std::size_t bytes, int kind, bool shared, const void* pc);

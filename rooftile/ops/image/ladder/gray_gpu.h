@@ -11,15 +11,13 @@ inline constexpr int kGrayThreads = 256;
 /// Blocks along a row, `pixels` to each, and down the rows; a block takes every gridDim.y-th row.
 inline Status launch_gray(const CudaLaunch& launch, const GrayProblem& p, int pixels,
                           void (*kernel)(GrayProblem)) {
-  constexpr std::int64_t kMostAcross = (std::int64_t{1} << 31) - 1, kMostDown = 65535;
+  constexpr std::int64_t kMaxAcross = (std::int64_t{1} << 31) - 1, kMaxDown = 65535;
   const std::int64_t across = (p.rows.columns + pixels - 1) / pixels, rows = p.rows.rows;
   if (across == 0 || rows == 0) return {};
-  if (across > kMostAcross)
+  if (across > kMaxAcross)
     return Status::error("rgb_to_gray: this rung takes rows of up to %lld pixels, these have %lld",
-                         static_cast<long long>(kMostAcross * pixels),
-                         static_cast<long long>(p.rows.columns));
-  const dim3 blocks(static_cast<unsigned>(across),
-                    static_cast<unsigned>(rows < kMostDown ? rows : kMostDown));
+                         static_cast<long long>(kMaxAcross * pixels), static_cast<long long>(p.rows.columns));
+  const dim3 blocks(static_cast<unsigned>(across), static_cast<unsigned>(rows < kMaxDown ? rows : kMaxDown));
   return cuda::launch(launch, "rgb_to_gray", {blocks, kGrayThreads}, kernel, p);
 }
 

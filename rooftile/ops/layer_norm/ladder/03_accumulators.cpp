@@ -1,7 +1,7 @@
 // Idea: a tile of four vectors is one step, so four independent chains hide each other's latency; masks cut
-// the tail. Changed: 02_vectors' three loops, in the block language's `each`. Binds: three readings, two of
+// the tail. Changed: 02_vectors' three loops, in the block language's `each`. Binds: three passes, two of
 // which end in a sum across lanes that the next must wait for (some 45 cycles each). Next: the mean and the
-// variance from one reading.
+// variance from one pass.
 #include "rooftile/ops/layer_norm/ladder/ladder.h"
 #include "rooftile/tile/tile.h"
 

@@ -1,6 +1,6 @@
 // Idea: while one row is written, the next is read: two loops in one, so that no sum is waited for with idle
 // hands. Changed: the library's kernel, over all rows at once. The arithmetic, so each bit, is
-// 04_one_reading's. Binds: in cache, loads and stores: five of each vector's ten operations. From memory, one
+// 04_one_pass's. Binds: in cache, loads and stores: five of each vector's ten operations. From memory, one
 // core's share of it. Next: all threads; prefetching, and stores past the caches, where a call moves more
 // than these hold.
 #include "rooftile/ops/layer_norm/ladder/ladder.h"

@@ -11,10 +11,10 @@ namespace rooftile::ladder {
 using namespace layer_norm_gpu;
 namespace {
 
-constexpr int kWords = kEach / 4;
+constexpr int kWords = kItemsPerThread / 4;
 
 template <bool kAligned>
-__global__ void __launch_bounds__(kMostThreads) layer_norm_words(const __grid_constant__ LayerNormProblem p) {
+__global__ void __launch_bounds__(kMaxThreads) layer_norm_words(const __grid_constant__ LayerNormProblem p) {
   const GpuRow at(p, blockIdx.x);
   const int n = static_cast<int>(at.n);
   const int first = 4 * static_cast<int>(threadIdx.x), step = 4 * static_cast<int>(blockDim.x);
@@ -45,7 +45,8 @@ __global__ void __launch_bounds__(kMostThreads) layer_norm_words(const __grid_co
 Status launch_layer_norm_words(const CudaLaunch& launch, const LayerNormProblem& p) {
   if (p.rows.rows <= 0) return {};
   const auto blocks = static_cast<unsigned>(p.rows.rows);
-  const auto warps = static_cast<unsigned>((p.rows.columns + 32 * kEach - 1) / (32 * kEach));
+  const auto warps =
+      static_cast<unsigned>((p.rows.columns + 32 * kItemsPerThread - 1) / (32 * kItemsPerThread));
   return cuda::launch(launch, "layer_norm", {blocks, 32 * (warps > 0 ? warps : 1)},
                       aligned(p) ? layer_norm_words<true> : layer_norm_words<false>, p);
 }

@@ -11,7 +11,7 @@ namespace rooftile::ladder {
 using namespace layer_norm_gpu;
 namespace {
 
-constexpr int kWords = kEach / 4, kThreads = 128;
+constexpr int kWords = kItemsPerThread / 4, kThreads = 128;
 
 /// Threads of a row: as few as hold it, but eight where there is work for them, which read a 128-byte line
 /// together. A power of two within a warp; beyond, whole warps.
@@ -29,7 +29,7 @@ __device__ float sum_of_team(float mine, int team) {
 }
 
 template <bool kAligned>
-__global__ void __launch_bounds__(kMostThreads)
+__global__ void __launch_bounds__(kMaxThreads)
     layer_norm_teams(const __grid_constant__ LayerNormProblem p, int team) {
   const int teams = static_cast<int>(blockDim.x) / team, place = static_cast<int>(threadIdx.x) % team;
   const std::int64_t index = std::int64_t{blockIdx.x} * teams + static_cast<int>(threadIdx.x) / team;

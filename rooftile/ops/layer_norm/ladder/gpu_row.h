@@ -7,8 +7,9 @@
 
 namespace rooftile::ladder::layer_norm_gpu {
 
-inline constexpr int kMostThreads = 1024, kEach = 16;  // of the 64 registers that 1024 threads have each
-static_assert(kLongestGpuLayerNormRow == kMostThreads * kEach);
+inline constexpr int kMaxThreads = 1024,
+                     kItemsPerThread = 16;  // of the 64 registers that 1024 threads have each
+static_assert(kLongestGpuLayerNormRow == kMaxThreads * kItemsPerThread);
 
 struct GpuRow {
   std::int64_t n;

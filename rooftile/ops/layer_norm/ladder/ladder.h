@@ -9,7 +9,7 @@ namespace rooftile::ladder {
 void launch_scalar(const CpuLaunch& launch, const LayerNormProblem& problem);
 void launch_vectors(const CpuLaunch& launch, const LayerNormProblem& problem);
 void launch_accumulators(const CpuLaunch& launch, const LayerNormProblem& problem);
-void launch_one_reading(const CpuLaunch& launch, const LayerNormProblem& problem);
+void launch_one_pass(const CpuLaunch& launch, const LayerNormProblem& problem);
 void launch_overlap(const CpuLaunch& launch, const LayerNormProblem& problem);
 
 // On a GPU: f32, dense rows, weight and bias. From the plainest to the one that lacks only dtypes, a

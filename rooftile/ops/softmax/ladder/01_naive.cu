@@ -22,13 +22,13 @@ __global__ void softmax_naive(const __grid_constant__ SoftmaxProblem p) {
   float* y = static_cast<float*>(p.y) + p.rows.offset(1, row);
 
   const tile::SplitScale s(p.scale);
-  float peak = -HUGE_VALF;
-  for (std::int64_t i = 0; i < n; ++i) peak = fmaxf(peak, s.unit * x[i]);  // [find the peak]
+  float row_max = -HUGE_VALF;
+  for (std::int64_t i = 0; i < n; ++i) row_max = fmaxf(row_max, s.unit * x[i]);  // [find the maximum]
 
   float sum = 0;
   for (std::int64_t i = 0; i < n; ++i) {
-    const float e = expf((s.unit * x[i] - peak) * s.rest);  // [read again]
-    y[i] = e;                                               // [write]
+    const float e = expf((s.unit * x[i] - row_max) * s.rest);  // [read again]
+    y[i] = e;                                                  // [write]
     sum += e;
   }
   for (std::int64_t i = 0; i < n; ++i) y[i] /= sum;  // [divide]

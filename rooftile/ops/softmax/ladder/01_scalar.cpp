@@ -10,12 +10,12 @@
 namespace rooftile::ladder {
 
 static void softmax_row(const float* x, float* y, std::int64_t n, const tile::SplitScale& s) {
-  float peak = -HUGE_VALF;
-  for (std::int64_t i = 0; i < n; ++i) peak = std::fmax(peak, s.unit * x[i]);
+  float row_max = -HUGE_VALF;
+  for (std::int64_t i = 0; i < n; ++i) row_max = std::fmax(row_max, s.unit * x[i]);
 
   float sum = 0;
   for (std::int64_t i = 0; i < n; ++i) {
-    y[i] = std::exp((s.unit * x[i] - peak) * s.rest);
+    y[i] = std::exp((s.unit * x[i] - row_max) * s.rest);
     sum += y[i];
   }
   for (std::int64_t i = 0; i < n; ++i) y[i] /= sum;

@@ -29,21 +29,21 @@ static void softmax_row(const float* x, float* y, std::int64_t n, const SplitSca
   constexpr int W = kVecLanes<float>;
   const std::int64_t full = n / W * W;
 
-  V peaks = splat(-HUGE_VALF);
-  for (std::int64_t i = 0; i < full; i += W) peaks = vmax(peaks, s.unit * load_unaligned<V>(x + i));
-  float peak = -HUGE_VALF;
-  for (int k = 0; k < W; ++k) peak = std::fmax(peak, peaks[k]);
-  for (std::int64_t i = full; i < n; ++i) peak = std::fmax(peak, s.unit * x[i]);
+  V maxima = splat(-HUGE_VALF);
+  for (std::int64_t i = 0; i < full; i += W) maxima = vmax(maxima, s.unit * load_unaligned<V>(x + i));
+  float row_max = -HUGE_VALF;
+  for (int k = 0; k < W; ++k) row_max = std::fmax(row_max, maxima[k]);
+  for (std::int64_t i = full; i < n; ++i) row_max = std::fmax(row_max, s.unit * x[i]);
 
   V sums = splat(0.f);
   for (std::int64_t i = 0; i < full; i += W) {
-    const V e = exp_of((s.unit * load_unaligned<V>(x + i) - peak) * s.rest);
+    const V e = exp_of((s.unit * load_unaligned<V>(x + i) - row_max) * s.rest);
     store_unaligned(y + i, e);
     sums += e;
   }
   float sum = 0;
   for (int k = 0; k < W; ++k) sum += sums[k];
-  for (std::int64_t i = full; i < n; ++i) sum += y[i] = std::exp((s.unit * x[i] - peak) * s.rest);
+  for (std::int64_t i = full; i < n; ++i) sum += y[i] = std::exp((s.unit * x[i] - row_max) * s.rest);
 
   const float inverse = 1 / sum;
   for (std::int64_t i = 0; i < full; i += W) store_unaligned(y + i, load_unaligned<V>(y + i) * inverse);

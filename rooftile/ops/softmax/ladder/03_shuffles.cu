@@ -43,16 +43,16 @@ __global__ void __launch_bounds__(kThreads) softmax_shuffles(const __grid_consta
   float* y = static_cast<float*>(p.y) + p.rows.offset(1, blockIdx.x);
 
   const tile::SplitScale s(p.scale);
-  float peak = -HUGE_VALF;
+  float row_max = -HUGE_VALF;
   for (std::int64_t i = threadIdx.x; i < n; i += kThreads) {
-    peak = fmaxf(peak, s.unit * x[i]);  // [find the peak]
+    row_max = fmaxf(row_max, s.unit * x[i]);  // [find the maximum]
   }
-  peak = over_block(peak, Larger{});
+  row_max = over_block(row_max, Larger{});
 
   float sum = 0;
   for (std::int64_t i = threadIdx.x; i < n; i += kThreads) {
-    const float e = expf((s.unit * x[i] - peak) * s.rest);  // [read again]
-    y[i] = e;                                               // [write]
+    const float e = expf((s.unit * x[i] - row_max) * s.rest);  // [read again]
+    y[i] = e;                                                  // [write]
     sum += e;
   }
   sum = over_block(sum, Add{});

@@ -13,15 +13,15 @@ ROOFTILE_TILE void softmax_row(Team team, Row<const float> x, Row<float> y, cons
   using Tile = typename Team::Tile;
   auto exps = team.scratch(x.size);
 
-  Tile peaks = team.fill(-kInfinity);
+  Tile maxima = team.fill(-kInfinity);
   team.each(x.size, [&](auto chunk) {
-    peaks = max(peaks, team.only(chunk, team.load(x, chunk) * s.unit, -kInfinity));
+    maxima = max(maxima, team.only(chunk, team.load(x, chunk) * s.unit, -kInfinity));
   });
-  const float peak = team.max(peaks);
+  const float row_max = team.max(maxima);
 
   Tile sums = team.fill(0);
   team.each(x.size, [&](auto chunk) {
-    sums += exps[chunk] = team.only(chunk, exp_below(fma(team.load(x, chunk), s.unit, -peak), s), 0);
+    sums += exps[chunk] = team.only(chunk, exp_below(fma(team.load(x, chunk), s.unit, -row_max), s), 0);
   });
   const float inverse = 1 / team.sum(sums);
 

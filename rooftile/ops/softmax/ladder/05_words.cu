@@ -11,10 +11,10 @@ namespace rooftile::ladder {
 using namespace softmax_gpu;
 namespace {
 
-constexpr int kWords = kEach / 4;
+constexpr int kWords = kItemsPerThread / 4;
 
 template <bool kAligned>
-__global__ void __launch_bounds__(kMostThreads) softmax_words(const __grid_constant__ SoftmaxProblem p) {
+__global__ void __launch_bounds__(kMaxThreads) softmax_words(const __grid_constant__ SoftmaxProblem p) {
   const int n = static_cast<int>(p.rows.columns);
   const int first = 4 * static_cast<int>(threadIdx.x), step = 4 * static_cast<int>(blockDim.x);
   const float* x = static_cast<const float*>(p.x) + p.rows.offset(0, blockIdx.x);
@@ -24,17 +24,17 @@ __global__ void __launch_bounds__(kMostThreads) softmax_words(const __grid_const
   float4 row[kWords];
   ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) row[k] = load_word<kAligned>(x, k * step + first, n);
 
-  float peak = -HUGE_VALF;
+  float row_max = -HUGE_VALF;
   ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) {
     row[k] = scaled(row[k], k * step + first, n, s.unit);
-    peak = fmaxf(peak, fmaxf(fmaxf(row[k].x, row[k].y), fmaxf(row[k].z, row[k].w)));
+    row_max = fmaxf(row_max, fmaxf(fmaxf(row[k].x, row[k].y), fmaxf(row[k].z, row[k].w)));
   }
-  peak = over_block(peak, Larger{});
+  row_max = over_block(row_max, Larger{});
 
   float sum = 0;
   ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) {
-    row[k] = {expf((row[k].x - peak) * s.rest), expf((row[k].y - peak) * s.rest),
-              expf((row[k].z - peak) * s.rest), expf((row[k].w - peak) * s.rest)};
+    row[k] = {expf((row[k].x - row_max) * s.rest), expf((row[k].y - row_max) * s.rest),
+              expf((row[k].z - row_max) * s.rest), expf((row[k].w - row_max) * s.rest)};
     sum += (row[k].x + row[k].y) + (row[k].z + row[k].w);
   }
   const float inverse = 1 / over_block(sum, Add{});
@@ -51,7 +51,8 @@ __global__ void __launch_bounds__(kMostThreads) softmax_words(const __grid_const
 Status launch_softmax_words(const CudaLaunch& launch, const SoftmaxProblem& p) {
   if (p.rows.rows <= 0 || p.rows.columns <= 0) return {};
   const auto blocks = static_cast<unsigned>(p.rows.rows);
-  const auto warps = static_cast<unsigned>((p.rows.columns + 32 * kEach - 1) / (32 * kEach));
+  const auto warps =
+      static_cast<unsigned>((p.rows.columns + 32 * kItemsPerThread - 1) / (32 * kItemsPerThread));
   return cuda::launch(launch, "softmax", {blocks, 32 * warps},
                       aligned(p) ? softmax_words<true> : softmax_words<false>, p);
 }

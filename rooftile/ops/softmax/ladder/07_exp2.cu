@@ -12,7 +12,7 @@ namespace rooftile::ladder {
 using namespace softmax_gpu;
 namespace {
 
-constexpr int kWords = kEach / 4, kThreads = 128;
+constexpr int kWords = kItemsPerThread / 4, kThreads = 128;
 
 /// Threads of a row: as few as hold it, but eight where there is work for them, which read a 128-byte line
 /// together. A power of two within a warp; beyond, whole warps.
@@ -30,11 +30,11 @@ __device__ float over_team(float mine, int team, Operation operation) {
 }
 
 /// e^(x · s.rest), log2 e being multiplied to the scale. The products' rounding is an error of the exponent,
-/// and grows with |x|, as that of x = row - peak does.
+/// and grows with |x|, as that of x = row - row_max does.
 __device__ float exp_below(float x, const tile::SplitScale& s) { return cuda::exp2_approx(x * s.rest_log2e); }
 
 template <bool kAligned>
-__global__ void __launch_bounds__(kMostThreads)
+__global__ void __launch_bounds__(kMaxThreads)
     softmax_exp2(const __grid_constant__ SoftmaxProblem p, int team) {
   const int teams = static_cast<int>(blockDim.x) / team, place = static_cast<int>(threadIdx.x) % team;
   const std::int64_t at = std::int64_t{blockIdx.x} * teams + static_cast<int>(threadIdx.x) / team;
@@ -48,17 +48,17 @@ __global__ void __launch_bounds__(kMostThreads)
   float4 row[kWords];
   ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) row[k] = load_word<kAligned>(x, k * step + first, n);
 
-  float peak = -HUGE_VALF;
+  float row_max = -HUGE_VALF;
   ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) {
     row[k] = scaled(row[k], k * step + first, n, s.unit);
-    peak = fmaxf(peak, fmaxf(fmaxf(row[k].x, row[k].y), fmaxf(row[k].z, row[k].w)));
+    row_max = fmaxf(row_max, fmaxf(fmaxf(row[k].x, row[k].y), fmaxf(row[k].z, row[k].w)));
   }
-  peak = over_team(peak, team, Larger{});
+  row_max = over_team(row_max, team, Larger{});
 
   float sum = 0;
   ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) {
-    row[k] = {exp_below(row[k].x - peak, s), exp_below(row[k].y - peak, s), exp_below(row[k].z - peak, s),
-              exp_below(row[k].w - peak, s)};
+    row[k] = {exp_below(row[k].x - row_max, s), exp_below(row[k].y - row_max, s),
+              exp_below(row[k].z - row_max, s), exp_below(row[k].w - row_max, s)};
     sum += (row[k].x + row[k].y) + (row[k].z + row[k].w);
   }
   const float inverse = 1 / over_team(sum, team, Add{});

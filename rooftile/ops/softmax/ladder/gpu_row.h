@@ -7,8 +7,8 @@
 
 namespace rooftile::ladder::softmax_gpu {
 
-inline constexpr int kMostThreads = 1024, kEach = 32;  // 1024 threads have 64 registers each
-static_assert(kLongestGpuSoftmaxRow == kMostThreads * kEach);
+inline constexpr int kMaxThreads = 1024, kItemsPerThread = 32;  // 1024 threads have 64 registers each
+static_assert(kLongestGpuSoftmaxRow == kMaxThreads * kItemsPerThread);
 
 struct Larger {
   static constexpr float kNeutral = -__builtin_huge_valf();

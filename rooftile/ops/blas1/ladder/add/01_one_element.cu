@@ -21,12 +21,12 @@ __global__ void add_one_element(const float* x, const float* y, float* z, std::i
 // [launch]
 Status launch_add_one_element(const CudaLaunch& launch, const AddProblem& p) {
   constexpr int kThreads = 256;
-  constexpr std::int64_t kMostBlocks = (std::int64_t{1} << 31) - 1;
+  constexpr std::int64_t kMaxBlocks = (std::int64_t{1} << 31) - 1;
   const std::int64_t n = p.rows.columns, blocks = (n + kThreads - 1) / kThreads;
   if (n == 0) return {};
-  if (blocks > kMostBlocks)
+  if (blocks > kMaxBlocks)
     return Status::error("add: 01_one_element takes up to %lld elements, these are %lld",
-                         static_cast<long long>(kMostBlocks * kThreads), static_cast<long long>(n));
+                         static_cast<long long>(kMaxBlocks * kThreads), static_cast<long long>(n));
   return cuda::launch(launch, "add", {static_cast<unsigned>(blocks), kThreads}, add_one_element,
                       static_cast<const float*>(p.x), static_cast<const float*>(p.y),
                       static_cast<float*>(p.z), n);

@@ -8,7 +8,7 @@
 namespace rooftile::ladder {
 namespace {
 
-constexpr int kBlocks = kMostSums / kDotThreads;
+constexpr int kBlocks = kMaxSums / kDotThreads;
 
 // [kernel]
 __global__ void dot_thread_sums(const float* x, const float* y, std::int64_t n, float* sums) {
@@ -27,7 +27,7 @@ Status launch_dot_thread_sums(const CudaLaunch& launch, const DotProblem& p) {
   const Status status = cuda::launch(
       launch, "dot", {kBlocks, kDotThreads}, dot_thread_sums, static_cast<const float*>(p.data[0]),
       static_cast<const float*>(p.data[1]), p.rows.columns, static_cast<float*>(launch.scratch));
-  return status ? launch_add_sums(launch, p, kMostSums) : status;
+  return status ? launch_add_sums(launch, p, kMaxSums) : status;
 }
 
 }  // namespace rooftile::ladder

@@ -7,8 +7,8 @@
 namespace rooftile::ladder {
 namespace {
 
-constexpr int kMostChunks = 4096, kEach = kMostChunks / kDotThreads;
-static_assert(kMostChunks * sizeof(double) <= kCudaScratchBytes);
+constexpr int kMaxChunks = 4096, kItemsPerThread = kMaxChunks / kDotThreads;
+static_assert(kMaxChunks * sizeof(double) <= kCudaScratchBytes);
 
 // [chunks]
 __global__ void dot_chunk_sums(const float* x, const float* y, std::int64_t n, std::int64_t chunk,
@@ -23,13 +23,13 @@ __global__ void dot_chunk_sums(const float* x, const float* y, std::int64_t n, s
 // [/chunks]
 
 // [second]
-/// Each thread adds kEach neighbours; then the threads add pairwise.
+/// Each thread adds kItemsPerThread neighbours; then the threads add pairwise.
 template <class R>
 __global__ void dot_second_pass(const double* sums, int count, R* result) {
   ROOFTILE_SHARED(part, double[kDotThreads]);
-  const int thread = static_cast<int>(threadIdx.x), first = thread * kEach;
+  const int thread = static_cast<int>(threadIdx.x), first = thread * kItemsPerThread;
   double sum = 0;
-  for (int i = first; i < first + kEach && i < count; ++i) sum += sums[i];
+  for (int i = first; i < first + kItemsPerThread && i < count; ++i) sum += sums[i];
   part[thread] = sum;
   for (int far = 1; far < kDotThreads; far *= 2) {
     __syncthreads();
@@ -44,7 +44,7 @@ __global__ void dot_second_pass(const double* sums, int count, R* result) {
 Status launch_dot_two_passes(const CudaLaunch& launch, const DotProblem& p) {
   const std::int64_t n = p.rows.columns;
   std::int64_t chunk = 16384;
-  while ((n + chunk - 1) / chunk > kMostChunks) chunk *= 2;
+  while ((n + chunk - 1) / chunk > kMaxChunks) chunk *= 2;
   const auto chunks = static_cast<unsigned>((n + chunk - 1) / chunk);
   auto* sums = static_cast<double*>(launch.scratch);
   if (chunks > 0) {

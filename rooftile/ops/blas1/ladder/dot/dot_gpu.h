@@ -8,7 +8,7 @@ namespace rooftile::ladder {
 
 inline constexpr int kDotThreads = 256;
 /// Sums that the scratch memory of a launch holds.
-inline constexpr int kMostSums = kCudaScratchBytes / sizeof(float);
+inline constexpr int kMaxSums = kCudaScratchBytes / sizeof(float);
 
 // [last]
 /// The last step of the first five rungs: one thread adds the sums, one after another.

@@ -1,4 +1,4 @@
-#include "rooftile/harness/gpu_peers.h"
+#include "rooftile/harness/gpu_baselines.h"
 
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 constexpr int kPrepareSeconds = 240, kTimeSeconds = 120;
 constexpr const char* kLacking = "no PyTorch that sees a GPU";
 
-json case_json(const GpuPeerCase& it, const BenchData* data) {
+json case_json(const GpuBaselineCase& it, const BenchData* data) {
   return {{"function", it.spec->function},
           {"parameters", it.c.parameters},
           {"named", it.named},
@@ -29,69 +29,70 @@ std::vector<double> numbers(const json& list) {
   return all;
 }
 
-/// A dot of f16 may be given in f64: it is the coarser one that says how far peers may be apart.
+/// A dot of f16 may be given in f64: it is the coarser one that says how far baselines may be apart.
 DType coarser(DType output, DType input) {
   return is_floating(output) && is_floating(input) && bits(input) < bits(output) ? input : output;
 }
 
 }  // namespace
 
-std::unique_ptr<GpuPeers> GpuPeers::start(const std::string& folder, std::vector<std::string> only,
-                                          bool on_cpu, std::string& why) {
+std::unique_ptr<GpuBaselines> GpuBaselines::start(const std::string& folder, std::vector<std::string> only,
+                                                  bool on_cpu, std::string& why) {
   bool named = false;
-  const fs::path place = peers_place(folder, named);
-  std::unique_ptr<GpuPeers> peers(new GpuPeers);
+  const fs::path place = baselines_place(folder, named);
+  std::unique_ptr<GpuBaselines> baselines(new GpuBaselines);
   std::error_code error;
-  for (const char* script : {"rooftile-gpu-peers.py", "gpu_peers.py"})
-    if (peers->words_.empty() && fs::exists(place / script, error))
-      peers->words_ = {(place / script).string(), on_cpu ? "cpu" : "cuda"};
-  if (peers->words_.empty()) {
-    if (named) why = fmt::format("{} holds no rooftile-gpu-peers.py", place.string());
+  for (const char* script : {"rooftile-gpu-baselines.py", "gpu_baselines.py"})
+    if (baselines->words_.empty() && fs::exists(place / script, error))
+      baselines->words_ = {(place / script).string(), on_cpu ? "cpu" : "cuda"};
+  if (baselines->words_.empty()) {
+    if (named) why = fmt::format("{} holds no rooftile-gpu-baselines.py", place.string());
     return nullptr;
   }
-  peers->python_ = PythonPeers::start(peers->words_, why, kLacking);
-  if (!peers->python_) return nullptr;
+  baselines->python_ = PythonBaselines::start(baselines->words_, why, kLacking);
+  if (!baselines->python_) return nullptr;
   std::vector<std::string> there;
-  for (const json& peer : peers->python_->hello()["peers"]) there.push_back(peer.value("name", ""));
-  check_peers(only, there);
-  for (const std::string& peer : there)
-    if (!only.empty() && is_wanted(peer, only)) peers->only_.push_back(peer);
-  return peers;
+  for (const json& baseline : baselines->python_->hello()["peers"])
+    there.push_back(baseline.value("name", ""));
+  check_baselines(only, there);
+  for (const std::string& baseline : there)
+    if (!only.empty() && is_wanted(baseline, only)) baselines->only_.push_back(baseline);
+  return baselines;
 }
 
-void GpuPeers::note(const std::string& sentence) {
+void GpuBaselines::note(const std::string& sentence) {
   if (std::find(said_.begin(), said_.end(), sentence) != said_.end()) return;
   said_.push_back(sentence);
   notes_.push_back(sentence);
 }
 
-std::vector<std::string> GpuPeers::take_notes() { return std::exchange(notes_, {}); }
+std::vector<std::string> GpuBaselines::take_notes() { return std::exchange(notes_, {}); }
 
-json GpuPeers::ask(json request, int seconds) {
+json GpuBaselines::ask(json request, int seconds) {
   if (!python_ || !python_->alive()) {
     if (starts_left_-- <= 0) return {{"error", "the Python process ended too often"}};
     std::string why;
-    python_ = PythonPeers::start(words_, why, kLacking);
+    python_ = PythonBaselines::start(words_, why, kLacking);
     if (!python_) return {{"error", why.empty() ? "the Python process cannot be started again" : why}};
   }
   return python_->ask(request, seconds);
 }
 
-void GpuPeers::warm(const std::vector<GpuPeerCase>& cases, double seconds) {
+void GpuBaselines::warm(const std::vector<GpuBaselineCase>& cases, double seconds) {
   if (cases.empty() || seconds <= 0) return;
   json list = json::array();
-  for (const GpuPeerCase& it : cases) list.push_back(case_json(it, nullptr));
+  for (const GpuBaselineCase& it : cases) list.push_back(case_json(it, nullptr));
   const json answer = ask({{"command", "warm"}, {"cases", list}, {"only", only_}, {"seconds", seconds}},
                           static_cast<int>(seconds) + 30);
   if (answer.contains("error"))
-    note("peers: " + answer["error"].get<std::string>());
+    note("baselines: " + answer["error"].get<std::string>());
   else if (const std::size_t warmed = answer.value("warmed", std::size_t{0}); warmed < cases.size())
-    note(fmt::format("peers: {} of {} cases were compiled ahead within {:.0f} s", warmed, cases.size(),
+    note(fmt::format("baselines: {} of {} cases were compiled ahead within {:.0f} s", warmed, cases.size(),
                      seconds));
 }
 
-void GpuPeers::prepare(const GpuPeerCase& it, const BenchData& data,
-                       const std::vector<std::vector<double>>& ours, std::size_t copy_bytes) {
+void GpuBaselines::prepare(const GpuBaselineCase& it, const BenchData& data,
+                           const std::vector<std::vector<double>>& ours, std::size_t copy_bytes) {
   calls_.clear();
   copy_.clear();
   sensed_ = json::object();
@@ -104,7 +105,7 @@ void GpuPeers::prepare(const GpuPeerCase& it, const BenchData& data,
   const std::string what =
       fmt::format("{} {} {}", it.spec->function, name(it.c.dtype), dimensions(it.c.shape));
   if (answer.contains("error"))
-    note(fmt::format("peers are left out of {}: {}", what, answer["error"].dump()));
+    note(fmt::format("baselines are left out of {}: {}", what, answer["error"].dump()));
   for (const json& error : answer.value("errors", json::array()))
     note(fmt::format("{} ({})", error.get<std::string>(), what));
   std::vector<const Placed*> outputs;
@@ -130,14 +131,14 @@ void GpuPeers::prepare(const GpuPeerCase& it, const BenchData& data,
   }
 }
 
-void GpuPeers::time(int rounds, int warm_up) {
+void GpuBaselines::time(int rounds, int warm_up) {
   if (calls_.empty()) return;
   json names = json::array();
   for (const Call& call : calls_) names.push_back(call.name);
   const json answer =
       ask({{"command", "time"}, {"names", names}, {"rounds", rounds}, {"warm_up", warm_up}}, kTimeSeconds);
   if (answer.contains("error")) {
-    note(fmt::format("peers: {}", answer["error"].get<std::string>()));
+    note(fmt::format("baselines: {}", answer["error"].get<std::string>()));
     calls_.clear();
     return;
   }
@@ -151,7 +152,7 @@ void GpuPeers::time(int rounds, int warm_up) {
     sensed_["throttled"] = sensed_.value("throttled", false) || answer["throttled"].get<bool>();
 }
 
-json GpuPeers::results() {
+json GpuBaselines::results() {
   json list = json::array();
   for (const Call& call : calls_) {
     if (call.us.size() == 0 || call.us.min() <= 0) continue;

@@ -1,4 +1,4 @@
-#include "rooftile/harness/peers.h"
+#include "rooftile/harness/baselines.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -10,25 +10,25 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "bench/peers/peer.h"
-#include "rooftile/harness/python_peers.h"
+#include "bench/baselines/baseline.h"
+#include "rooftile/harness/python_baselines.h"
 #include "rooftile/harness/timing.h"
 
 namespace rooftile::harness {
 
 namespace fs = std::filesystem;
 
-class LibraryPeer {
+class LibraryBaseline {
  public:
-  explicit LibraryPeer(const RooftilePeer* found) : table(found) {}
-  const RooftilePeer* const table;
+  explicit LibraryBaseline(const RooftileBaseline* found) : table(found) {}
+  const RooftileBaseline* const table;
 };
 
 namespace {
 
-class LibraryCall : public PeerCall {
+class LibraryCall : public BaselineCall {
  public:
-  LibraryCall(const RooftilePeer* table, void* call, BenchData& data, int threads)
+  LibraryCall(const RooftileBaseline* table, void* call, BenchData& data, int threads)
       : table_(table), call_(call), data_(data), threads_(threads) {
     name = table->name;
     version = table->library_version;
@@ -63,27 +63,27 @@ class LibraryCall : public PeerCall {
   }
 
  private:
-  const RooftilePeer* table_;
+  const RooftileBaseline* table_;
   void* call_;
   BenchData& data_;
   int threads_;
 };
 
-std::unique_ptr<LibraryPeer> load(const fs::path& path, std::string& why) {
+std::unique_ptr<LibraryBaseline> load(const fs::path& path, std::string& why) {
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* error = dlerror();
     why = fmt::format("{} cannot be loaded: {}", path.string(), error ? error : "unknown reason");
     return nullptr;
   }
-  const auto function = reinterpret_cast<RooftilePeerFunction>(dlsym(handle, ROOFTILE_PEER_SYMBOL));
-  const RooftilePeer* table = function ? function() : nullptr;
-  if (table != nullptr && table->version == ROOFTILE_PEER_VERSION)
-    return std::make_unique<LibraryPeer>(table);
-  why = table ? fmt::format("{} is a peer of version {}, this bench needs {}", path.string(), table->version,
-                            ROOFTILE_PEER_VERSION)
-              : fmt::format("{} is a shared library, but no peer (no symbol {})", path.string(),
-                            ROOFTILE_PEER_SYMBOL);
+  const auto function = reinterpret_cast<RooftileBaselineFunction>(dlsym(handle, ROOFTILE_BASELINE_SYMBOL));
+  const RooftileBaseline* table = function ? function() : nullptr;
+  if (table != nullptr && table->version == ROOFTILE_BASELINE_VERSION)
+    return std::make_unique<LibraryBaseline>(table);
+  why = table ? fmt::format("{} is a baseline of version {}, this bench needs {}", path.string(),
+                            table->version, ROOFTILE_BASELINE_VERSION)
+              : fmt::format("{} is a shared library, but no baseline (no symbol {})", path.string(),
+                            ROOFTILE_BASELINE_SYMBOL);
   dlclose(handle);
   return nullptr;
 }
@@ -98,19 +98,20 @@ std::string library_folder() {
   return folder.empty() ? "." : folder;
 }
 
-fs::path peers_place(const std::string& folder, bool& named) {
-  const char* environment = std::getenv("ROOFTILE_PEERS");
+fs::path baselines_place(const std::string& folder, bool& named) {
+  const char* environment = std::getenv("ROOFTILE_BASELINES");
+  if (environment == nullptr) environment = std::getenv("ROOFTILE_PEERS");  // its name of before
   named = !folder.empty() || (environment != nullptr && *environment != '\0');
   return !folder.empty() ? folder : named ? environment : library_folder();
 }
 
-Peers::Peers(const std::string& folder, std::vector<std::string> only) : only_(std::move(only)) {
+Baselines::Baselines(const std::string& folder, std::vector<std::string> only) : only_(std::move(only)) {
   bool named = false;
-  const fs::path place = peers_place(folder, named);
+  const fs::path place = baselines_place(folder, named);
   std::error_code error;
   if (named && !fs::is_directory(place, error)) {
-    note(fmt::format("peers: {} is no folder", place.string()));
-    check_peers(only_, {});
+    note(fmt::format("baselines: {} is no folder", place.string()));
+    check_baselines(only_, {});
     return;
   }
   // OpenMP's threads spin for 10 ms after each region by default, on cores that the next contender needs; now
@@ -119,7 +120,7 @@ Peers::Peers(const std::string& folder, std::vector<std::string> only) : only_(s
   std::vector<fs::path> found;
   for (const auto& entry : fs::directory_iterator(place, error)) {
     const std::string file = entry.path().filename().string();
-    if (file.starts_with("rooftile-peer-") && file.ends_with(".so")) found.push_back(entry.path());
+    if (file.starts_with("rooftile-baseline-") && file.ends_with(".so")) found.push_back(entry.path());
   }
   std::sort(found.begin(), found.end());
   for (const fs::path& path : found) {
@@ -127,32 +128,33 @@ Peers::Peers(const std::string& folder, std::vector<std::string> only) : only_(s
     if (auto library = load(path, why))
       libraries_.push_back(std::move(library));
     else
-      note("peers: " + why);
+      note("baselines: " + why);
   }
-  for (const char* script : {"rooftile-peers.py", "peers.py"}) {
+  for (const char* script : {"rooftile-baselines.py", "baselines.py"}) {
     if (!fs::exists(place / script, error)) continue;
     std::string why;
-    python_ = PythonPeers::start({(place / script).string()}, why);
-    if (!why.empty()) note("peers: " + why);
+    python_ = PythonBaselines::start({(place / script).string()}, why);
+    if (!why.empty()) note("baselines: " + why);
     break;
   }
   std::vector<std::string> here;
   for (const auto& library : libraries_) here.emplace_back(library->table->name);
   if (python_)
-    for (const nlohmann::json& peer : python_->hello()["peers"]) here.push_back(peer.value("name", ""));
-  check_peers(only_, here);
+    for (const nlohmann::json& baseline : python_->hello()["peers"])
+      here.push_back(baseline.value("name", ""));
+  check_baselines(only_, here);
 }
 
-Peers::~Peers() = default;
+Baselines::~Baselines() = default;
 
-void Peers::note(const std::string& sentence) {
+void Baselines::note(const std::string& sentence) {
   if (said_.insert(sentence).second) notes_.push_back(sentence);
 }
 
-std::vector<std::unique_ptr<PeerCall>> Peers::calls(const Spec& spec, const Case& c, BenchData& data,
-                                                    int threads) {
-  std::vector<std::unique_ptr<PeerCall>> all;
-  std::vector<RooftilePeerOperand> operands;
+std::vector<std::unique_ptr<BaselineCall>> Baselines::calls(const Spec& spec, const Case& c, BenchData& data,
+                                                            int threads) {
+  std::vector<std::unique_ptr<BaselineCall>> all;
+  std::vector<RooftileBaselineOperand> operands;
   for (const Placed& p : data.operands())
     operands.push_back({p.operand.name, p.written(), rooftile::name(p.operand.dtype), p.view.rank,
                         p.view.shape, p.view.mutable_data()});
@@ -162,10 +164,10 @@ std::vector<std::unique_ptr<PeerCall>> Peers::calls(const Spec& spec, const Case
     names.push_back(parameter.c_str());
     values.push_back(v);
   }
-  const RooftilePeerCase asked{spec.function,   static_cast<int>(operands.size()),
-                               operands.data(), static_cast<int>(names.size()),
-                               names.data(),    values.data(),
-                               threads};
+  const RooftileBaselineCase asked{spec.function,   static_cast<int>(operands.size()),
+                                   operands.data(), static_cast<int>(names.size()),
+                                   names.data(),    values.data(),
+                                   threads};
   for (const auto& library : libraries_) {
     char why[400] = "";
     if (void* call = library->table->prepare(&asked, why, sizeof why))
@@ -177,24 +179,24 @@ std::vector<std::unique_ptr<PeerCall>> Peers::calls(const Spec& spec, const Case
   if (python_) {
     std::string why;
     for (auto& call : python_->calls(spec, c, data, threads, why)) all.push_back(std::move(call));
-    if (!why.empty()) note("peers: " + why);
+    if (!why.empty()) note("baselines: " + why);
     if (!python_->alive()) python_.reset();
   }
   std::erase_if(all, [&](const auto& call) { return !is_wanted(call->name, only_); });
   return all;
 }
 
-bool is_wanted(const std::string& peer, const std::vector<std::string>& only) {
+bool is_wanted(const std::string& baseline, const std::vector<std::string>& only) {
   return only.empty() || std::any_of(only.begin(), only.end(), [&](const std::string& name) {
-           return strcasecmp(name.c_str(), peer.c_str()) == 0;
+           return strcasecmp(name.c_str(), baseline.c_str()) == 0;
          });
 }
 
-void check_peers(const std::vector<std::string>& only, const std::vector<std::string>& here) {
+void check_baselines(const std::vector<std::string>& only, const std::vector<std::string>& here) {
   for (const std::string& name : only)
     if (here.empty() || !is_wanted(name, here))
       throw std::invalid_argument(
-          fmt::format("no peer \"{}\" is here; there {}", name,
+          fmt::format("no baseline \"{}\" is here; there {}", name,
                       here.empty() ? "is none" : fmt::format("are {}", fmt::join(here, ", "))));
 }
 

@@ -7,20 +7,20 @@
 #include <string>
 #include <vector>
 
-#include "rooftile/harness/peers.h"
+#include "rooftile/harness/baselines.h"
 
 namespace rooftile::harness {
 
-class PythonPeers {
+class PythonBaselines {
  public:
   /// Starts `$ROOFTILE_PYTHON words…` (or python3), the script and what it is to be told; null where that has
   /// none of the `libraries`. `why` gets a sentence where it failed though it was asked for.
-  static std::unique_ptr<PythonPeers> start(const std::vector<std::string>& words, std::string& why,
-                                            const char* libraries = "neither torch nor cv2");
-  ~PythonPeers();
+  static std::unique_ptr<PythonBaselines> start(const std::vector<std::string>& words, std::string& why,
+                                                const char* libraries = "neither torch nor cv2");
+  ~PythonBaselines();
 
-  std::vector<std::unique_ptr<PeerCall>> calls(const Spec& spec, const Case& c, const BenchData& data,
-                                               int threads, std::string& why);
+  std::vector<std::unique_ptr<BaselineCall>> calls(const Spec& spec, const Case& c, const BenchData& data,
+                                                   int threads, std::string& why);
   bool alive() const { return socket_ >= 0; }
   const nlohmann::json& hello() const { return hello_; }  ///< its answer when it started
 
@@ -29,7 +29,7 @@ class PythonPeers {
   nlohmann::json ask(const nlohmann::json& request, int seconds);
 
  private:
-  PythonPeers(pid_t process, int socket) : process_(process), socket_(socket) {}
+  PythonBaselines(pid_t process, int socket) : process_(process), socket_(socket) {}
   void end();
   pid_t process_;
   int socket_;
@@ -37,7 +37,7 @@ class PythonPeers {
   nlohmann::json hello_;
 };
 
-/// A case's operands as a Python peer gets them: patterns from `data`; null: nothing but sizes. `offset`:
+/// A case's operands as a Python baseline gets them: patterns from `data`; null: nothing but sizes. `offset`:
 /// elements behind a boundary, for operands that keep the case's layout.
 nlohmann::json operands_json(const std::vector<Operand>& operands, const BenchData* data,
                              std::int64_t offset);

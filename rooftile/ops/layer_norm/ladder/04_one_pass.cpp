@@ -1,4 +1,4 @@
-// Idea: Σd and Σd² about any value near the mean give both the mean and the variance, in one reading.
+// Idea: Σd and Σd² about any value near the mean give both the mean and the variance, in one pass.
 // Changed: 03_accumulators' first two loops are one, behind a look at the row's first eighth that finds such
 // a value. Binds: latency. Between its last sum and its first output, a row waits for two roots of sums with
 // nothing to do. Next: read the coming row meanwhile.
@@ -22,7 +22,7 @@ static void layer_norm_row(const Team& team, const kernels::LayerNormRow<float>&
   });
 }
 
-ROOFTILE_FLATTEN void launch_one_reading(const CpuLaunch& launch, const LayerNormProblem& p) {
+ROOFTILE_FLATTEN void launch_one_pass(const CpuLaunch& launch, const LayerNormProblem& p) {
   const std::int64_t n = p.rows.columns;
   const tile::FloatVector weight{{static_cast<const float*>(p.vectors[LayerNormProblem::kWeight].data), n}};
   const tile::FloatVector bias{{static_cast<const float*>(p.vectors[LayerNormProblem::kBias].data), n}};

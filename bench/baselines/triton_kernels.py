@@ -1,5 +1,5 @@
 """Our own kernels in Triton, as good as a learner's best: what rooftile's are timed beside on a GPU; and, last, the one
-that gpu_peers.py needs for that.
+that gpu_baselines.py needs for that.
 
 A program holds whole rows in registers where they fit, several short ones at a time; longer rows are read again in
 blocks. Sums are taken in float32. Nothing is tuned by search: sizes follow from the row's length.
@@ -40,10 +40,10 @@ def softmax_rows(x, y, rows, columns, WIDTH: tl.constexpr, HEIGHT: tl.constexpr)
     at = row[:, None] * columns + column[None, :]
     inside = (row < rows)[:, None] & (column < columns)[None, :]
     values = tl.load(x + at, inside, other=-float("inf")).to(tl.float32)
-    # A row past the end is -inf throughout: its peak counts as 0, so that no NaN is computed.
-    peak = tl.max(values, 1)
-    peak = tl.where(row < rows, peak, 0.0)
-    exps = tl.exp(values - peak[:, None])
+    # A row past the end is -inf throughout: its maximum counts as 0, so that no NaN is computed.
+    row_max = tl.max(values, 1)
+    row_max = tl.where(row < rows, row_max, 0.0)
+    exps = tl.exp(values - row_max[:, None])
     total = tl.sum(exps, 1)
     tl.store(y + at, (exps / total[:, None]).to(y.dtype.element_ty), inside)
 
@@ -51,17 +51,17 @@ def softmax_rows(x, y, rows, columns, WIDTH: tl.constexpr, HEIGHT: tl.constexpr)
 @triton.jit
 def softmax_long(x, y, columns, SIZE: tl.constexpr):
     start = tl.program_id(0).to(tl.int64) * columns
-    peak = tl.full((SIZE,), -float("inf"), tl.float32)
+    row_max = tl.full((SIZE,), -float("inf"), tl.float32)
     total = tl.zeros((SIZE,), tl.float32)
     for first in range(0, columns, SIZE):
         at = first + tl.arange(0, SIZE)
         values = tl.load(x + start + at, at < columns, other=-float("inf")).to(tl.float32)
-        higher = tl.maximum(peak, values)
+        higher = tl.maximum(row_max, values)
         known = higher > -float("inf")
-        total = total * tl.where(known, tl.exp(peak - higher), 1.0) + tl.where(known, tl.exp(values - higher), 0.0)
-        peak = higher
-    top = tl.max(peak, 0)
-    sum_ = tl.sum(total * tl.exp(peak - top), 0)
+        total = total * tl.where(known, tl.exp(row_max - higher), 1.0) + tl.where(known, tl.exp(values - higher), 0.0)
+        row_max = higher
+    top = tl.max(row_max, 0)
+    sum_ = tl.sum(total * tl.exp(row_max - top), 0)
     for first in range(0, columns, SIZE):
         at = first + tl.arange(0, SIZE)
         values = tl.load(x + start + at, at < columns, other=0.0).to(tl.float32)

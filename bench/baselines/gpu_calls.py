@@ -1,4 +1,4 @@
-"""What a user would pick instead on a GPU: for gpu_peers.py, which times it. A case is what the bench asks for; each peer
+"""What a user would pick instead on a GPU: for gpu_baselines.py, which times it. A case is what the bench asks for; each baseline
 gives a list of ways to compute it.
 """
 
@@ -119,7 +119,7 @@ class Case:
         return tuple(named.get(o.name) for o in self.outputs)
 
 
-# ---- The functions, as a user writes them. Each peer gives a list of ways to compute a case; the fastest counts. A way
+# ---- The functions, as a user writes them. Each baseline gives a list of ways to compute a case; the fastest counts. A way
 # returns one tensor or None for each written operand.
 
 
@@ -356,7 +356,7 @@ def quack(case):
     return []
 
 
-def peers():
+def baselines():
     """Name, version, ways, and whether it is warmed: what compiles."""
     found = []
     if not here:
@@ -377,4 +377,4 @@ def peers():
 
 def chosen(request):
     only = request.get("only") or []
-    return [peer for peer in peers() if not only or peer[0] in only]
+    return [baseline for baseline in baselines() if not only or baseline[0] in only]

@@ -9,11 +9,11 @@
 
 namespace rooftile::harness {
 
-/// Shows each impostor of each output to the cases of one op and dtype, until one rejects it; an excused one
-/// must pass wherever its excuse says that it is right. Only one output is wrong at a time.
-class Impostors {
+/// Shows each wrong result of each output to the cases of one op and dtype, until one rejects it; an excused
+/// one must pass wherever its excuse says that it is right. Only one output is wrong at a time.
+class WrongResults {
  public:
-  Impostors(const Spec& spec, DType dtype, std::string variant)
+  WrongResults(const Spec& spec, DType dtype, std::string variant)
       : spec_(spec), dtype_(dtype), variant_(std::move(variant)) {}
 
   /// Tries those that no case has rejected yet.
@@ -30,12 +30,12 @@ class Impostors {
     int excused = 0;
     std::string false_excuse;
   };
-  const Excuse* excuse(const char* impostor, const char* output, const Case& c) const;
+  const Excuse* excuse(const char* wrong_result, const char* output, const Case& c) const;
 
   const Spec& spec_;
   DType dtype_;
   std::string variant_;
-  std::map<std::pair<std::string, std::string>, Record> records_;  // by output and impostor
+  std::map<std::pair<std::string, std::string>, Record> records_;  // by output and wrong result
 };
 
 }  // namespace rooftile::harness

@@ -1,19 +1,19 @@
 #pragma once
-// Slots in dynamic shared memory, where a team's next rows arrive while it works on one.
+// A ring of stages in dynamic shared memory, where a team's next rows arrive while it works on one.
 #include "rooftile/backend/cuda/shared.h"
 #include "rooftile/tile/cuda/memory.h"
 
 namespace rooftile::tile {
 inline namespace cuda {
 
-/// kCount slots of kChunks chunks. Of whole words each thread copies its own, which no other thread reads: no
-/// barrier is needed. Strided rows begin anywhere: a warp copies the words that hold its elements, one more
-/// than they would fill, which it meets for, and finds them as far behind a boundary of 16 bytes as they are
-/// in memory.
+/// kCount stages of kChunks chunks. Of whole words each thread copies its own, which no other thread reads:
+/// no barrier is needed. Strided rows begin anywhere: a warp copies the words that hold its elements, one
+/// more than they would fill, for which it synchronises, and finds them as far behind a boundary of 16 bytes
+/// as they are in memory.
 template <Access kAccess, int kChunks, int kCount>
-struct Slots {
-  static constexpr bool kShares = kAccess == Access::strided;
-  /// Words of a warp's slot.
+struct Ring {
+  static constexpr bool kShares = kAccess == Access::interleaved;
+  /// Words of a warp's stage.
   static constexpr int kWords = kChunks * kWarp + kShares;
   static constexpr int kWarpBytes = kCount * kWords * 16;
   uint4* first = nullptr;  // this thread's, or this warp's
@@ -23,15 +23,15 @@ struct Slots {
     const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
     first = reinterpret_cast<uint4*>(all) + warp * (kWarpBytes / 16) + (kShares ? 0 : lane);
   }
-  ROOFTILE_TILE uint4* place(int slot, int chunk) const { return first + slot * kWords + chunk * kWarp; }
-  /// Between what one thread of a warp does to a slot, and another.
-  ROOFTILE_TILE static void meet() {
+  ROOFTILE_TILE uint4* place(int stage, int chunk) const { return first + stage * kWords + chunk * kWarp; }
+  /// Between what one thread of a warp does to a stage, and another.
+  ROOFTILE_TILE static void sync() {
     if constexpr (kShares) __syncwarp();
   }
 
-  /// Lets `row.size` elements from `data` on come to the row's slot; `thread`: of its team, whose chunks have
-  /// this thread's words, `mine` and those `step` elements further on. Of a strided row zeros arrive behind
-  /// its end. `follows`: what lies in front of it, up to a boundary of 16 bytes, may be read.
+  /// Lets `row.size` elements from `data` on come to the row's stage; `thread`: of its team, whose chunks
+  /// have this thread's words, `mine` and those `step` elements further on. Of a strided row zeros arrive
+  /// behind its end. `follows`: what lies in front of it, up to a boundary of 16 bytes, may be read.
   template <class T>
   ROOFTILE_TILE void fetch(const Row<const T>& row, const T* data, bool follows, int thread, int mine,
                            int step) const {
@@ -40,7 +40,7 @@ struct Slots {
     if constexpr (!kShares) {
       ROOFTILE_UNROLL for (int c = 0; c < kChunks; ++c) {
         if (lane_lives<kAccess>(0, size - (c * step + mine)))
-          rooftile::cuda::cp_async_16(place(row.slot, c), data + mine + c * step);
+          rooftile::cuda::cp_async_16(place(row.stage, c), data + mine + c * step);
       }
     } else {
       // Places in bytes from the boundary before the row.
@@ -52,7 +52,7 @@ struct Slots {
         const int rest = end - at, bytes = rest < 16 ? rest : 16;
         rooftile::cuda::cp_async_16(to, words + at, bytes > 0 ? bytes : 0);
       };
-      uint4* const to = place(row.slot, 0);
+      uint4* const to = place(row.stage, 0);
       // The first word may begin before what may be read: its elements one by one, by a thread each.
       const bool partial = shift != 0 && !follows;
       if (partial && thread < kLanes) {
@@ -69,7 +69,7 @@ struct Slots {
   ROOFTILE_TILE Pack<T, N> arrived(const Row<const T>& row, const Chunk& chunk, T other) const {
     static_assert(N * sizeof(T) == 16, "rooftile::tile::hold: a chunk is one word of a thread");
     Pack<T, N> pack;
-    const uint4* const from = place(row.slot, chunk.index);
+    const uint4* const from = place(row.stage, chunk.index);
     if constexpr (kShares) {
       const auto shift = reinterpret_cast<std::uintptr_t>(row.data) % 16;
       const auto* elements =

@@ -1,4 +1,4 @@
-#include "rooftile/harness/python_peers.h"
+#include "rooftile/harness/python_baselines.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -37,21 +37,21 @@ std::string base64(const std::vector<char>& bytes) {
   return out;
 }
 
-class PythonCall : public PeerCall {
+class PythonCall : public BaselineCall {
  public:
-  PythonCall(PythonPeers& peers, int id) : peers_(peers), id_(id) {}
+  PythonCall(PythonBaselines& baselines, int id) : baselines_(baselines), id_(id) {}
   ~PythonCall() override {
-    if (peers_.alive()) peers_.ask({{"command", "release"}, {"id", id_}}, kCallSeconds);
+    if (baselines_.alive()) baselines_.ask({{"command", "release"}, {"id", id_}}, kCallSeconds);
   }
   void prepare(CacheState cache) override { before_ = cache == CacheState::kCold ? "evict" : "call"; }
   double time(int calls) override {
-    const json answer =
-        peers_.ask({{"command", "time"}, {"id", id_}, {"calls", calls}, {"before", before_}}, kCallSeconds);
+    const json answer = baselines_.ask(
+        {{"command", "time"}, {"id", id_}, {"calls", calls}, {"before", before_}}, kCallSeconds);
     before_ = "";
     return answer.value("seconds", 0.0);
   }
   std::vector<std::vector<double>> results() override {
-    const json answer = peers_.ask({{"command", "results"}, {"id", id_}}, kCallSeconds);
+    const json answer = baselines_.ask({{"command", "results"}, {"id", id_}}, kCallSeconds);
     std::vector<std::vector<double>> all;
     if (!answer.contains("results")) return all;
     for (const json& values : answer["results"]) {
@@ -62,15 +62,15 @@ class PythonCall : public PeerCall {
   }
 
  private:
-  PythonPeers& peers_;
+  PythonBaselines& baselines_;
   int id_;
   const char* before_ = "";  // only that process can do it, right before it times
 };
 
 }  // namespace
 
-std::unique_ptr<PythonPeers> PythonPeers::start(const std::vector<std::string>& words, std::string& why,
-                                                const char* libraries) {
+std::unique_ptr<PythonBaselines> PythonBaselines::start(const std::vector<std::string>& words,
+                                                        std::string& why, const char* libraries) {
   const char* named = std::getenv("ROOFTILE_PYTHON");
   const bool asked = named != nullptr && *named != '\0';
   const std::string python = asked ? named : "python3";
@@ -94,11 +94,11 @@ std::unique_ptr<PythonPeers> PythonPeers::start(const std::vector<std::string>& 
     if (asked) why = fmt::format("{} (ROOFTILE_PYTHON) cannot be started", python);
     return nullptr;
   }
-  std::unique_ptr<PythonPeers> peers(new PythonPeers(process, ends[0]));
-  const json answer = peers->ask({{"command", "hello"}}, kStartSeconds);
+  std::unique_ptr<PythonBaselines> baselines(new PythonBaselines(process, ends[0]));
+  const json answer = baselines->ask({{"command", "hello"}}, kStartSeconds);
   if (answer.contains("peers") && !answer["peers"].empty()) {
-    peers->hello_ = answer;
-    return peers;
+    baselines->hello_ = answer;
+    return baselines;
   }
   if (asked)
     why = answer.contains("error")
@@ -107,9 +107,9 @@ std::unique_ptr<PythonPeers> PythonPeers::start(const std::vector<std::string>& 
   return nullptr;
 }
 
-PythonPeers::~PythonPeers() { end(); }
+PythonBaselines::~PythonBaselines() { end(); }
 
-void PythonPeers::end() {
+void PythonBaselines::end() {
   if (socket_ < 0) return;
   close(socket_);  // the process ends at the end of its input
   socket_ = -1;
@@ -124,7 +124,7 @@ void PythonPeers::end() {
   }
 }
 
-json PythonPeers::ask(const json& request, int seconds) {
+json PythonBaselines::ask(const json& request, int seconds) {
   const auto fail = [&](const std::string& sentence) -> json {
     end();
     return {{"error", sentence}};
@@ -176,9 +176,9 @@ json operands_json(const std::vector<Operand>& operands, const BenchData* data, 
   return all;
 }
 
-std::vector<std::unique_ptr<PeerCall>> PythonPeers::calls(const Spec& spec, const Case& c,
-                                                          const BenchData& data, int threads,
-                                                          std::string& why) {
+std::vector<std::unique_ptr<BaselineCall>> PythonBaselines::calls(const Spec& spec, const Case& c,
+                                                                  const BenchData& data, int threads,
+                                                                  std::string& why) {
   std::vector<Operand> operands;
   for (const Placed& p : data.operands()) operands.push_back(p.operand);
   const json answer = ask({{"command", "prepare"},
@@ -189,7 +189,7 @@ std::vector<std::unique_ptr<PeerCall>> PythonPeers::calls(const Spec& spec, cons
                            {"operands", operands_json(operands, &data, 0)}},
                           kCallSeconds);
   if (answer.contains("error")) why = answer["error"].get<std::string>();
-  std::vector<std::unique_ptr<PeerCall>> all;
+  std::vector<std::unique_ptr<BaselineCall>> all;
   if (!answer.contains("calls")) return all;
   for (const json& one : answer["calls"]) {
     auto call = std::make_unique<PythonCall>(*this, one.value("id", 0));

@@ -6,7 +6,7 @@
 #include "rooftile/core/element.h"
 #include "rooftile/core/plugin.h"
 #include "rooftile/core/rows.h"
-#include "rooftile/tile/cuda/stage.h"
+#include "rooftile/tile/cuda/staging.h"
 
 namespace rooftile::tile {
 inline namespace cuda {
@@ -45,15 +45,17 @@ bool aligned_rows(const Rows<kOperands>& rows, int operand, const void* data, in
   return true;
 }
 
-/// How rows lie: in whole 16-byte words, side by side, or apart. Of several operands the last one counts.
-enum class Layout : std::uint8_t { words, neighbours, apart };
+/// How rows lie: in whole 16-byte vectors, contiguous but unaligned, or strided. Of several operands the last
+/// one counts.
+enum class RowAlignment : std::uint8_t { vectorized, contiguous, strided };
 template <int kOperands>
-Layout layout_of(const Rows<kOperands>& rows, int operand, const void* data, int element_bytes) {
-  if (aligned_rows(rows, operand, data, element_bytes)) return Layout::words;
-  return rows.columns <= 1 || rows.column_stride[operand] == 1 ? Layout::neighbours : Layout::apart;
+RowAlignment alignment_of(const Rows<kOperands>& rows, int operand, const void* data, int element_bytes) {
+  if (aligned_rows(rows, operand, data, element_bytes)) return RowAlignment::vectorized;
+  return rows.columns <= 1 || rows.column_stride[operand] == 1 ? RowAlignment::contiguous
+                                                               : RowAlignment::strided;
 }
 
-/// Elements from an operand's start to a row's. Outer dimensions that one stride cannot walk are rare, and
+/// Elements from an operand's start to a row's. Outer dimensions that one stride cannot cover are rare, and
 /// their divisions long: kept apart, they cost the others nothing.
 template <int kOperands>
 __device__ __noinline__ std::int64_t far_offset(const Rows<kOperands>& rows, int operand, std::int64_t row) {
@@ -63,10 +65,10 @@ template <int kOperands>
 ROOFTILE_TILE std::int64_t offset_of(const Rows<kOperands>& rows, int operand, std::int64_t row) {
   return rows.rank <= 1 ? row * rows.stride[operand][0] : far_offset(rows, operand, row);
 }
-/// Whether one stride walks all rows, and a number of 32 bits tells which;
+/// Whether one stride covers all rows, and a number of 32 bits tells which;
 template <int kOperands>
 bool one_stride(const Rows<kOperands>& rows) {
-  return rows.rank <= 1 && rows.rows < kMostBlocks;
+  return rows.rank <= 1 && rows.rows < kMaxBlocks;
 }
 /// and what relies on it: offsets are fewer instructions.
 template <class Team>
@@ -79,42 +81,43 @@ ROOFTILE_TILE std::int64_t offset_for(const Rows<kOperands>& rows, int operand, 
     return offset_of(rows, operand, row);
 }
 /// The rows of a team, `step` from one to the next, and the part of each that its block has.
-struct Walk {
+struct RowRange {
   std::int64_t row, step, count, first, size;
-  Stage stage{};  // with the block's rows from `staged` on
+  Staging staging{};  // with the block's rows from `staged` on
   std::int64_t staged = 0;
 };
 
-/// Row i of a walk, or a block's part of it; without data where an optional operand is absent. `alone`: its
+/// Row i of a range, or a block's part of it; without data where an optional operand is absent. `alone`: its
 /// neighbours' memory may be written meanwhile (the output is the input); else what surrounds a row of a
 /// dense tensor may be read with it.
 template <class T, class Team, int kOperands>
-ROOFTILE_TILE Row<T> row_of(const Rows<kOperands>& rows, int operand, const void* data, const Walk& walk,
+ROOFTILE_TILE Row<T> row_of(const Rows<kOperands>& rows, int operand, const void* data, const RowRange& range,
                             std::int64_t i, bool alone = false, bool optional = false) {
 #if defined(ROOFTILE_EMULATED)
   optional = true;  // of an empty tensor any may be; C++ adds nothing to null, a GPU does
 #endif
-  if (optional && !data) return {nullptr, walk.size};
+  if (optional && !data) return {nullptr, range.size};
   auto* first = static_cast<T*>(const_cast<void*>(data));
-  const std::int64_t row = walk.row + i * walk.step;
+  const std::int64_t row = range.row + i * range.step;
   const auto surrounded = [&] {
     return !alone && rows.rank <= 1 && (rows.rank == 0 || rows.stride[operand][0] == rows.columns);
   };
   if constexpr (Team::kStreams) {
-    Row<T> r{first + offset_for<Team>(rows, operand, row) + walk.first, walk.size};
-    r.elsewhere = rows.columns - walk.size;
-    r.ahead = i + 1 < walk.count ? offset_for<Team>(rows, operand, walk.step) : 0;
+    Row<T> r{first + offset_for<Team>(rows, operand, row) + range.first, range.size};
+    r.elsewhere = rows.columns - range.size;
+    r.ahead = i + 1 < range.count ? offset_for<Team>(rows, operand, range.step) : 0;
     if (!in_words(Team::kReads) && surrounded()) r.begin = first;
     return r;
   } else if constexpr (Team::kStaged) {
     const int number =
-        static_cast<int>(walk.row - walk.staged) + static_cast<int>(i) * static_cast<int>(walk.step);
-    return {walk.stage.at(operand, first + walk.staged * walk.size) + number * static_cast<int>(walk.size),
-            walk.size};
+        static_cast<int>(range.row - range.staged) + static_cast<int>(i) * static_cast<int>(range.step);
+    return {
+        range.staging.at(operand, first + range.staged * range.size) + number * static_cast<int>(range.size),
+        range.size};
   } else {
     const std::int64_t stride = rows.column_stride[operand];
-    Row<T> r{first + offset_for<Team>(rows, operand, row) + walk.first * stride, walk.size, stride};
-    r.elsewhere = rows.columns - walk.size;
+    Row<T> r{first + offset_for<Team>(rows, operand, row) + range.first * stride, range.size, stride};
+    r.elsewhere = rows.columns - range.size;
     if (stride == 1 && surrounded()) {
       r.begin = first;
       r.end = first + rows.rows * rows.columns;

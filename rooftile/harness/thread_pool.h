@@ -9,12 +9,12 @@ namespace rooftile::harness {
 /// A few threads that start a piece of work together, for measuring the machine itself. The harness has its
 /// own so that what it says of the machine does not depend on the library's pool. The calling thread is
 /// thread 0; the others spin briefly for the next call and then sleep. One caller at a time.
-class Crew {
+class ThreadPool {
  public:
-  explicit Crew(int threads);
-  ~Crew();
-  Crew(const Crew&) = delete;
-  Crew& operator=(const Crew&) = delete;
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 

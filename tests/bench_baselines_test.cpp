@@ -1,4 +1,4 @@
-// The bench's peers: compared before they are believed, left out with a sentence where they are broken.
+// The bench's baselines: compared before they are believed, left out with a sentence where they are broken.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "rooftile/harness/baselines.h"
 #include "rooftile/harness/bench_row.h"
-#include "rooftile/harness/peers.h"
 
 namespace rooftile::harness {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-TEST(Peers, AreComparedLoosely) {
+TEST(Baselines, AreComparedLoosely) {
   const std::vector<double> ours = {1, -2, 0.5};
   EXPECT_EQ(disagreement(ours, {1.0005, -2, 0.5}, DType::f32), "");
   EXPECT_NE(disagreement(ours, {1.01, -2, 0.5}, DType::f32), "");
@@ -27,47 +27,47 @@ TEST(Peers, AreComparedLoosely) {
   EXPECT_NE(disagreement({100}, {104}, DType::u8), "");
 }
 
-/// A folder of peers that is gone after the test, and what the environment says during it.
-struct PeerFolder {
+/// A folder of baselines that is gone after the test, and what the environment says during it.
+struct BaselineFolder {
   fs::path path;
-  PeerFolder(const std::string& script, const char* python) {
-    path = fs::temp_directory_path() / ("rooftile-peers-" + std::to_string(now_ns()));
+  BaselineFolder(const std::string& script, const char* python) {
+    path = fs::temp_directory_path() / ("rooftile-baselines-" + std::to_string(now_ns()));
     fs::create_directories(path);
-    if (!script.empty()) std::ofstream(path / "rooftile-peers.py") << script;
+    if (!script.empty()) std::ofstream(path / "rooftile-baselines.py") << script;
     setenv("ROOFTILE_PYTHON", python, 1);
   }
-  ~PeerFolder() {
+  ~BaselineFolder() {
     unsetenv("ROOFTILE_PYTHON");
     fs::remove_all(path);
   }
 };
 
-std::string joined(const Peers& peers) {
+std::string joined(const Baselines& baselines) {
   std::string all;
-  for (const std::string& note : peers.notes()) all += note + "\n";
+  for (const std::string& note : baselines.notes()) all += note + "\n";
   return all;
 }
 
-TEST(Peers, AFolderWithoutPeersIsNoError) {
-  const PeerFolder folder("", "/bin/sh");
-  EXPECT_EQ(joined(Peers(folder.path.string())), "");
-  EXPECT_NE(joined(Peers("/nowhere/at/all")).find("is no folder"), std::string::npos);
+TEST(Baselines, AFolderWithoutBaselinesIsNoError) {
+  const BaselineFolder folder("", "/bin/sh");
+  EXPECT_EQ(joined(Baselines(folder.path.string())), "");
+  EXPECT_NE(joined(Baselines("/nowhere/at/all")).find("is no folder"), std::string::npos);
 }
 
-TEST(Peers, BrokenOnesAreLeftOutWithASentence) {
-  const PeerFolder folder("", "/bin/sh");
-  std::ofstream(folder.path / "rooftile-peer-broken.so") << "not a library";
-  EXPECT_NE(joined(Peers(folder.path.string())).find("rooftile-peer-broken.so cannot be loaded"),
+TEST(Baselines, BrokenOnesAreLeftOutWithASentence) {
+  const BaselineFolder folder("", "/bin/sh");
+  std::ofstream(folder.path / "rooftile-baseline-broken.so") << "not a library";
+  EXPECT_NE(joined(Baselines(folder.path.string())).find("rooftile-baseline-broken.so cannot be loaded"),
             std::string::npos);
   for (const auto& [script, word] :
        {std::pair{"exit 3", "ended"},
         {"while read line; do echo 'I am not JSON'; done", "something else than JSON"},
         {"while read line; do echo '{\"peers\": []}'; done", "neither torch nor cv2"}}) {
-    const PeerFolder other(script, "/bin/sh");
-    EXPECT_NE(joined(Peers(other.path.string())).find(word), std::string::npos) << script;
+    const BaselineFolder other(script, "/bin/sh");
+    EXPECT_NE(joined(Baselines(other.path.string())).find(word), std::string::npos) << script;
   }
-  const PeerFolder none("exit 0", "/nowhere/python");
-  EXPECT_NE(joined(Peers(none.path.string())).find("cannot be started"), std::string::npos);
+  const BaselineFolder none("exit 0", "/nowhere/python");
+  EXPECT_NE(joined(Baselines(none.path.string())).find("cannot be started"), std::string::npos);
 }
 
 /// Speaks the protocol in sh; its results are what `results` holds.
@@ -86,33 +86,33 @@ std::string fake_python(const std::string& results) {
 }
 
 Outcome with_fake(const std::string& results, std::string& notes, CacheState cache = CacheState::kWarm) {
-  const PeerFolder folder(fake_python(results), "/bin/sh");
-  Peers peers(folder.path.string());
+  const BaselineFolder folder(fake_python(results), "/bin/sh");
+  Baselines baselines(folder.path.string());
   const Machine machine = describe_machine();
-  BenchSession session(shared_roofs(), machine, &peers);
+  BenchSession session(shared_roofs(), machine, &baselines);
   BenchRow row;
   row.spec = find_spec("softmax");
   row.c = {{2, 1}, DType::f32, {}};
-  row.peers = true;
+  row.baselines = true;
   row.cache = cache;
   Outcome outcome = session.measure(row, 0.02, 5);
-  notes = joined(peers);
+  notes = joined(baselines);
   return outcome;
 }
 
-TEST(Peers, OneThatComputesTheSameIsTimed) {
+TEST(Baselines, OneThatComputesTheSameIsTimed) {
   std::string notes;
   const Outcome outcome = with_fake("[1, 1]", notes);
   ASSERT_TRUE(outcome.result) << outcome.error;
   ASSERT_EQ((*outcome.result)["peers"].size(), 1u) << notes;
-  const json& peer = (*outcome.result)["peers"][0];
-  EXPECT_EQ(peer["name"], "Fake");
-  EXPECT_EQ(peer["call_us"], 0.5);
-  EXPECT_NEAR(peer["median_us"].get<double>(), 1000, 1);
+  const json& baseline = (*outcome.result)["peers"][0];
+  EXPECT_EQ(baseline["name"], "Fake");
+  EXPECT_EQ(baseline["call_us"], 0.5);
+  EXPECT_NEAR(baseline["median_us"].get<double>(), 1000, 1);
   EXPECT_EQ(notes, "");
 }
 
-TEST(Peers, AreToldToEmptyTheirCachesForAColdRow) {
+TEST(Baselines, AreToldToEmptyTheirCachesForAColdRow) {
   std::string notes;
   const Outcome outcome = with_fake("[1, 1]", notes, CacheState::kCold);
   ASSERT_TRUE(outcome.result) << outcome.error;
@@ -120,7 +120,7 @@ TEST(Peers, AreToldToEmptyTheirCachesForAColdRow) {
   EXPECT_NEAR((*outcome.result)["peers"][0]["median_us"].get<double>(), 2000, 1);
 }
 
-TEST(Peers, OneThatComputesSomethingElseIsLeftOut) {
+TEST(Baselines, OneThatComputesSomethingElseIsLeftOut) {
   std::string notes;
   const Outcome outcome = with_fake("[1, 0.5]", notes);
   ASSERT_TRUE(outcome.result) << outcome.error;

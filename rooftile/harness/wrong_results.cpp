@@ -1,4 +1,4 @@
-#include "rooftile/harness/impostors.h"
+#include "rooftile/harness/wrong_results.h"
 
 #include <fmt/format.h>
 
@@ -107,32 +107,32 @@ std::optional<Bytes> one_unit_off(const Problem& p, std::size_t o) {
 
 }  // namespace
 
-const Excuse* Impostors::excuse(const char* impostor, const char* output, const Case& c) const {
+const Excuse* WrongResults::excuse(const char* wrong_result, const char* output, const Case& c) const {
   for (const Excuse& e : spec_.excuses) {
-    if (std::strcmp(e.impostor, impostor) != 0) continue;
+    if (std::strcmp(e.wrong_result, wrong_result) != 0) continue;
     if (e.operand && std::strcmp(e.operand, output) != 0) continue;
     if (!e.applies || e.applies(c)) return &e;
   }
   return nullptr;
 }
 
-void Impostors::show(const Problem& p) {
-  constexpr std::int64_t kMostElements = 40000;  // of the case; the long rows would take as long again
-  constexpr int kMostExcused = 8;                // cases that an excuse is held against
+void WrongResults::show(const Problem& p) {
+  constexpr std::int64_t kMaxElements = 40000;  // of the case; the long rows would take as long again
+  constexpr int kMaxExcused = 8;                // cases that an excuse is held against
   std::int64_t elements = 0;
   for (const Operand& operand : p.operands()) elements += count_of(operand.shape);
-  if (elements > kMostElements || p.what().fill == Fill::zeros) return;
+  if (elements > kMaxElements || p.what().fill == Fill::zeros) return;
 
   const Limits limits = limits_of(spec_, p.what(), variant_);
   for (std::size_t o = 0; o < p.operands().size(); ++o) {
     const Operand& output = p.operands()[o];
     if (!p.is_output(o) || count_of(output.shape) == 0) continue;
-    const auto meet = [&](const char* impostor, const char* detail, auto&& make) {
-      const std::string one = std::string(impostor) + detail;
+    const auto meet = [&](const char* wrong_result, const char* detail, auto&& make) {
+      const std::string one = std::string(wrong_result) + detail;
       Record& record = records_[{output.name, one}];
       const Excuse* excused = excuse(one.c_str(), output.name, p.what());
-      if (!excused) excused = excuse(impostor, output.name, p.what());
-      if (excused ? record.excused >= kMostExcused || !record.false_excuse.empty() : record.rejected) return;
+      if (!excused) excused = excuse(wrong_result, output.name, p.what());
+      if (excused ? record.excused >= kMaxExcused || !record.false_excuse.empty() : record.rejected) return;
       const auto values = make();
       if (!values) return;
       Bytes bytes;
@@ -148,8 +148,8 @@ void Impostors::show(const Problem& p) {
         ++record.excused;
         if (!c.failure.empty())
           record.false_excuse = fmt::format(
-              "{}: impostor \"{}\" as {} is excused (\"{}\"), but differs at {}: {}", spec_.function,
-              impostor, output.name, excused->reason, describe(p.what()), c.failure);
+              "{}: wrong result \"{}\" as {} is excused (\"{}\"), but differs at {}: {}", spec_.function,
+              wrong_result, output.name, excused->reason, describe(p.what()), c.failure);
       }
     };
     meet("zeros", "", [&] { return zeros(p, o); });
@@ -169,29 +169,29 @@ void Impostors::show(const Problem& p) {
   }
 }
 
-std::vector<std::string> Impostors::verdict() const {
+std::vector<std::string> WrongResults::verdict() const {
   std::vector<std::string> sentences;
   for (const auto& [key, record] : records_) {
     if (!record.false_excuse.empty()) sentences.push_back(record.false_excuse);
     if (record.tried && !record.rejected)
-      sentences.push_back(
-          fmt::format("{} {}: no case rejects the impostor \"{}\" as {}; cases.h needs one that does, or an "
-                      "excuse with its reason",
-                      spec_.function, rooftile::name(dtype_), key.second, key.first));
+      sentences.push_back(fmt::format(
+          "{} {}: no case rejects the wrong result \"{}\" as {}; cases.h needs one that does, or an "
+          "excuse with its reason",
+          spec_.function, rooftile::name(dtype_), key.second, key.first));
   }
   if (records_.empty())
-    sentences.push_back(fmt::format("{} {}: no case was small enough to show impostors to", spec_.function,
-                                    rooftile::name(dtype_)));
+    sentences.push_back(fmt::format("{} {}: no case was small enough to show wrong results to",
+                                    spec_.function, rooftile::name(dtype_)));
   return sentences;
 }
 
-int Impostors::rejected() const {
+int WrongResults::rejected() const {
   int n = 0;
   for (const auto& [key, record] : records_) n += record.rejected;
   return n;
 }
 
-int Impostors::tried() const {
+int WrongResults::tried() const {
   int n = 0;
   for (const auto& [key, record] : records_) n += record.tried;
   return n;

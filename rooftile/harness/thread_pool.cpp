@@ -1,4 +1,4 @@
-#include "rooftile/harness/crew.h"
+#include "rooftile/harness/thread_pool.h"
 
 #include <sched.h>
 
@@ -30,12 +30,12 @@ void spin_until(Done done) {
   }
 }
 
-// About 50 us at 40 cycles a pause: back-to-back runs find the workers awake, and an idle crew is quiet.
+// About 50 us at 40 cycles a pause: back-to-back runs find the workers awake, and an idle pool is quiet.
 constexpr int kSpinsBeforeSleep = 4000;
 
 }  // namespace
 
-Crew::Crew(int threads) {
+ThreadPool::ThreadPool(int threads) {
   cpu_set_t allowed;
   const int here = sched_getcpu();
   if (threads > 1 && here >= 0 && sched_getaffinity(0, sizeof allowed, &allowed) == 0 &&
@@ -49,14 +49,14 @@ Crew::Crew(int threads) {
   for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(i); });
 }
 
-Crew::~Crew() {
+ThreadPool::~ThreadPool() {
   stop_ = true;
   generation_.fetch_add(1, std::memory_order_release);
   generation_.notify_all();
   for (std::thread& worker : workers_) worker.join();
 }
 
-void Crew::leave_workers_cpus() const {
+void ThreadPool::leave_workers_cpus() const {
   if (home_ < 0) return;
   const int here = sched_getcpu();
   if (std::find(worker_cpus_.begin(), worker_cpus_.end(), here) == worker_cpus_.end()) return;
@@ -67,9 +67,9 @@ void Crew::leave_workers_cpus() const {
   if (sched_setaffinity(0, sizeof home, &home) == 0) sched_setaffinity(0, sizeof allowed, &allowed);
 }
 
-void Crew::run(const std::function<void(int)>& body) { (void)time(body); }
+void ThreadPool::run(const std::function<void(int)>& body) { (void)time(body); }
 
-double Crew::time(const std::function<void(int)>& body) {
+double ThreadPool::time(const std::function<void(int)>& body) {
   const int others = static_cast<int>(workers_.size());
   if (others > 0) {
     leave_workers_cpus();
@@ -88,7 +88,7 @@ double Crew::time(const std::function<void(int)>& body) {
   return static_cast<double>(now_ns() - start) * 1e-9;
 }
 
-void Crew::work(int index) {
+void ThreadPool::work(int index) {
   if (home_ >= 0) {
     cpu_set_t own;
     CPU_ZERO(&own);

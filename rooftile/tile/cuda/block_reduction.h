@@ -23,8 +23,8 @@ int rank_in_cluster() {
 #endif
 }
 
-/// How often a team's threads met: those of a block, and those of a cluster's blocks.
-struct Turns {
+/// How many reductions a team's threads did: those of a block, and those of a cluster's blocks.
+struct Rounds {
   unsigned block = 0, cluster = 0;
 };
 
@@ -48,7 +48,7 @@ template <Access kAccess, class Real, int N, class Operation>
 ROOFTILE_TILE Real folded(const Tile<Real, N>& tile, Operation operation) {
   Tile<Real, N> t = tile;
   ROOFTILE_UNROLL for (int half = N / 2; half > 0; half /= 2) {
-    if constexpr (kAccess == Access::strided) {
+    if constexpr (kAccess == Access::interleaved) {
       const bool upper = threadIdx.x & static_cast<unsigned>(half);
       ROOFTILE_EACH_LANE(half) {
         const Real keep = upper ? t.v[i + half] : t.v[i], send = upper ? t.v[i] : t.v[i + half];
@@ -79,7 +79,7 @@ struct Smaller {
   }
 };
 
-/// What a walk along a row adds up, or makes one otherwise: a tile; or, where a warp does the work of kParts
+/// What a pass over a row adds up, or makes one otherwise: a tile; or, where a warp does the work of kParts
 /// warps, with kChunks chunks of each, one for each of these. Results do not show which it was.
 template <class Tile, int kParts, int kChunks>
 struct Accumulator {
@@ -93,11 +93,11 @@ struct Accumulator {
   }
 };
 
-/// Barriers at which other blocks' numbers arrive. Two in turn, as with rooms.
+/// Barriers at which other blocks' numbers arrive. Two in turn, as with scratch.
 class Arrivals {
  public:
   /// Of a cluster, before anything else: its blocks must all be there before one writes to another's shared
-  /// memory. They wait for that when they meet, so that what a row needs is on its way meanwhile.
+  /// memory. They wait for that when they reduce, so that what a row needs is on its way meanwhile.
   ROOFTILE_TILE
   static void open([[maybe_unused]] int thread) {
 #if defined(ROOFTILE_HAS_SM90)
@@ -118,15 +118,15 @@ class Arrivals {
   }
 };
 
-/// Where up to kNumbers from each of kMost warps or blocks come together. Two rooms in turn: who writes one
-/// for the next but one meeting has met everyone at the next one's barrier, or has all their results, and so
+/// Where up to kNumbers from each of kMax warps or blocks come together. Two in turn: who writes one
+/// for the next reduction but one has passed the next one's barrier, or has all their results, and so
 /// comes after all read it.
-template <class Real, int kNumbers, int kMost>
-class Meeting {
+template <class Real, int kNumbers, int kMax>
+class BlockReduction {
  public:
   /// What `count` of them left, from `first` on.
-  struct Room {
-    Real (&all)[kNumbers][kMost];
+  struct Partials {
+    Real (&all)[kNumbers][kMax];
     int first, count;
 
     /// Number k of the i-th.
@@ -148,7 +148,7 @@ class Meeting {
       const int lane = static_cast<int>(threadIdx.x) % kWarp;
       auto r = operand<decltype(value(0))>(neutral);
       if (lane < count) r = value(lane);
-      if (kMost > kWarp && count > kWarp) {
+      if (kMax > kWarp && count > kWarp) {
         ROOFTILE_UNROLL_BY(1)
         for (int i = lane + kWarp; i < count; i += kWarp) {
           const auto next = value(i);
@@ -172,16 +172,16 @@ class Meeting {
   /// Leaves each warp's numbers, of each of its kParts parts, and waits for those of all `warps` of the team,
   /// by `wait`; `first`: of them in the block.
   template <int kParts, int K, class Wait>
-  ROOFTILE_TILE static Room of_warps(const Tile<Real, K>& mine, int thread, int first, int warps,
-                                     unsigned turn, Wait wait) {
+  ROOFTILE_TILE static Partials of_warps(const Tile<Real, K>& mine, int thread, int first, int warps,
+                                         unsigned round, Wait wait) {
     static_assert(K <= kNumbers * kParts);
-    auto& room = rooms()[turn & 1];
+    auto& scratch = scratch_memory()[round & 1];
     const int part = (first + thread / kWarp) * kParts;
     if (thread % kWarp == 0) {
-      ROOFTILE_UNROLL for (int i = 0; i < K; ++i) room[i / kParts][part + i % kParts] = mine.v[i];
+      ROOFTILE_UNROLL for (int i = 0; i < K; ++i) scratch[i / kParts][part + i % kParts] = mine.v[i];
     }
     wait();
-    return {room, first * kParts, warps * kParts};
+    return {scratch, first * kParts, warps * kParts};
   }
 
 #if defined(ROOFTILE_HAS_SM90)
@@ -190,27 +190,27 @@ class Meeting {
   /// No barrier of the cluster: it would wait for all that is on its way to and from memory (softmax, f32
   /// 4096x16384, H200: a block 136 µs, two 146, four 161). A block waits for the bytes instead.
   template <int K>
-  ROOFTILE_TILE static Room of_cluster(const Tile<Real, K>& mine, int thread, int warps, int cluster,
-                                       int rank, unsigned turn) {
+  ROOFTILE_TILE static Partials of_cluster(const Tile<Real, K>& mine, int thread, int warps, int cluster,
+                                           int rank, unsigned round) {
     static_assert(K <= kNumbers && sizeof(Real) == 4);
-    auto& room = rooms()[turn & 1];
-    if (turn == 0) rooftile::cuda::cluster_wait();
+    auto& scratch = scratch_memory()[round & 1];
+    if (round == 0) rooftile::cuda::cluster_wait();
     const int lane = thread % kWarp, warp = thread / kWarp, count = warps * cluster;
-    std::uint64_t* arrived = &Arrivals::both()[turn & 1];
+    std::uint64_t* arrived = &Arrivals::both()[round & 1];
     if (thread == 0) rooftile::cuda::mbarrier_arrive_expect_tx(arrived, static_cast<unsigned>(count * K) * 4);
     if (warp < warps && lane < cluster) {
       ROOFTILE_UNROLL for (int k = 0; k < K; ++k) rooftile::cuda::store_async_at(
-          &room[k][rank * warps + warp], mine.v[k], arrived, static_cast<unsigned>(lane));
+          &scratch[k][rank * warps + warp], mine.v[k], arrived, static_cast<unsigned>(lane));
     }
-    rooftile::cuda::mbarrier_wait(arrived, turn >> 1 & 1);
-    return {room, 0, count};
+    rooftile::cuda::mbarrier_wait(arrived, round >> 1 & 1);
+    return {scratch, 0, count};
   }
 #endif
 
-  using Rooms = Real[2][kNumbers][kMost];
+  using Scratch = Real[2][kNumbers][kMax];
   ROOFTILE_TILE
-  static Rooms& rooms() {
-    ROOFTILE_SHARED(all, Rooms);
+  static Scratch& scratch_memory() {
+    ROOFTILE_SHARED(all, Scratch);
     return all;
   }
 };
@@ -226,21 +226,21 @@ template <class Real>
 struct Moments {
   Real shift, rest, squares;
 };
-/// Of a row, of its parts', of which a room holds the moments and the number of elements (Chan, Golub and
+/// Of a row, of its parts', of which `partials` hold the moments and the number of elements (Chan, Golub and
 /// LeVeque, "Algorithms for Computing the Sample Variance", 1983). `each_one`: 1 / the row's elements. All is
 /// taken from the first part's mean, so that equal parts give what they are.
-template <class Room, class Real>
-ROOFTILE_TILE Moments<Real> of_parts(const Room& room, Real each_one) {
+template <class Partials, class Real>
+ROOFTILE_TILE Moments<Real> of_parts(const Partials& partials, Real each_one) {
   using One = Tile<Real, 1>;
-  const Real begin = room.at(0, 0), from = begin - begin == 0 ? begin : 0;  // inf - inf would be no mean
-  const auto off = [&](int i) { return room.at(0, i) - from + room.at(1, i); };
-  const auto weighed = [&](int i) { return One{{off(i) * room.at(3, i)}}; };
-  const Real rest = room.over(Real(0), weighed, AddUp{}).v[0] * each_one, shift = from + rest;
+  const Real begin = partials.at(0, 0), from = begin - begin == 0 ? begin : 0;  // inf - inf would be no mean
+  const auto off = [&](int i) { return partials.at(0, i) - from + partials.at(1, i); };
+  const auto weighed = [&](int i) { return One{{off(i) * partials.at(3, i)}}; };
+  const Real rest = partials.over(Real(0), weighed, AddUp{}).v[0] * each_one, shift = from + rest;
   const auto squares = [&](int i) {
     const Real d = off(i) - rest;
-    return One{{room.at(2, i) + d * d * room.at(3, i)}};
+    return One{{partials.at(2, i) + d * d * partials.at(3, i)}};
   };
-  return {shift, shift - shift == 0 ? from - shift + rest : 0, room.over(Real(0), squares, AddUp{}).v[0]};
+  return {shift, shift - shift == 0 ? from - shift + rest : 0, partials.over(Real(0), squares, AddUp{}).v[0]};
 }
 
 }  // namespace cuda

@@ -1,7 +1,7 @@
 """Times what a user would pick instead on a GPU, for `rooftile bench --device cuda`: PyTorch and its compiler, cuBLAS,
 Triton kernels of ours, and Liger and QuACK where they are installed.
 
-The bench starts this program (`gpu_peers.py cuda`) and speaks with it in lines of JSON on standard input and output:
+The bench starts this program (`gpu_baselines.py cuda`) and speaks with it in lines of JSON on standard input and output:
   {"command": "hello"}                                -> {"peers": [{"name", "version"}], "device"}
   {"command": "warm", "cases": [case], "only", "seconds"}
                                                       -> {"warmed": how many of the cases, "workers"}
@@ -13,7 +13,7 @@ The bench starts this program (`gpu_peers.py cuda`) and speaks with it in lines 
   {"command": "release"}                              -> {}
 A case is {"function", "parameters", "named": whether max-autotune is wanted, "operands": [{"name", "dtype", "shape",
 "written", "offset": elements behind a 256-byte boundary, "pattern": base64, null for what is only written}]}; "only"
-holds the names of the peers to time, none: all. "results" are the values of each written operand at `sampled` places.
+holds the names of the baselines to time, none: all. "results" are the values of each written operand at `sampled` places.
 
 Each sample begins with 256 MiB written over, as the bench does it. Before that the case's operands become such lines of
 the second cache as others are: torch.compile's kernels ask for theirs to be evicted last, and these outlast the 256 MiB,
@@ -22,7 +22,7 @@ itself 40). The copy and all calls take turns, with events around each, and ever
 the device never waits for Python. A call that can be captured in a CUDA graph is timed as one and as it is; the faster
 way counts.
 
-`gpu_peers.py cpu` is for tests of this program: the same on the CPU, whose times mean nothing (and the Triton kernels
+`gpu_baselines.py cpu` is for tests of this program: the same on the CPU, whose times mean nothing (and the Triton kernels
 only under TRITON_INTERPRET=1).
 """
 
@@ -48,8 +48,8 @@ try:
     import rooftile_gpu_calls as gpu_calls  # as it is called beside the library
 except ImportError:
     import gpu_calls
-Case, chosen, device, here, peers, torch = (
-    gpu_calls.Case, gpu_calls.chosen, gpu_calls.device, gpu_calls.here, gpu_calls.peers, gpu_calls.torch
+Case, chosen, device, here, baselines, torch = (
+    gpu_calls.Case, gpu_calls.chosen, gpu_calls.device, gpu_calls.here, gpu_calls.baselines, gpu_calls.torch
 )  # fmt: skip
 
 worker = "--worker" in sys.argv
@@ -244,7 +244,7 @@ kept_case = None
 
 def hello(_):
     name = torch.cuda.get_device_name() if here and device == "cuda" else device
-    return {"peers": [{"name": name, "version": version} for name, version, _, _ in peers()], "device": name}
+    return {"peers": [{"name": name, "version": version} for name, version, _, _ in baselines()], "device": name}
 
 
 def reason_of(error):
@@ -294,7 +294,7 @@ def prepare(request):
     copy = copy_bytes
     answer = {"calls": [], "errors": []}
     if device == "cuda" and not clock.demote:
-        answer["errors"].append("peers' kernels may find what they asked the second cache to keep: it could not be demoted")
+        answer["errors"].append("baselines' kernels may find what they asked the second cache to keep: it could not be demoted")
     for name, version, make, _ in chosen(request):
         try:
             ways = make(case)

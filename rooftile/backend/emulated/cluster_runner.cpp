@@ -49,10 +49,10 @@ std::int64_t now_ms() {
   return std::int64_t{t.tv_sec} * 1000 + t.tv_nsec / 1'000'000;
 }
 
-bool may_begin(const Crew& c) { return c.begun < c.order.size(); }
+bool may_begin(const ClusterRunner& c) { return c.begun < c.order.size(); }
 
 /// A ready thread that shall run next, or null: then one begins, if may_begin, or nobody can run.
-Thread* next_ready(Crew& c) {
+Thread* next_ready(ClusterRunner& c) {
   if (c.ready_count == 0) return nullptr;
   if (c.random != 0) {
     if (may_begin(c) && (draw(c.random) >> 40 & 1) != 0) return nullptr;
@@ -68,17 +68,17 @@ Thread* next_ready(Crew& c) {
   return t;
 }
 
-Fiber& take_fiber(Crew& c) {
+Fiber& take_fiber(ClusterRunner& c) {
   Fiber* f = c.free_fibers;
   c.free_fibers = f->next_free;
   return *f;
 }
-void put_fiber(Crew& c, Fiber& f) {
+void put_fiber(ClusterRunner& c, Fiber& f) {
   f.next_free = c.free_fibers;
   c.free_fibers = &f;
 }
 
-void begin_thread(Crew& c, Fiber& fiber) {
+void begin_thread(ClusterRunner& c, Fiber& fiber) {
   Thread& t = c.threads[c.order[c.begun++]];
   t.fiber = &fiber;
   t.ended = t.cluster_arrived = false;
@@ -98,7 +98,7 @@ void begin_thread(Crew& c, Fiber& fiber) {
 void fiber_main(Fiber& fiber) {
   fiber_started();
   for (;;) {
-    Crew& c = *static_cast<Crew*>(fiber.owner);
+    ClusterRunner& c = *static_cast<ClusterRunner*>(fiber.owner);
     begin_thread(c, fiber);
     if (Thread* t = next_ready(c)) {
       put_fiber(c, fiber);
@@ -113,7 +113,7 @@ void fiber_main(Fiber& fiber) {
 }
 
 /// The current thread lets the next one run.
-void reschedule(Crew& c, Thread& me) {
+void reschedule(ClusterRunner& c, Thread& me) {
   if (Thread* t = next_ready(c)) {
     if (t == &me) return;
     set_current(t);
@@ -125,7 +125,7 @@ void reschedule(Crew& c, Thread& me) {
   }
 }
 
-[[noreturn]] void abandon(Crew& c, Thread& me) {
+[[noreturn]] void abandon(ClusterRunner& c, Thread& me) {
   c.damaged = true;
   for (;;) switch_fiber(*me.fiber, c.host);
 }
@@ -172,7 +172,7 @@ bool waits_alike(const Thread& a, const Thread& b) {
 }
 
 /// Says who waits where in the first block that has waiting threads, and ends the launch.
-void report_deadlock(Crew& c) {
+void report_deadlock(ClusterRunner& c) {
   for (Block& block : c.blocks) {
     if (block.alive == 0) continue;
     const unsigned count = c.launch->threads_per_block;
@@ -221,13 +221,13 @@ void wait(Wait why, Site where) {
   Thread& me = *current;
   me.wait = why;
   me.where = where;
-  reschedule(*me.block->crew, me);
+  reschedule(*me.block->runner, me);
   me.wait = Wait::kNothing;
 }
 
 void yield() {
   Thread& me = get_current();
-  Crew& c = *me.block->crew;
+  ClusterRunner& c = *me.block->runner;
   Launch& launch = *c.launch;
   if (launch.failed.load(std::memory_order_relaxed)) abandon(c, me);
   if (++c.yields % 1024 == 0) {
@@ -237,7 +237,7 @@ void yield() {
       c.quiet_since = now;
     } else if (now - c.quiet_since > launch.options.patience_ms) {
       bool lowest = true;
-      for (int i = 0; i < launch.crews; ++i) lowest &= launch.running[i].load() >= c.cluster;
+      for (int i = 0; i < launch.runners; ++i) lowest &= launch.running[i].load() >= c.cluster;
       if (lowest)
         fail(static_cast<int>(FindingKind::kDeadlock), me.where,
              "thread %u of block (%u, %u, %u) polls memory that nobody changes (for %d ms): a kernel may "
@@ -245,7 +245,7 @@ void yield() {
              "blocks of its cluster or of lower index",
              me.number, me.block->index.x, me.block->index.y, me.block->index.z, launch.options.patience_ms);
     }
-    if (launch.crews > 1) sched_yield();
+    if (launch.runners > 1) sched_yield();
   }
   c.make_ready(me);
   reschedule(c, me);
@@ -258,9 +258,9 @@ void fail(int kind, Site where, const char* format, ...) {
   std::vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
   Thread& me = get_current();
-  set_status(*me.block->crew->launch, text);
+  set_status(*me.block->runner->launch, text);
   if (observer) observer->failure(&me, kind, where, where, -1, text);
-  abandon(*me.block->crew, me);
+  abandon(*me.block->runner, me);
 }
 
 void fail_plainly(const char* format, ...) {
@@ -270,16 +270,16 @@ void fail_plainly(const char* format, ...) {
   std::vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
   Thread& me = get_current();
-  set_status(*me.block->crew->launch, text);
-  abandon(*me.block->crew, me);
+  set_status(*me.block->runner->launch, text);
+  abandon(*me.block->runner, me);
 }
 
-Crew::~Crew() {
+ClusterRunner::~ClusterRunner() {
   for (const auto& [memory, count] : stacks) unmap_stacks(memory, count, kStackBytes);
   if (arenas) munmap(arenas, arenas_bytes);
 }
 
-Status Crew::prepare(Launch& l) {
+Status ClusterRunner::prepare(Launch& l) {
   launch = &l;
   const unsigned size = l.geometry.cluster, count = l.threads_per_block, all = size * count;
   const dim3& b = l.geometry.block;
@@ -292,7 +292,7 @@ Status Crew::prepare(Launch& l) {
     shape = b;
     for (unsigned rank = 0; rank < size; ++rank) {
       Block& block = blocks[rank];
-      block.crew = this;
+      block.runner = this;
       block.rank = rank;
       block.threads = &threads[rank * count];
       block.waiting.reserve(count);
@@ -305,7 +305,7 @@ Status Crew::prepare(Launch& l) {
         t.warp = &block.warps[i / kWarpSize];
         t.number = i;
         t.lane = i % kWarpSize;
-        t.in_crew = rank * count + i;
+        t.in_cluster = rank * count + i;
       }
     }
   }
@@ -347,7 +347,7 @@ Status Crew::prepare(Launch& l) {
   return {};
 }
 
-void Crew::run_cluster(unsigned which) {
+void ClusterRunner::run_cluster(unsigned which) {
   cluster = which;
   const dim3& grid = launch->geometry.grid;
   const unsigned across = grid.x / launch->geometry.cluster, count = launch->threads_per_block;

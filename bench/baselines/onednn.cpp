@@ -1,4 +1,4 @@
-// oneDNN as a peer: its primitives, prepared beforehand, on the bench's own memory.
+// oneDNN as a baseline: its primitives, prepared beforehand, on the bench's own memory.
 #include <omp.h>
 #include <dnnl.hpp>
 
@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "bench/peers/peer.h"
+#include "bench/baselines/baseline.h"
 
 namespace {
 
@@ -35,7 +35,7 @@ dnnl::engine& cpu() {
   return engine;
 }
 
-memory::data_type type_of(const RooftilePeerOperand& operand) {
+memory::data_type type_of(const RooftileBaselineOperand& operand) {
   const std::string dtype = operand.dtype;
   if (dtype == "f32") return memory::data_type::f32;
   if (dtype == "bf16") return memory::data_type::bf16;
@@ -48,22 +48,22 @@ memory::data_type type_of(const RooftilePeerOperand& operand) {
 
 class Problem {
  public:
-  Problem(const RooftilePeerCase& asked, Call& call) : asked_(asked), call_(call) {
+  Problem(const RooftileBaselineCase& asked, Call& call) : asked_(asked), call_(call) {
     scratchpad_.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   }
 
-  const RooftilePeerOperand* find(std::initializer_list<const char*> names) const {
+  const RooftileBaselineOperand* find(std::initializer_list<const char*> names) const {
     for (const char* name : names)
       for (int i = 0; i < asked_.operand_count; ++i)
         if (std::strcmp(asked_.operands[i].name, name) == 0) return &asked_.operands[i];
     return nullptr;
   }
-  const RooftilePeerOperand& need(std::initializer_list<const char*> names) const {
-    if (const RooftilePeerOperand* operand = find(names)) return *operand;
+  const RooftileBaselineOperand& need(std::initializer_list<const char*> names) const {
+    if (const RooftileBaselineOperand* operand = find(names)) return *operand;
     throw Refusal{};
   }
   /// The input or output of that place in the list.
-  const RooftilePeerOperand& at(bool written, int place) const {
+  const RooftileBaselineOperand& at(bool written, int place) const {
     for (int i = 0; i < asked_.operand_count; ++i)
       if ((asked_.operands[i].written != 0) == written && place-- == 0) return asked_.operands[i];
     throw Refusal{};
@@ -77,14 +77,14 @@ class Problem {
   const dnnl::primitive_attr& attributes() const { return scratchpad_; }
 
   /// Outer dimensions as one, the last as the other.
-  static memory::desc rows(const RooftilePeerOperand& operand) {
+  static memory::desc rows(const RooftileBaselineOperand& operand) {
     memory::dim outer = 1;
     for (int d = 0; d + 1 < operand.rank; ++d) outer *= operand.shape[d];
     const memory::dim columns = operand.rank ? operand.shape[operand.rank - 1] : 1;
     if (outer * columns == 0) throw Refusal{};
     return {{outer, columns}, type_of(operand), memory::format_tag::ab};
   }
-  static memory::desc flat(const RooftilePeerOperand& operand) {
+  static memory::desc flat(const RooftileBaselineOperand& operand) {
     memory::dim size = 1;
     for (int d = 0; d < operand.rank; ++d) size *= operand.shape[d];
     if (size == 0) throw Refusal{};
@@ -100,7 +100,7 @@ class Problem {
     return call_.own.back().data();
   }
   /// oneDNN's weights are f32; others are converted beforehand, as a model in its hands would hold them.
-  void set_f32(int argument, const memory::desc& desc, const RooftilePeerOperand& weight) {
+  void set_f32(int argument, const memory::desc& desc, const RooftileBaselineOperand& weight) {
     if (std::strcmp(weight.dtype, "f32") == 0) return set(argument, desc, weight.data);
     if (std::strcmp(weight.dtype, "bf16") != 0) throw Refusal{"takes weights in f32 or bf16 only"};
     float* to = own(argument, desc);
@@ -112,7 +112,7 @@ class Problem {
   }
   /// A gradient goes where it is wanted, or to memory of its own where that has another type or nobody wants
   /// it.
-  void set_f32(int argument, const memory::desc& desc, const RooftilePeerOperand* gradient) {
+  void set_f32(int argument, const memory::desc& desc, const RooftileBaselineOperand* gradient) {
     if (gradient && std::strcmp(gradient->dtype, "f32") == 0)
       set(argument, desc, gradient->data);
     else
@@ -130,7 +130,7 @@ class Problem {
   }
 
  private:
-  const RooftilePeerCase& asked_;
+  const RooftileBaselineCase& asked_;
   Call& call_;
   dnnl::primitive_attr scratchpad_;
 };
@@ -145,7 +145,7 @@ dnnl::softmax_forward::primitive_desc softmax_forward(const Problem& p, const me
 }
 
 void softmax(Problem& p) {
-  const RooftilePeerOperand &x = p.need({"x"}), &y = p.need({"y"});
+  const RooftileBaselineOperand &x = p.need({"x"}), &y = p.need({"y"});
   const memory::desc rows = Problem::rows(x);
   p.set(DNNL_ARG_SRC, rows, x.data);
   p.set(DNNL_ARG_DST, rows, y.data);
@@ -154,7 +154,7 @@ void softmax(Problem& p) {
 }
 
 void softmax_backward(Problem& p) {
-  const RooftilePeerOperand &y = p.need({"y"}), &dy = p.need({"dy"}), &dx = p.need({"dx"});
+  const RooftileBaselineOperand &y = p.need({"y"}), &dy = p.need({"dy"}), &dx = p.need({"dx"});
   const memory::desc rows = Problem::rows(y);
   p.set(DNNL_ARG_DST, rows, y.data);
   p.set(DNNL_ARG_DIFF_DST, rows, dy.data);
@@ -166,13 +166,13 @@ void softmax_backward(Problem& p) {
 struct Norm {
   memory::desc rows, statistics, weights;
   dnnl::normalization_flags flags = dnnl::normalization_flags::none;
-  const RooftilePeerOperand *weight = nullptr, *bias = nullptr;
+  const RooftileBaselineOperand *weight = nullptr, *bias = nullptr;
   float epsilon = 0;
 };
 
 Norm norm_of(const Problem& p) {
   Norm n;
-  const RooftilePeerOperand& x = p.need({"x"});
+  const RooftileBaselineOperand& x = p.need({"x"});
   if (p.find({"residual", "r"})) throw Refusal{};  // oneDNN has no such fusion
   n.rows = Problem::rows(x);
   const memory::dims size = n.rows.get_dims();
@@ -197,7 +197,7 @@ void layer_norm(Problem& p) {
   p.set(DNNL_ARG_DST, n.rows, p.need({"y"}).data);
   if (n.weight) p.set_f32(DNNL_ARG_SCALE, n.weights, *n.weight);
   if (n.bias) p.set_f32(DNNL_ARG_SHIFT, n.weights, *n.bias);
-  const RooftilePeerOperand* mean = p.find({"mean"});
+  const RooftileBaselineOperand* mean = p.find({"mean"});
   if (mean && std::strcmp(mean->dtype, "f32") == 0)
     p.set(DNNL_ARG_MEAN, n.statistics, mean->data);
   else
@@ -208,10 +208,10 @@ void layer_norm(Problem& p) {
 
 void layer_norm_backward(Problem& p) {
   Norm n = norm_of(p);
-  const RooftilePeerOperand &mean = p.need({"mean"}), &rstd = p.need({"rstd"});
+  const RooftileBaselineOperand &mean = p.need({"mean"}), &rstd = p.need({"rstd"});
   if (std::strcmp(rstd.dtype, "f32") != 0) throw Refusal{"takes statistics in f32 only"};
-  const RooftilePeerOperand* dweight = p.find({"dweight", "dw", "dgamma"});
-  const RooftilePeerOperand* dbias = p.find({"dbias", "db", "dbeta"});
+  const RooftileBaselineOperand* dweight = p.find({"dweight", "dw", "dgamma"});
+  const RooftileBaselineOperand* dbias = p.find({"dbias", "db", "dbeta"});
   if (dbias) n.flags = n.flags | dnnl::normalization_flags::use_shift;
   p.set(DNNL_ARG_SRC, n.rows, p.need({"x"}).data);
   p.set(DNNL_ARG_DIFF_DST, n.rows, p.need({"dy"}).data);
@@ -236,7 +236,7 @@ void layer_norm_backward(Problem& p) {
 }
 
 void copy(Problem& p) {
-  const RooftilePeerOperand &x = p.at(false, 0), &y = p.at(true, 0);
+  const RooftileBaselineOperand &x = p.at(false, 0), &y = p.at(true, 0);
   memory::desc flat = Problem::flat(x);
   // As many bits: its reorder of f16 takes 40 ns an element, that of bf16 runs at a copy's speed.
   if (flat.get_data_type() == memory::data_type::f16)
@@ -248,7 +248,7 @@ void copy(Problem& p) {
 
 /// A reorder from rows to columns: the same dimensions, y's last two strides exchanged.
 void transpose(Problem& p) {
-  const RooftilePeerOperand &x = p.at(false, 0), &y = p.at(true, 0);
+  const RooftileBaselineOperand &x = p.at(false, 0), &y = p.at(true, 0);
   memory::dims size, x_strides(static_cast<std::size_t>(x.rank)), y_strides(x_strides.size());
   for (int d = 0; d < x.rank; ++d) size.push_back(x.shape[d]);
   memory::dim stride = 1;
@@ -265,7 +265,7 @@ void transpose(Problem& p) {
 }
 
 void add(Problem& p) {
-  const RooftilePeerOperand &a = p.at(false, 0), &b = p.at(false, 1), &y = p.at(true, 0);
+  const RooftileBaselineOperand &a = p.at(false, 0), &b = p.at(false, 1), &y = p.at(true, 0);
   const memory::desc flat = Problem::flat(a);
   p.set(DNNL_ARG_SRC_0, flat, a.data);
   p.set(DNNL_ARG_SRC_1, flat, b.data);
@@ -275,7 +275,7 @@ void add(Problem& p) {
 }
 
 void axpby(Problem& p) {
-  const RooftilePeerOperand &x = p.at(false, 0), &y = p.at(true, 0);
+  const RooftileBaselineOperand &x = p.at(false, 0), &y = p.at(true, 0);
   const memory::desc flat = Problem::flat(x);
   const std::vector<float> scales = {static_cast<float>(p.parameter({"beta"}, -0.3)),
                                      static_cast<float>(p.parameter({"alpha"}, 0.7))};
@@ -299,7 +299,7 @@ constexpr struct {
     {"axpby", axpby},
 };
 
-void* prepare(const RooftilePeerCase* asked, char* why, std::size_t why_size) {
+void* prepare(const RooftileBaselineCase* asked, char* why, std::size_t why_size) {
   const auto refuse = [&](const char* sentence) {
     std::snprintf(why, why_size, "%s", sentence);
     return nullptr;
@@ -351,12 +351,12 @@ void wake(int threads) {
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const RooftilePeer* rooftile_peer() {
+extern "C" __attribute__((visibility("default"))) const RooftileBaseline* rooftile_baseline() {
   static const std::string version = [] {
     const dnnl_version_t* v = dnnl_version();
     return std::to_string(v->major) + "." + std::to_string(v->minor) + "." + std::to_string(v->patch);
   }();
-  static const RooftilePeer peer{
-      ROOFTILE_PEER_VERSION, "oneDNN", version.c_str(), prepare, run, release, wake};
-  return &peer;
+  static const RooftileBaseline baseline{
+      ROOFTILE_BASELINE_VERSION, "oneDNN", version.c_str(), prepare, run, release, wake};
+  return &baseline;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What a peer's shared library offers to the bench: one symbol, plain C.
+// What a baseline's shared library offers to the bench: one symbol, plain C.
 #include <stddef.h>
 #include <stdint.h>
 
@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-#define ROOFTILE_PEER_VERSION 1
+#define ROOFTILE_BASELINE_VERSION 1
 
 typedef struct {
   const char* name;   // "x"
@@ -16,33 +16,33 @@ typedef struct {
   int rank;
   const int64_t* shape;
   void* data;  // contiguous
-} RooftilePeerOperand;
+} RooftileBaselineOperand;
 
 typedef struct {
   const char* function;  // "softmax_backward"
   int operand_count;
-  const RooftilePeerOperand* operands;
+  const RooftileBaselineOperand* operands;
   int parameter_count;
   const char* const* parameter_names;
   const double* parameter_values;
   int threads;
-} RooftilePeerCase;
+} RooftileBaselineCase;
 
 typedef struct {
-  int version;  // ROOFTILE_PEER_VERSION
+  int version;  // ROOFTILE_BASELINE_VERSION
   const char* name;
   const char* library_version;
   /// Everything but the call itself: primitives, buffers, threads. Null where the library has no such
   /// function or type; `why` then gets a sentence.
-  void* (*prepare)(const RooftilePeerCase*, char* why, size_t why_size);
+  void* (*prepare)(const RooftileBaselineCase*, char* why, size_t why_size);
   int (*run)(void* call, int times);  // 0 where it worked
   void (*release)(void* call);
   /// Wakes the library's threads.
   void (*wake)(int threads);
-} RooftilePeer;
+} RooftileBaseline;
 
-#define ROOFTILE_PEER_SYMBOL "rooftile_peer"
-typedef const RooftilePeer* (*RooftilePeerFunction)(void);
+#define ROOFTILE_BASELINE_SYMBOL "rooftile_baseline"
+typedef const RooftileBaseline* (*RooftileBaselineFunction)(void);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Installs what `rooftile bench` can be compared with – PyTorch, OpenCV and oneDNN – into build/baselines-venv. Nothing in
+# rooftile needs it; it takes about 6 GB of disk with --torch (PyTorch's wheel for Linux brings CUDA's libraries along).
+#   scripts/install_baselines.sh            oneDNN and OpenCV, 0.4 GB
+#   scripts/install_baselines.sh --torch    PyTorch as well
+#   scripts/install_baselines.sh --gpu      for a machine with a GPU whose python3 has PyTorch and Triton: Liger, 5 MB, into
+#                                       build/gpu-baselines, where scripts/bench_gpu.sh looks
+# Then configure again, so that the oneDNN baseline is built, and tell the bench which Python to use:
+#   cmake --preset release && cmake --build --preset release
+#   ROOFTILE_PYTHON=build/baselines-venv/bin/python build/release/bin/rooftile bench
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# oneDNN: the last CPU build with OpenMP, and its headers (later packages of that name are SYCL builds).
+packages=(onednn-cpu-gomp==2023.2.0 onednn-devel-cpu-gomp==2023.2.0
+  numpy==2.4.6 opencv-python-headless==5.0.0.93)
+case "${1:-}" in
+  --torch) packages+=(torch==2.15.0) ;;
+  --gpu)
+    # Pure Python. QuACK is left out: it needs nvidia-cutlass-dsl, over 90 MB of it for each version of Python. Where
+    # python3 has both, the bench finds it.
+    python3 -m pip install --disable-pip-version-check --no-deps --no-compile --upgrade --target build/gpu-baselines \
+      liger-kernel==0.8.5 packaging==26.3
+    echo "Liger is in build/gpu-baselines; for a bench by hand: PYTHONPATH=$PWD/build/gpu-baselines"
+    exit 0
+    ;;
+  "") ;;
+  *)
+    echo "install_baselines.sh: unknown option $1; it takes --torch or --gpu" >&2
+    exit 2
+    ;;
+esac
+
+venv=build/baselines-venv
+if ! [ -x "$venv/bin/pip" ]; then
+  mkdir -p build
+  if ! python3 -m venv "$venv" >&2; then
+    echo "install_baselines.sh: python3 cannot make a virtual environment; on Debian, install python3-venv" >&2
+    exit 1
+  fi
+fi
+"$venv/bin/pip" install --disable-pip-version-check "${packages[@]}" || {
+  echo "install_baselines.sh: pip could not install ${packages[*]} (its last lines are above)" >&2
+  exit 1
+}
+echo "Baselines are in $venv. Configure and build again, then:"
+echo "  ROOFTILE_PYTHON=$venv/bin/python build/release/bin/rooftile bench"
