@@ -90,7 +90,8 @@ class Memory {
   /// An error where there is none; XLA's own, if it has one.
   xla::Error* get(std::size_t bytes) {
     if (cuda_) {
-      xla::MemoryArguments arguments{sizeof arguments, nullptr, frame_.context, bytes, 64, nullptr};
+      // XLA vouches for 16 bytes at most, and refuses to be asked for more; a GPU's allocations begin at 256.
+      xla::MemoryArguments arguments{sizeof arguments, nullptr, frame_.context, bytes, 16, nullptr};
       if (xla::Error* its = frame_.api->allocate(&arguments)) return its;
       workspace.pointer = arguments.data;
     } else {
