@@ -40,6 +40,8 @@ int check(const CheckArguments& arguments) {
   check_destination(arguments.json);
   check_destination(arguments.csv);
 
+  if (arguments.versions) return check_versions(arguments, functions_of(ops));
+
   harness::CheckOptions options;
   options.functions = functions_of(ops);
   options.variants = selection.variants;

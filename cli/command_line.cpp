@@ -84,6 +84,14 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
   check_app->add_option("--seed", all.check.seed, "where the random cases begin (1)")
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()));
+  auto* versions =
+      check_app
+          ->add_flag("--versions", all.check.versions,
+                     "check the same functions in plain Python, NumPy, PyTorch, Triton and Numba instead")
+          ->excludes(random);
+  add_list(check_app, "--language", all.check.languages, "these alone: plain,numpy,torch,triton,numba")
+      ->type_name("NAME")
+      ->needs(versions);
   add_json(check_app, all.check.json);
   add_csv(check_app, all.check.csv);
   check_app->footer(
@@ -92,6 +100,7 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
       "  rooftile check softmax --quick\n"
       "  rooftile check softmax_backward --isa avx2 --dtype f16,bf16\n"
       "  rooftile check --random 10000 --seed 7\n"
+      "  rooftile check softmax --versions --language numpy,torch\n"
       "\"of tolerance\" is the largest error as a share of what the arithmetic allows. Exit code 1: a check "
       "failed.");
   check_app->final_callback([&] { command = [&all] { return check(all.check); }; });

@@ -31,12 +31,15 @@ struct Selection {
 
 struct CheckArguments {
   Selection selection;
-  bool quick = false, huge = false, random_only = false;
+  bool quick = false, huge = false, random_only = false, versions = false;
+  std::vector<std::string> languages;  ///< of --versions
   int random_cases = 0;
   std::int64_t seed = 1;
   std::string json, csv;
 };
 int check(const CheckArguments& arguments);
+/// What `check --versions` does, of these functions.
+int check_versions(const CheckArguments& arguments, const std::vector<std::string>& functions);
 
 struct BenchArguments {
   Selection selection;

@@ -1,0 +1,288 @@
+"""Runs versions of kernels (rooftile/ops/*/versions.py) on the cases that `rooftile check --versions` sends.
+
+  driver.py LANGUAGE DEVICE MEMORY     plain, numpy, torch, triton or numba; cpu or cuda; an inherited file descriptor
+
+Requests and answers are lines of JSON on standard input and output; elements go through the memory behind the descriptor.
+  {"command": "hello"}                 -> {"peers": [{"name", "version"}], "largest": elements of an operand}
+  {"command": "versions", "function"}  -> {"versions": [{"name", "trap"}]}
+  {"command": "run", "version", "inputs": [{"name", "dtype", "shape", "strides", "letters", "at"}],
+   "outputs": [{"name", "dtype", "shape", "letters", "at"}], "all_outputs": [names], "options": {name: value},
+   "own_options": [names]}             -> {} | {"declined": what} | {"error": sentence}
+An input's elements are in memory from byte "at" on; of plain Python, which has lists, they are doubles side by side.
+"letters" counts the dimensions behind the outer ones, -1: there are no outer ones. A version answers with the dtype that
+it computes; it is rounded to the output's here.
+"""
+
+import array
+import glob
+import importlib.util
+import inspect
+import json
+import mmap
+import os
+import re
+import signal
+import sys
+import traceback
+
+answers = os.fdopen(os.dup(1), "w", buffering=1)
+os.dup2(2, 1)  # libraries may print; the check hears only answers
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the check, which then closes our input
+
+language, device, memory_number = sys.argv[1], sys.argv[2], int(sys.argv[3])
+place = os.path.dirname(os.path.abspath(__file__))
+ops = place if os.path.exists(os.path.join(place, "languages.py")) else os.path.join(place, "..", "..", "rooftile", "ops")
+sys.path.insert(0, ops)
+sys.dont_write_bytecode = True
+if device == "cpu":
+    os.environ["TRITON_INTERPRET"] = "1"
+    os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
+# A language sees its own libraries alone: what it needs is then known, and plain Python starts within 50 ms.
+MODULES = {"plain": (), "numpy": ("numpy",), "torch": ("torch",), "triton": ("triton", "torch"), "numba": ("numba",)}
+for module in ("torch", "triton", "numba") + (("numpy",) if language == "plain" else ()):
+    if module not in MODULES[language]:
+        sys.modules[module] = None
+
+import languages  # noqa: E402
+from languages import LANGUAGES, cuda, np, torch  # noqa: E402
+
+own = LANGUAGES[language]
+memory = mmap.mmap(memory_number, 0)
+NAME = re.compile(r"(?P<function>\w+?)_(?P<language>%s)(?:_(?P<trap>\w+))?" % "|".join(LANGUAGES))
+
+
+def load(path):
+    """The versions of a file in this language: function, name, callable."""
+    spec = importlib.util.spec_from_file_location(os.path.basename(os.path.dirname(path)) + "_versions", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for name, value in vars(module).items():
+        match = NAME.fullmatch(name)
+        if match and match["language"] == language and inspect.isfunction(value):
+            yield match["function"], name, value
+
+
+class Declined(Exception):
+    pass
+
+
+def element_type(dtype):
+    if language in ("numpy", "numba"):
+        return np.dtype({"f": "float", "i": "int", "u": "uint"}[dtype[0]] + dtype[1:])
+    names = {"bf16": "bfloat16", "u8": "uint8"}
+    return getattr(torch, names.get(dtype) or {"f": "float", "i": "int"}[dtype[0]] + dtype[1:])
+
+
+def count_of(shape):
+    count = 1
+    for extent in shape:
+        count *= extent
+    return count
+
+
+def flat_shape(operand):
+    """The shape with its outer dimensions as one."""
+    letters, shape = operand["letters"], operand["shape"]
+    if letters < 0:
+        return shape
+    outer = len(shape) - letters
+    return [count_of(shape[:outer])] + shape[outer:]
+
+
+def flat_strides(operand):
+    """The strides of that; None where no single one leads through the outer dimensions."""
+    letters, shape, strides = operand["letters"], operand["shape"], operand["strides"]
+    if letters < 0 or count_of(shape) == 0:
+        return [1] * len(flat_shape(operand)) if count_of(shape) == 0 else strides
+    outer = len(shape) - letters
+    step, reached = 1, 1
+    for extent, stride in reversed([pair for pair in zip(shape[:outer], strides[:outer]) if pair[0] > 1]):
+        if reached == 1:
+            step = stride
+        elif stride != step * reached:
+            return None
+        reached *= extent
+    return [step] + strides[outer:]
+
+
+def contiguous(shape, strides):
+    expected = 1
+    for extent, stride in reversed(list(zip(shape, strides))):
+        if extent > 1 and stride != expected:
+            return False
+        expected *= extent
+    return True
+
+
+def nested(values, shape):
+    """A flat list as lists of lists."""
+    if len(shape) < 2:
+        return values
+    inner = count_of(shape[1:])
+    return [nested(values[i * inner : (i + 1) * inner], shape[1:]) for i in range(shape[0])]
+
+
+def unnested(values, shape, name):
+    """And back; whatever has the wrong length is refused."""
+    if len(shape) == 0 or not isinstance(values, (list, tuple)):
+        if count_of(shape) != 1:
+            raise ValueError(f"{name} is {type(values).__name__}, must be a list of {shape[0]}")
+        return [float(values)]
+    if len(values) != shape[0]:
+        raise ValueError(f"{name} has {len(values)} elements where {shape[0]} are due")
+    if len(shape) == 1:
+        return [float(value) for value in values]
+    return [value for part in values for value in unnested(part, shape[1:], name)]
+
+
+def value_of(operand):
+    """An input as the language has it."""
+    shape = flat_shape(operand) if own.flat else operand["shape"]
+    if language == "plain":
+        values = array.array("d")
+        values.frombytes(memory[operand["at"] : operand["at"] + 8 * count_of(shape)])
+        return nested([int(v) for v in values] if operand["dtype"][0] in "iu" else values.tolist(), shape)
+    strides = flat_strides(operand) if own.flat else operand["strides"]
+    if strides is None:
+        raise Declined("strided")
+    type_of_it = element_type(operand["dtype"])
+    if language in ("numpy", "numba"):
+        steps = [stride * type_of_it.itemsize for stride in strides]
+        values = np.ndarray(shape, type_of_it, memory, operand["at"] if count_of(shape) else 0, steps)
+        if language == "numba":
+            return cuda.to_device(values)
+        values.flags.writeable = False
+        return values
+    if any(stride < 0 for stride in strides):
+        raise Declined("strides below 0")
+    whole = torch.frombuffer(memory, dtype=type_of_it, count=len(memory) // type_of_it.itemsize)
+    return whole.as_strided(shape, strides, operand["at"] // type_of_it.itemsize).to(device)
+
+
+def take(operand, result):
+    """Puts a result into memory, rounded to the output's dtype; of plain Python as doubles."""
+    name = operand["name"]
+    shape = flat_shape(operand) if own.flat else operand["shape"]
+    if language == "plain":
+        values = array.array("d", unnested(result, shape, name))
+        memory[operand["at"] : operand["at"] + 8 * len(values)] = values.tobytes()
+        return
+    if language == "numba" and hasattr(result, "copy_to_host"):
+        result = result.copy_to_host()
+    got = list(result.shape) if hasattr(result, "shape") else []
+    if got != shape and count_of(got) != 1 or count_of(got) != count_of(shape):
+        raise ValueError(f"{name} is {got}, must be {shape}")
+    count, type_of_it = count_of(shape), element_type(operand["dtype"])
+    if count == 0:
+        return
+    if language in ("numpy", "numba"):
+        np.ndarray(count, type_of_it, memory, operand["at"])[:] = np.asarray(result).reshape(-1)
+    else:
+        place_of_it = torch.frombuffer(memory, dtype=type_of_it, count=count, offset=operand["at"])
+        place_of_it.copy_(torch.as_tensor(result).detach().reshape(-1))
+        if type_of_it.is_floating_point:  # PyTorch's bf16 NaN is all ones, as memory that nobody has written
+            place_of_it.masked_fill_(place_of_it.isnan(), float("nan"))
+
+
+def decline(version, request):
+    """Refuses a case that the version says it does not take."""
+    says = getattr(version, "takes", {})
+    names = inspect.signature(version).parameters
+    for operand in request["inputs"]:
+        if operand["name"] not in names:
+            raise Declined(operand["name"])
+        shape, dtype = operand["shape"], operand["dtype"]
+        if dtype not in says.get("dtypes", own.dtypes) or (device == "cpu" and dtype in own.not_on_cpu):
+            raise Declined(dtype)
+        if shape and shape[-1] > says.get("longest", shape[-1]):
+            raise Declined(f"rows longer than {says['longest']}")
+        if not says.get("strided", own.strided) and not contiguous(shape, operand["strides"]):
+            raise Declined("strided")
+    for name in request["own_options"]:
+        if name not in names:
+            raise Declined(name)
+    for name, value in says.get("only", {}).items():
+        if float(request["options"].get(name, 0)) != value:
+            raise Declined(f"{name} other than {value}")
+    given = {operand["name"] for operand in request["inputs"]} | set(request["options"])
+    for name, parameter in names.items():
+        if parameter.default is parameter.empty and name not in given:
+            raise Declined(f"no {name}")
+
+
+def poisoned(make):
+    """empty() whose elements are NaN: what a version forgets to write is not by chance what the case before had there."""
+
+    def filled(*arguments, **named):
+        made = make(*arguments, **named)
+        if hasattr(made, "fill_") and made.is_floating_point():
+            made.fill_(float("nan"))
+        elif hasattr(made, "fill") and made.dtype.kind == "f":
+            made.fill(float("nan"))
+        return made
+
+    return filled
+
+
+versions = {}  # by function: [(name, version)]
+
+
+def hello(_):
+    if not all(importlib.util.find_spec(module) for module in own.modules if sys.modules.get(module, True) is not None):
+        return {"peers": []}
+    try:
+        for module in own.modules:
+            importlib.import_module(module)
+    except Exception:
+        return {"peers": []}
+    for path in sorted(glob.glob(os.path.join(ops, "*", "versions.py"))):
+        for function, name, version in load(path):
+            versions.setdefault(function, []).append((name, version))
+    if np:
+        np.seterr(all="ignore")  # hostile cases overflow on purpose
+        np.empty, np.empty_like = poisoned(np.empty), poisoned(np.empty_like)
+    if torch:
+        torch.empty, torch.empty_like = poisoned(torch.empty), poisoned(torch.empty_like)
+    main_module = own.modules[0] if own.modules else ""
+    version = sys.modules[main_module].__version__ if main_module else sys.version.split()[0]
+    return {"peers": [{"name": own.name, "version": version}], "largest": own.largest if device == "cpu" else 1 << 20}
+
+
+def listed(request):
+    return {
+        "versions": [
+            {"name": name, "trap": getattr(version, "trap", "")} for name, version in versions.get(request["function"], [])
+        ]
+    }
+
+
+def run(request):
+    version = next(v for names in versions.values() for name, v in names if name == request["version"])
+    try:
+        decline(version, request)
+        arguments = {operand["name"]: value_of(operand) for operand in request["inputs"]}
+    except Declined as what:
+        return {"declined": str(what)}
+    names = inspect.signature(version).parameters
+    options = {name: float(value) for name, value in request["options"].items()}  # JSON has no infinity: "inf"
+    arguments.update({name: value for name, value in options.items() if name in names})
+    results = version(**arguments)
+    all_outputs = request["all_outputs"]
+    results = results if len(all_outputs) > 1 else (results,)
+    if len(results) != len(all_outputs):
+        return {"error": f"returns {len(results)} results, not {', '.join(all_outputs)}"}
+    for operand in request["outputs"]:
+        take(operand, results[all_outputs.index(operand["name"])])
+    return {}
+
+
+commands = {"hello": hello, "versions": listed, "run": run}
+for line in sys.stdin:
+    request = json.loads(line)
+    try:
+        answer = commands[request["command"]](request)
+    except BaseException as error:
+        traceback.print_exc()
+        said = str(error).strip().splitlines()
+        answer = {"error": f"{type(error).__name__}: {said[0] if said else ''}"}
+    answers.write(json.dumps(answer) + "\n")

@@ -1,0 +1,89 @@
+"""What the versions of the kernels share (rooftile/ops/*/versions.py): the libraries, each where it is installed, and how
+a version says what it takes.
+
+A version is a function FUNCTION_LANGUAGE, softmax_plain; a word behind it tells several apart, add_plain_blocks. It takes
+the inputs and options of the library's function by their names, and returns new outputs in the order of the library's.
+What it does not name, it does not take, and `rooftile check softmax --versions` says how many cases it accepted. One
+marked @trap is wrong, as published code is: the check must reject it.
+
+On a CPU, Triton interprets its kernels under TRITON_INTERPRET=1, and Numba simulates a GPU under NUMBA_ENABLE_CUDASIM=1;
+both are read when this file is imported.
+"""
+
+import importlib
+from dataclasses import dataclass
+
+
+class Missing:
+    """Stands for a library that is not installed: its decorators leave a function as it is, which nobody then calls."""
+
+    def __getattr__(self, name):
+        return self
+
+    def __call__(self, *arguments, **named):
+        return arguments[0] if arguments and callable(arguments[0]) else self
+
+    def __bool__(self):
+        return False
+
+
+def library(name):
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return Missing()
+
+
+np = library("numpy")
+torch = library("torch")
+triton = library("triton")
+tl = library("triton.language")
+cuda = library("numba.cuda")
+
+REALS = ("f64", "f32", "f16", "bf16")
+INTEGERS = ("i64", "i32", "i8", "u8")
+
+
+@dataclass(frozen=True)
+class Language:
+    """What all versions in a language take, unless one says otherwise by @takes."""
+
+    name: str
+    modules: tuple  # what must be installed, besides Python
+    dtypes: tuple
+    not_on_cpu: tuple  # of these
+    strided: bool  # views whose elements are not next to each other
+    flat: bool  # outer dimensions come as one: rows of C elements, whatever the tensor's rank
+    largest: int  # elements of an operand in a check on the CPU: what is slow gets small cases alone
+
+
+LANGUAGES = {
+    "plain": Language("plain Python", (), (*REALS, *INTEGERS, "u4"), (), False, True, 20000),
+    "numpy": Language("NumPy", ("numpy",), ("f64", "f32", "f16", *INTEGERS), (), True, False, 400000),
+    "torch": Language("PyTorch", ("torch",), (*REALS, *INTEGERS), (), True, False, 400000),
+    # The interpreter adds the bits of two bf16, and cuts where a GPU rounds: bf16 on a GPU alone.
+    "triton": Language("Triton", ("triton", "torch"), (*REALS, *INTEGERS), ("bf16",), False, True, 20000),
+    # The simulator runs each thread of a kernel as a thread of Python, 1 ms each.
+    "numba": Language("Numba CUDA", ("numba", "numpy"), ("f64", "f32", *INTEGERS), (), False, True, 400),
+}
+
+
+def takes(**what):
+    """@takes(dtypes=("f32",), strided=False, longest=1024, only={"tanh": 1}): what differs from the language's; `longest`: of
+    a row; `only`: options that must have these values."""
+
+    def mark(version):
+        version.takes = what
+        return version
+
+    return mark
+
+
+def trap(why):
+    """@trap("…"): a version that is wrong on purpose, and why."""
+
+    def mark(version):
+        version.trap = why
+        return version
+
+    return mark
