@@ -75,6 +75,10 @@ else
     -C cmake.define.ROOFTILE_EMULATED=OFF
   unset PYTHONPATH
 fi
+if [ -n "$built" ] && [ -z "$numpy" ]; then
+  run "the kernels' versions in PyTorch and Triton" env ROOFTILE_PYTHON="$venv/bin/python" "$built/../bin/rooftile" check \
+    --versions --language torch,triton
+fi
 echo "== tests"
 cd python/tests # where no folder is called rooftile
 exec "$venv/bin/python" -m pytest -q -rs -p no:cacheprovider .

@@ -16,9 +16,9 @@ cp -r "$2" "$work/rooftile-versions"
 export ROOFTILE_PYTHON=$python ROOFTILE_BASELINES=$work
 failed=0
 
-# expect WHAT EXIT_CODE TEXT: of a check of add and axpby.
+# expect WHAT EXIT_CODE TEXT [OPTION…]: of a check of add and axpby.
 expect() {
-  "$rooftile" check add axpby --versions --language plain,numpy >"$work/out" 2>&1
+  "$rooftile" check add axpby --versions --language plain,numpy "${@:4}" >"$work/out" 2>&1
   local code=$?
   if [ $code != "$2" ] || ! grep -qE "$3" "$work/out"; then
     echo "versions: $1: exit code $code, must be $2 with \"$3\""
@@ -39,6 +39,8 @@ edit "a wrong sum" 's/^    return x + y$/    return x - y/'
 expect "a wrong sum" 1 'add_numpy .*FAILED'
 edit "one element too many" 's/^    z = \[0.0\] \* len(x)$/    z = [1.0] * (len(x) + 1)/'
 expect "one element too many" 1 'add_plain, .*elements where'
+edit "a version that ends its process" 's/^    z = \[0.0\] \* len(x)$/    import os; os._exit(3)/'
+expect "a version that ends its process" 1 'add_plain, .*the Python process ended' --quick
 edit "a trap that is right" 's/^    return \[alpha \* a + beta \* b for a, b in zip(x, y)\]$/    return axpby_plain(x, y, alpha, beta)/'
 expect "a trap that is right" 1 'FAILED: trap, not rejected'
 [ $failed = 0 ] && echo "versions: ok"

@@ -24,6 +24,7 @@ import re
 import signal
 import sys
 import traceback
+import warnings
 
 answers = os.fdopen(os.dup(1), "w", buffering=1)
 os.dup2(2, 1)  # libraries may print; the check hears only answers
@@ -240,6 +241,7 @@ def hello(_):
             versions.setdefault(function, []).append((name, version))
     if np:
         np.seterr(all="ignore")  # hostile cases overflow on purpose
+        warnings.simplefilter("ignore", RuntimeWarning)  # the same in the threads of Numba's simulator
         np.empty, np.empty_like = poisoned(np.empty), poisoned(np.empty_like)
     if torch:
         torch.empty, torch.empty_like = poisoned(torch.empty), poisoned(torch.empty_like)

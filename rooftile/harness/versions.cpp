@@ -276,13 +276,13 @@ void check_one(const Spec& spec, const VersionOptions& options, LanguageRun& run
         std::find(options.dtypes.begin(), options.dtypes.end(), dtype) == options.dtypes.end())
       continue;
     const std::vector<Case> cases = all_cases(spec, dtype, options.quick);
-    for (std::size_t k = 0; k < cases.size(); ++k) {
+    for (std::size_t k = 0; k < cases.size() && run.here(); ++k) {
       if (options.cancel && *options.cancel) return;
       if (!askable(spec, cases[k])) continue;
       // What is too large for any version of the language is counted, and not filled.
       std::optional<Problem> problem;
       for (VersionResult& result : results) {
-        if (!run.here()) return;
+        if (!run.here()) break;  // the version before ended it for good, which failed that one
         if (count_of(cases[k].shape) > run.largest()) {
           ++result.cases, ++result.declined[fmt::format("more than {} elements", run.largest())];
           continue;
@@ -325,7 +325,20 @@ VersionResults check_versions(const VersionOptions& options) {
         continue;
       if (!run.here() || (options.cancel && *options.cancel)) break;
       check_one(spec, options, run, all);
+      if (!run.here())
+        all.notes.push_back(
+            fmt::format("{} ended in {} and could not be started again: what follows of it was not "
+                        "checked",
+                        run.name(), spec.function));
     }
+  }
+  // Its two cases need not be any that a version takes, nor ones that a trap falls into.
+  if (options.quick) {
+    const auto unjudged = std::erase_if(all.results, [](const VersionResult& r) {
+      return r.accepted == 0 || (!r.trap.empty() && r.passed == r.accepted);
+    });
+    if (unjudged > 0)
+      all.notes.push_back(fmt::format("{} versions are left out that no case of --quick judges", unjudged));
   }
   // One function after the other, its languages in their order.
   std::stable_sort(all.results.begin(), all.results.end(), [](const auto& a, const auto& b) {
