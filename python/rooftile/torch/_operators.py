@@ -14,7 +14,7 @@ from rooftile._signature import IN_OUT, Signature
 
 class Library(torch.library.Library):
     """PyTorch's, whose autograd layer goes straight to the kernel where there is nothing to differentiate and no mode, no
-    subclass and no transform listens: the layer would send a call through the dispatcher a second time (8.7 → 4.9 µs)."""
+    subclass and no transform listens: the layer would send a call through the dispatcher a second time."""
 
     def impl(self, name, layer, key="", **words):
         super().impl(name, straight(name, layer) if key == "Autograd" else layer, key, **words)
