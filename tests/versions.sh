@@ -16,9 +16,11 @@ cp -r "$2" "$work/rooftile-versions"
 export ROOFTILE_PYTHON=$python ROOFTILE_BASELINES=$work
 failed=0
 
-# expect WHAT EXIT_CODE TEXT [OPTION…]: of a check of add and axpby.
+# expect WHAT EXIT_CODE TEXT [OPTION…]: of a check of $functions.
+functions="add axpby"
 expect() {
-  "$rooftile" check add axpby --versions --language plain,numpy "${@:4}" >"$work/out" 2>&1
+  # shellcheck disable=SC2086  # no name: all
+  "$rooftile" check $functions --versions --language plain,numpy "${@:4}" >"$work/out" 2>&1
   local code=$?
   if [ $code != "$2" ] || ! grep -qE "$3" "$work/out"; then
     echo "versions: $1: exit code $code, must be $2 with \"$3\""
@@ -43,5 +45,8 @@ edit "a version that ends its process" 's/^    z = \[0.0\] \* len(x)$/    import
 expect "a version that ends its process" 1 'add_plain, .*the Python process ended' --quick
 edit "a trap that is right" 's/^    return \[alpha \* a + beta \* b for a, b in zip(x, y)\]$/    return axpby_plain(x, y, alpha, beta)/'
 expect "a trap that is right" 1 'FAILED: trap, not rejected'
+cp "$original" "$work/rooftile-versions/blas1/versions.py"
+functions=""
+expect "every function" 0 'versions and [0-9]+ traps, all ok'
 [ $failed = 0 ] && echo "versions: ok"
 exit $failed

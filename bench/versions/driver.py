@@ -3,14 +3,14 @@
   driver.py LANGUAGE DEVICE MEMORY     plain, numpy, torch, triton or numba; cpu or cuda; an inherited file descriptor
 
 Requests and answers are lines of JSON on standard input and output; elements go through the memory behind the descriptor.
-  {"command": "hello"}                 -> {"peers": [{"name", "version"}], "largest": elements of an operand}
+  {"command": "hello"}                 -> {"peers": [{"name", "version"}], "largest": elements of a case, "most": cases}
   {"command": "versions", "function"}  -> {"versions": [{"name", "trap"}]}
   {"command": "run", "version", "inputs": [{"name", "dtype", "shape", "strides", "letters", "at"}],
    "outputs": [{"name", "dtype", "shape", "letters", "at"}], "all_outputs": [names], "options": {name: value},
    "own_options": [names]}             -> {} | {"declined": what} | {"error": sentence}
 An input's elements are in memory from byte "at" on; of plain Python, which has lists, they are doubles side by side.
 "letters" counts the dimensions behind the outer ones, -1: there are no outer ones. A version answers with the dtype that
-it computes; it is rounded to the output's here.
+it computes; it is rounded to the output's here. None stands for an output that it does not compute.
 """
 
 import array
@@ -129,6 +129,8 @@ def unnested(values, shape, name):
         if count_of(shape) != 1:
             raise ValueError(f"{name} is {type(values).__name__}, must be a list of {shape[0]}")
         return [float(values)]
+    if count_of(shape) == 0:
+        return []  # lists without elements have no second size
     if len(values) != shape[0]:
         raise ValueError(f"{name} has {len(values)} elements where {shape[0]} are due")
     if len(shape) == 1:
@@ -239,15 +241,16 @@ def hello(_):
     for path in sorted(glob.glob(os.path.join(ops, "*", "versions.py"))):
         for function, name, version in load(path):
             versions.setdefault(function, []).append((name, version))
+    warnings.simplefilter("ignore")  # hostile cases overflow on purpose
     if np:
-        np.seterr(all="ignore")  # hostile cases overflow on purpose
-        warnings.simplefilter("ignore", RuntimeWarning)  # the same in the threads of Numba's simulator
+        np.seterr(all="ignore")
         np.empty, np.empty_like = poisoned(np.empty), poisoned(np.empty_like)
     if torch:
         torch.empty, torch.empty_like = poisoned(torch.empty), poisoned(torch.empty_like)
     main_module = own.modules[0] if own.modules else ""
     version = sys.modules[main_module].__version__ if main_module else sys.version.split()[0]
-    return {"peers": [{"name": own.name, "version": version}], "largest": own.largest if device == "cpu" else 1 << 20}
+    largest, most = (own.largest, own.most) if device == "cpu" else (1 << 20, 0)
+    return {"peers": [{"name": own.name, "version": version}], "largest": largest, "most": most}
 
 
 def listed(request):
@@ -274,7 +277,10 @@ def run(request):
     if len(results) != len(all_outputs):
         return {"error": f"returns {len(results)} results, not {', '.join(all_outputs)}"}
     for operand in request["outputs"]:
-        take(operand, results[all_outputs.index(operand["name"])])
+        result = results[all_outputs.index(operand["name"])]
+        if result is None:
+            return {"declined": operand["name"]}
+        take(operand, result)
     return {}
 
 

@@ -110,6 +110,7 @@ class LanguageRun {
   bool here() const { return python_ != nullptr; }
   const std::string& why() const { return why_; }
   std::int64_t largest() const { return largest_; }
+  std::int64_t most() const { return most_; }
   const std::string& name() const { return name_; }
   const std::string& library() const { return library_; }
   bool lists() const { return language_ == "plain"; }
@@ -133,9 +134,6 @@ class LanguageRun {
     const Spec& spec = p.spec();
     ++result.cases;
     if (lists() && p.what().layout != Layout::contiguous) return decline(result, "strided");
-    for (const Operand& operand : p.operands())
-      if (count_of(operand.shape) > largest_)
-        return decline(result, fmt::format("more than {} elements", largest_));
     const Signature& signature = find_op(spec.function)->signature;
     memory_.clear();
     json inputs = json::array(), outputs = json::array(), all = json::array();
@@ -199,6 +197,7 @@ class LanguageRun {
       return;
     }
     largest_ = python_->hello().value("largest", std::int64_t{0});
+    most_ = python_->hello().value("most", std::int64_t{0});
     name_ = python_->hello()["peers"][0].value("name", "");
     library_ = python_->hello()["peers"][0].value("version", "");
   }
@@ -253,7 +252,7 @@ class LanguageRun {
   SharedMemory memory_;
   std::unique_ptr<PythonBaselines> python_;
   std::string why_, name_, library_;
-  std::int64_t largest_ = 0;
+  std::int64_t largest_ = 0, most_ = 0;
 };
 
 std::string driver_path() {
@@ -276,15 +275,27 @@ void check_one(const Spec& spec, const VersionOptions& options, LanguageRun& run
         std::find(options.dtypes.begin(), options.dtypes.end(), dtype) == options.dtypes.end())
       continue;
     const std::vector<Case> cases = all_cases(spec, dtype, options.quick);
+    const auto small = [&](const Case& c) { return askable(spec, c) && count_of(c.shape) <= run.largest(); };
+    const auto count = std::count_if(cases.begin(), cases.end(), small);
+    auto chosen = [&, seen = std::int64_t{0}]() mutable {
+      ++seen;
+      return run.most() == 0 || count <= run.most() ||
+             seen * run.most() / count != (seen - 1) * run.most() / count;
+    };
     for (std::size_t k = 0; k < cases.size() && run.here(); ++k) {
       if (options.cancel && *options.cancel) return;
       if (!askable(spec, cases[k])) continue;
-      // What is too large for any version of the language is counted, and not filled.
+      // `most` of the small ones, evenly; what is not asked is counted, and not filled.
+      std::string unasked;
+      if (!small(cases[k]))
+        unasked = fmt::format("more than {} elements", run.largest());
+      else if (!chosen())
+        unasked = fmt::format("not among {} taken evenly of a dtype", run.most());
       std::optional<Problem> problem;
       for (VersionResult& result : results) {
         if (!run.here()) break;  // the version before ended it for good, which failed that one
-        if (count_of(cases[k].shape) > run.largest()) {
-          ++result.cases, ++result.declined[fmt::format("more than {} elements", run.largest())];
+        if (!unasked.empty()) {
+          ++result.cases, ++result.declined[unasked];
           continue;
         }
         if (!problem) problem.emplace(spec, cases[k], options.seed + k);

@@ -54,7 +54,9 @@ class Language:
     not_on_cpu: tuple  # of these
     strided: bool  # views whose elements are not next to each other
     flat: bool  # outer dimensions come as one: rows of C elements, whatever the tensor's rank
-    largest: int  # elements of an operand in a check on the CPU: what is slow gets small cases alone
+    # In a check on the CPU what is slow gets small cases alone, and not all of these:
+    largest: int  # elements of a case
+    most: int = 0  # cases of a dtype, taken evenly from the small ones; 0: all
 
 
 LANGUAGES = {
@@ -62,9 +64,9 @@ LANGUAGES = {
     "numpy": Language("NumPy", ("numpy",), ("f64", "f32", "f16", *INTEGERS), (), True, False, 400000),
     "torch": Language("PyTorch", ("torch",), (*REALS, *INTEGERS), (), True, False, 400000),
     # The interpreter adds the bits of two bf16, and cuts where a GPU rounds: bf16 on a GPU alone.
-    "triton": Language("Triton", ("triton", "torch"), (*REALS, *INTEGERS), ("bf16",), False, True, 20000),
+    "triton": Language("Triton", ("triton", "torch"), (*REALS, *INTEGERS), ("bf16",), False, True, 20000, 200),
     # The simulator runs each thread of a kernel as a thread of Python, 1 ms each.
-    "numba": Language("Numba CUDA", ("numba", "numpy"), ("f64", "f32", *INTEGERS), (), False, True, 400),
+    "numba": Language("Numba CUDA", ("numba", "numpy"), ("f64", "f32", *INTEGERS), (), False, True, 400, 24),
 }
 
 

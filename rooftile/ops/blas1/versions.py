@@ -5,7 +5,7 @@ import math
 from languages import cuda, np, takes, tl, torch, trap, triton
 
 BLOCK = 1024  # elements of a Triton program
-THREADS = 128  # of a CUDA block
+THREADS = 64  # of a CUDA block
 
 
 def wide(x):
@@ -388,7 +388,7 @@ def dot_triton(x, y):
 # [dot_triton_one_block]
 @trap("right up to 1024 elements: the partial sums of other programs are never added")
 def dot_triton_one_block(x, y):
-    partials = torch.empty(max(triton.cdiv(x.numel(), BLOCK), 1), dtype=torch.float32, device=x.device).zero_()
+    partials = torch.zeros(max(triton.cdiv(x.numel(), BLOCK), 1), dtype=wide_torch(x).dtype, device=x.device)
     if x.numel() > 0:
         sum_kernel[(triton.cdiv(x.numel(), BLOCK),)](x, y, partials, x.numel(), SQUARE=True, BLOCK=BLOCK)
     return partials[0]
