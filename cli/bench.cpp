@@ -83,6 +83,10 @@ void choose_baselines(const BenchArguments& arguments, harness::BenchOptions& op
       arguments.baselines && (!names.empty() || !arguments.selection.device.starts_with("emulated"));
   if (names == std::vector<std::string>{"off"}) options.baselines = false;
   if (options.baselines && names != std::vector<std::string>{"on"}) options.baseline_names = names;
+  options.versions = arguments.versions;
+  if (options.versions && !options.baselines)
+    refuse("--versions are timed as baselines are; {}",
+           names.empty() ? "name --baselines on, too" : "leave out --baselines off");
 }
 
 /// Writes the record to the files of --json and --csv; `last`: also to standard output, which gets it once.

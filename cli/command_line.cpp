@@ -123,6 +123,10 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
       ->type_name("WHICH")
       ->excludes(no_baselines);
   bench_app
+      ->add_flag("--versions", all.bench.versions,
+                 "also the kernels' versions in Python's languages, as check --versions judges them")
+      ->excludes(no_baselines);
+  bench_app
       ->add_option("--baseline-seconds", all.bench.baseline_seconds,
                    "GPU: at most so long for compiling the baselines' kernels ahead (300)")
       ->type_name("N")
@@ -157,6 +161,7 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
       "  rooftile bench --full --json full.json      then: rooftile report --from full.json\n"
       "  rooftile bench copy --csv - | column -ts,\n"
       "  rooftile bench softmax --compare before.json\n"
+      "  rooftile bench softmax --versions\n"
       "  rooftile bench --device cuda --part 1/2 --json a.json --resume      then 2/2 to b.json, and:\n"
       "  rooftile bench --merge a.json b.json --json gpu.json\n"
       "\"of copy\": a copy of the same bytes in the same cache state takes that share of the time; \"of "

@@ -45,7 +45,7 @@ struct BenchArguments {
   Selection selection;
   std::vector<std::string> shapes;
   std::vector<int> threads;
-  bool full = false, baselines = true, resume = false;
+  bool full = false, baselines = true, versions = false, resume = false;
   std::vector<std::string> baseline_names;  ///< or one of "on" and "off"
   double seconds = 0, baseline_seconds = 300;
   std::string part;                ///< "2/3"

@@ -76,6 +76,7 @@ else
   unset PYTHONPATH
 fi
 if [ -n "$built" ] && [ -z "$numpy" ]; then
+  run "baselines" env ROOFTILE_PYTHON="$venv/bin/python" tests/baselines.sh "$built/../bin/rooftile" "$PWD"
   run "the kernels' versions in PyTorch and Triton" env ROOFTILE_PYTHON="$venv/bin/python" "$built/../bin/rooftile" check \
     --versions --language torch,triton
 fi

@@ -33,7 +33,7 @@ struct BaselineFolder {
   BaselineFolder(const std::string& script, const char* python) {
     path = fs::temp_directory_path() / ("rooftile-baselines-" + std::to_string(now_ns()));
     fs::create_directories(path);
-    if (!script.empty()) std::ofstream(path / "rooftile-baselines.py") << script;
+    if (!script.empty()) std::ofstream(path / "baselines.py") << script;
     setenv("ROOFTILE_PYTHON", python, 1);
   }
   ~BaselineFolder() {

@@ -171,7 +171,7 @@ struct FakeBaselines {
                                                      R"( "calls": {"Fake": [100, 101, 102]},)"
                                                      R"( "throttled": true})") {
     fs::create_directories(folder);
-    std::ofstream(folder / "rooftile-gpu-baselines.py")
+    std::ofstream(folder / "gpu_baselines.py")
         << "while read -r line; do case \"$line\" in\n"
            "*hello*) echo '{\"peers\": [{\"name\": \"Fake\", \"version\": \"1\"}, {\"name\": "
            "\"Other\"}]}';;\n"
@@ -259,12 +259,11 @@ TEST(BenchGpuBaselines, ThatDieOrAreNotThereCostNoRow) {
   options.baseline_names = {"Nobody"};
   EXPECT_EQ(refusal([&] { (void)run(options); }), "no baseline \"Nobody\" is here; there are Fake, Other");
   options.baselines_folder = "/nowhere/at/all";
-  EXPECT_EQ(refusal([&] { (void)run(options); }), "/nowhere/at/all holds no rooftile-gpu-baselines.py");
+  EXPECT_EQ(refusal([&] { (void)run(options); }), "/nowhere/at/all holds no gpu_baselines.py");
   options.baseline_names = {};
   const json record = run(options);
   EXPECT_EQ(record["results"].size(), 1u);
-  EXPECT_NE(record["notes"].dump().find("/nowhere/at/all holds no rooftile-gpu-baselines.py"),
-            std::string::npos);
+  EXPECT_NE(record["notes"].dump().find("/nowhere/at/all holds no gpu_baselines.py"), std::string::npos);
 }
 
 }  // namespace

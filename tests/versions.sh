@@ -12,7 +12,7 @@ if ! "$python" -c "import numpy" 2>/dev/null; then
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cp -r "$2" "$work/rooftile-versions"
+cp -r "$2"/. "$work"
 export ROOFTILE_PYTHON=$python ROOFTILE_BASELINES=$work
 failed=0
 
@@ -30,8 +30,8 @@ expect() {
 }
 # edit WHAT SED: the versions as they are but for one edit, which must change them.
 edit() {
-  sed "$2" "$original" >"$work/rooftile-versions/blas1/versions.py"
-  ! cmp -s "$original" "$work/rooftile-versions/blas1/versions.py" || { echo "versions: $1 edits nothing"; failed=1; }
+  sed "$2" "$original" >"$work/blas1/versions.py"
+  ! cmp -s "$original" "$work/blas1/versions.py" || { echo "versions: $1 edits nothing"; failed=1; }
 }
 original=$2/blas1/versions.py
 
@@ -45,7 +45,7 @@ edit "a version that ends its process" 's/^    z = \[0.0\] \* len(x)$/    import
 expect "a version that ends its process" 1 'add_plain, .*the Python process ended' --quick
 edit "a trap that is right" 's/^    return \[alpha \* a + beta \* b for a, b in zip(x, y)\]$/    return axpby_plain(x, y, alpha, beta)/'
 expect "a trap that is right" 1 'FAILED: trap, not rejected'
-cp "$original" "$work/rooftile-versions/blas1/versions.py"
+cp "$original" "$work/blas1/versions.py"
 functions=""
 expect "every function" 0 'versions and [0-9]+ traps, all ok'
 [ $failed = 0 ] && echo "versions: ok"

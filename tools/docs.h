@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -49,6 +50,12 @@ std::string resolve(const std::string& page, const std::string& target);
 /// "../../rooftile/b.h".
 std::string relative_to(const std::string& page, const std::string& path);
 
+/// Fills what lies between <!-- NAME: ARGUMENTS --> and <!-- /NAME --> on a page outside of fences with the
+/// lines that `rows` makes of the arguments. Where it returns a sentence instead, that is a problem, and the
+/// old lines stay.
+using Rows = std::function<std::string(const std::string& arguments, std::vector<std::string>& lines)>;
+Page with_generated(const Page& page, const std::string& name, Problems& problems, const Rows& rows);
+
 std::string trimmed(const std::string& text);
 bool starts_with(const std::string& text, const std::string& start);
 std::vector<std::string> words_of(const std::string& text);
@@ -61,6 +68,7 @@ Page with_snippets(const Repository& repository, const Page& page, Problems& pro
 Page with_tables(const Repository& repository, const Page& page, Problems& problems);
 Page with_gaps(const Repository& repository, const Page& page, Problems& problems);
 /// The figures that the page shows are drawn anew, too: `files` gets each one's path and text.
+Page with_versions(const Repository& repository, const Page& page, Problems& problems);
 Page with_figures(const Repository& repository, const Page& page, Problems& problems,
                   std::map<std::string, std::string>& files);
 Page with_course_index(const Repository& repository, const Page& page, Problems& problems);

@@ -183,4 +183,32 @@ std::string relative_to(const std::string& page, const std::string& path) {
   return (fs::path("/") / path).lexically_relative(folder).generic_string();
 }
 
+Page with_generated(const Page& page, const std::string& name, Problems& problems, const Rows& rows) {
+  Page out{page.path, {}};
+  const std::vector<bool> fenced = fenced_lines(page.lines);
+  for (std::size_t i = 0; i < page.lines.size(); ++i) {
+    out.lines.push_back(page.lines[i]);
+    std::string arguments, ignored;
+    if (fenced[i] || !is_marker(page.lines[i], name + ":", arguments)) continue;
+    std::size_t end = i + 1;
+    while (end < page.lines.size() && !is_marker(page.lines[end], "/" + name, ignored) &&
+           !is_marker(page.lines[end], name + ":", ignored))
+      ++end;
+    if (end == page.lines.size() || !is_marker(page.lines[end], "/" + name, ignored)) {
+      problems.add(page, i, "this table is never closed by <!-- /" + name + " -->");
+      continue;
+    }
+    std::vector<std::string> lines;
+    if (const std::string error = rows(arguments, lines); !error.empty()) {
+      problems.add(page, i, error);
+      lines.assign(page.lines.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                   page.lines.begin() + static_cast<std::ptrdiff_t>(end));
+    }
+    out.lines.insert(out.lines.end(), lines.begin(), lines.end());
+    out.lines.push_back(page.lines[end]);
+    i = end;
+  }
+  return out;
+}
+
 }  // namespace docs

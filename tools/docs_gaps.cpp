@@ -49,34 +49,24 @@ std::string gaps_of(const Repository& repository, const std::string& file, doubl
 }  // namespace
 
 Page with_gaps(const Repository& repository, const Page& page, Problems& problems) {
-  Page out{page.path, {}};
-  const std::vector<bool> fenced = fenced_lines(page.lines);
-  for (std::size_t i = 0; i < page.lines.size(); ++i) {
-    out.lines.push_back(page.lines[i]);
-    std::string arguments, ignored;
-    if (fenced[i] || !is_marker(page.lines[i], "gaps:", arguments)) continue;
-    std::size_t end = i + 1;
-    while (end < page.lines.size() && !is_marker(page.lines[end], "/gaps", ignored)) ++end;
-    const std::vector<std::string> words = words_of(arguments);
-    if (end == page.lines.size() || words.size() != 2 || !starts_with(words[1], "least=")) {
-      problems.add(page, i,
-                   "a table of gaps reads <!-- gaps: FILE.json,… least=PERCENT --> … <!-- /gaps -->");
-      continue;
-    }
-    std::vector<Gap> gaps;
-    for (const std::string& file : split(words[0], ','))
-      if (const std::string error = gaps_of(repository, file, std::atof(words[1].c_str() + 6), gaps);
-          !error.empty())
-        problems.add(page, i, "gaps: " + error);
-    std::stable_sort(gaps.begin(), gaps.end(),
-                     [](const Gap& a, const Gap& b) { return a.percent > b.percent; });
-    out.lines.push_back("| op | dtype | shape | µs | fastest baseline, µs | less time |");
-    out.lines.push_back("|---|---|---|---:|---|---:|");
-    for (const Gap& gap : gaps) out.lines.push_back(gap.row);
-    out.lines.push_back(page.lines[end]);
-    i = end;
-  }
-  return out;
+  return with_generated(
+      page, "gaps", problems, [&](const std::string& arguments, std::vector<std::string>& lines) {
+        const std::vector<std::string> words = words_of(arguments);
+        if (words.size() != 2 || !starts_with(words[1], "least="))
+          return std::string(
+              "a table of gaps reads <!-- gaps: FILE.json,… least=PERCENT --> … <!-- /gaps -->");
+        std::vector<Gap> gaps;
+        for (const std::string& file : split(words[0], ','))
+          if (const std::string error = gaps_of(repository, file, std::atof(words[1].c_str() + 6), gaps);
+              !error.empty())
+            return "gaps: " + error;
+        std::stable_sort(gaps.begin(), gaps.end(),
+                         [](const Gap& a, const Gap& b) { return a.percent > b.percent; });
+        lines = {"| op | dtype | shape | µs | fastest baseline, µs | less time |",
+                 "|---|---|---|---:|---|---:|"};
+        for (const Gap& gap : gaps) lines.push_back(gap.row);
+        return std::string();
+      });
 }
 
 }  // namespace docs

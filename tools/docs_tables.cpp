@@ -153,33 +153,11 @@ std::string table(const Repository& repository, const Page& page, const std::str
 }  // namespace
 
 Page with_tables(const Repository& repository, const Page& page, Problems& problems) {
-  Page out{page.path, {}};
-  const std::vector<bool> fenced = fenced_lines(page.lines);
-  for (std::size_t i = 0; i < page.lines.size(); ++i) {
-    out.lines.push_back(page.lines[i]);
-    std::string arguments;
-    if (fenced[i] || !is_marker(page.lines[i], "bench:", arguments)) continue;
-    std::size_t end = i + 1;
-    std::string ignored;
-    while (end < page.lines.size() && !is_marker(page.lines[end], "/bench", ignored) &&
-           !is_marker(page.lines[end], "bench:", ignored))
-      ++end;
-    if (end == page.lines.size() || !is_marker(page.lines[end], "/bench", ignored)) {
-      problems.add(page, i, "this table is never closed by <!-- /bench -->");
-      continue;
-    }
-    std::vector<std::string> rows;
-    const std::string error = table(repository, page, arguments, rows);
-    if (!error.empty()) {
-      problems.add(page, i, "table: " + error);
-      rows.assign(page.lines.begin() + static_cast<std::ptrdiff_t>(i) + 1,
-                  page.lines.begin() + static_cast<std::ptrdiff_t>(end));
-    }
-    out.lines.insert(out.lines.end(), rows.begin(), rows.end());
-    out.lines.push_back(page.lines[end]);
-    i = end;
-  }
-  return out;
+  return with_generated(page, "bench", problems,
+                        [&](const std::string& arguments, std::vector<std::string>& lines) {
+                          const std::string error = table(repository, page, arguments, lines);
+                          return error.empty() ? error : "table: " + error;
+                        });
 }
 
 }  // namespace docs

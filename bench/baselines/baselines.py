@@ -1,9 +1,11 @@
-"""Times PyTorch and OpenCV for `rooftile bench`, one call at a time.
+"""Times PyTorch and OpenCV for `rooftile bench`, one call at a time; with the argument --versions also the kernels' versions
+in plain Python, NumPy and PyTorch (rooftile/ops/*/versions.py).
 
 The bench starts this program and speaks with it in lines of JSON on standard input and output:
   {"command": "hello"}                          -> {"peers": [{"name", "version"}]}
-  {"command": "prepare", "function", "operands": [{"name", "dtype", "shape", "written", "pattern"}],
-   "parameters", "threads", "sampled"}          -> {"calls": [{"id", "name", "version", "call_us"}]}
+  {"command": "prepare", "function", "operands": [{"name", "dtype", "shape", "letters", "read", "written", "pattern"}], "parameters",
+   "options", "own_options", "all_outputs", "threads", "sampled"}
+                                                -> {"calls": [{"id", "name", "version", "call_us"}]}
   {"command": "results", "id"}                  -> {"results": [[values] of each written operand]}
   {"command": "time", "id", "calls", "before"}  -> {"seconds": of all calls together}
                                                    before: "call" once, "evict" the caches, or nothing
@@ -17,6 +19,7 @@ import json
 import mmap
 import os
 import signal
+import struct
 import sys
 import time
 
@@ -25,16 +28,18 @@ answers = os.fdopen(os.dup(1), "w", buffering=1)
 os.dup2(2, 1)
 signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the bench, which then closes our input
 
-try:
-    import torch
-except Exception:
-    torch = None
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import op_baselines  # noqa: E402
+from op_baselines import torch  # noqa: E402
+
 try:
     import cv2
     import numpy
 except Exception:
     cv2 = None
 
+TYPES = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32",
+         "u8": "uint8", "i8": "int8"}  # fmt: skip
 EVICTING_BYTES = 1 << 28  # read before each cold sample: more than any last-level cache we know holds twice
 
 
@@ -47,11 +52,11 @@ class Operand:
         # Tiny: one element each, but a pixel stays a pixel.
         self.shape = [n if n == 3 else 1 for n in description["shape"]] if tiny else description["shape"]
         self.written = description["written"]
-        size = 1
+        self.count = 1
         for extent in self.shape:
-            size *= extent
+            self.count *= extent
         bits = {"f64": 64, "i64": 64, "f32": 32, "i32": 32, "f16": 16, "bf16": 16}.get(self.dtype, 8)
-        self.bytes = max(size * bits // 8, 1)
+        self.bytes = max(self.count * bits // 8, 1)
         self.memory = mmap.mmap(-1, self.bytes)
         if hasattr(mmap, "MADV_HUGEPAGE") and self.bytes >= 1 << 21:
             self.memory.madvise(mmap.MADV_HUGEPAGE)
@@ -66,281 +71,31 @@ class Operand:
             part = min(len(piece), self.bytes - at)
             self.memory[at : at + part] = piece[:part]
 
+    @property
     def tensor(self):
-        types = {
-            "f64": torch.float64,
-            "f32": torch.float32,
-            "f16": torch.float16,
-            "bf16": torch.bfloat16,
-            "i64": torch.int64,
-            "i32": torch.int32,
-            "u8": torch.uint8,
-            "i8": torch.int8,
-        }
-        count = 1
-        for extent in self.shape:
-            count *= extent
-        return torch.frombuffer(self.memory, dtype=types[self.dtype], count=count).reshape(self.shape)
-
-
-class Case:
-    def __init__(self, request, tiny=False):
-        self.function = request["function"]
-        self.parameters = request["parameters"] or {}
-        self.operands = {o["name"]: Operand(o, tiny) for o in request["operands"]}
-        self.inputs = [o for o in self.operands.values() if not o.written]
-        self.outputs = [o for o in self.operands.values() if o.written]
-
-    def get(self, *names):
-        """The tensor of the first operand that has one of these names, or None."""
-        for name in names:
-            if name in self.operands:
-                return self.operands[name].tensor()
-        return None
-
-    def parameter(self, names, otherwise):
-        for name in names:
-            if name in self.parameters:
-                return self.parameters[name]
-        return otherwise
-
-
-# Each of these gives a list of ways to compute the case; the fastest counts. A way returns what it computed, one
-# tensor or None for each written operand.
-
-
-def torch_softmax(case):
-    x, y = case.get("x"), case.get("y")
-    if case.parameter(["scale"], 1) != 1:
-        return []
-    f = torch.log_softmax if case.parameter(["log"], 0) else torch.softmax
-
-    def run():
-        f(x, -1, out=y)
-        return (y,)
-
-    return [run]
-
-
-def torch_softmax_backward(case):
-    y, dy, dx = case.get("y"), case.get("dy"), case.get("dx")
-    if case.parameter(["scale"], 1) != 1:
-        return []
-    dtype = y.dtype
-    if case.parameter(["log"], 0):
-        f, g, out = torch.ops.aten._log_softmax_backward_data.out, torch._log_softmax_backward_data, "out"
-    else:
-        f, g, out = torch.ops.aten._softmax_backward_data.out, torch._softmax_backward_data, "grad_input"
-    into = {out: dx}
-
-    def run_into():
-        f(dy, y, -1, dtype, **into)
-        return (dx,)
-
-    def run():
-        return (g(dy, y, -1, dtype),)
-
-    return [run_into, run]
-
-
-def norm_operands(case):
-    x, weight, bias = case.get("x"), case.get("weight", "w", "gamma"), case.get("bias", "b", "beta")
-    return x, weight, bias, case.parameter(["eps", "epsilon"], 1e-5)
-
-
-def ordered(case, **named):
-    """Results in the order of the written operands: by name, aliases parted by _or_."""
-    flat = {}
-    for names, value in named.items():
-        for name in names.split("_or_"):
-            flat[name] = value
-    return tuple(flat.get(o.name) for o in case.outputs)
-
-
-def torch_layer_norm(case):
-    x, weight, bias, eps = norm_operands(case)
-    residual, total, y = case.get("residual", "r"), case.get("sum", "s", "h"), case.get("y")
-    shape = [x.shape[-1]]
-    source = x
-    if residual is not None:
-        source = total if total is not None else torch.empty_like(x)
-    into = torch.ops.aten.native_layer_norm.out
-    _, mean, rstd = torch.native_layer_norm(x, shape, weight, bias, eps)
-
-    def run_into():
-        if residual is not None:
-            torch.add(x, residual, out=source)
-        into(source, shape, weight, bias, eps, out0=y, out1=mean, out2=rstd)
-        return ordered(case, y=y, mean=mean, rstd=rstd, sum_or_s_or_h=total)
-
-    def run():
-        if residual is not None:
-            torch.add(x, residual, out=source)
-        a, b, c = torch.native_layer_norm(source, shape, weight, bias, eps)
-        return ordered(case, y=a, mean=b, rstd=c, sum_or_s_or_h=total)
-
-    return [run_into, run]
-
-
-def torch_layer_norm_backward(case):
-    x, weight, _, _ = norm_operands(case)
-    dy, mean, rstd = case.get("dy"), case.get("mean"), case.get("rstd")
-    dx = case.get("dx")
-    if case.get("dsum", "dresidual", "ds") is not None or mean is None or rstd is None:
-        return []
-    shape = [x.shape[-1]]
-    bias = torch.zeros_like(weight) if weight is not None else None
-    # In the shape and type that the forward gives them.
-    like = torch.native_layer_norm(x, shape, weight, bias, 1e-5)[1]
-    mean, rstd = mean.reshape(like.shape).to(like.dtype), rstd.reshape(like.shape).to(like.dtype)
-    mask = [True, weight is not None, bias is not None]
-    f = torch.ops.aten.native_layer_norm_backward
-    grads = f(dy, x, shape, mean, rstd, weight, bias, mask)
-    into = {"out0": dx, "out1": grads[1], "out2": grads[2]} if weight is not None else None
-
-    def name(a, b, c):
-        return ordered(case, dx=a, dweight_or_dw_or_dgamma=b, dbias_or_db_or_dbeta=c)
-
-    def run_into():
-        f.out(dy, x, shape, mean, rstd, weight, bias, mask, **into)
-        return name(dx, grads[1], grads[2])
-
-    def run():
-        return name(*f(dy, x, shape, mean, rstd, weight, bias, mask))
-
-    return [run_into, run] if into else [run]
-
-
-def torch_copy(case):
-    x, y = case.inputs[0].tensor(), case.outputs[0].tensor()
-
-    def run():
-        y.copy_(x)
-        return (y,)
-
-    return [run]
-
-
-def torch_transpose(case):
-    x, y = case.inputs[0].tensor(), case.outputs[0].tensor()
-
-    def run_into():
-        y.copy_(x.mT)
-        return (y,)
-
-    def run():
-        return (x.mT.contiguous(),)
-
-    return [run_into, run]
-
-
-def torch_add(case):
-    a, b, y = case.inputs[0].tensor(), case.inputs[1].tensor(), case.outputs[0].tensor()
-
-    def run():
-        torch.add(a, b, out=y)
-        return (y,)
-
-    return [run]
-
-
-def torch_axpby(case):
-    x, y = case.inputs[0].tensor(), case.outputs[0].tensor()
-    a, b = case.parameter(["alpha"], 0.7), case.parameter(["beta"], -0.3)
-
-    def run():
-        y.mul_(b).add_(x, alpha=a)
-        return (y,)
-
-    return [run]
-
-
-def torch_dot(case):
-    a, b = case.inputs[0].tensor().flatten(), case.inputs[1].tensor().flatten()
-
-    def run():
-        return (torch.dot(a, b),)
-
-    return [run]
-
-
-def torch_swap(case):
-    x, y = case.outputs[0].tensor(), case.outputs[1].tensor()
-
-    def run():
-        return y.clone(), x.clone()
-
-    return [run]
-
-
-def torch_scal(case):
-    x, y, a = case.inputs[0].tensor(), case.outputs[0].tensor(), case.parameter(["alpha"], 0.7)
-
-    def run():
-        torch.mul(x, a, out=y)
-        return (y,)
-
-    return [run]
-
-
-def torch_norm(order):
-    def ways(case):
-        x = case.inputs[0].tensor()
-
-        def run():
-            return (torch.linalg.vector_norm(x, order, dtype=wide(x)),)
-
-        return [run]
-
-    return ways
-
-
-def wide(x):
-    """What sums are in: halves' in f32."""
-    return torch.float64 if x.dtype == torch.float64 else torch.float32
-
-
-TORCH = {
-    "softmax": torch_softmax,
-    "softmax_backward": torch_softmax_backward,
-    "layer_norm": torch_layer_norm,
-    "layer_norm_backward": torch_layer_norm_backward,
-    "copy": torch_copy,
-    "transpose": torch_transpose,
-    "add": torch_add,
-    "axpby": torch_axpby,
-    "dot": torch_dot,
-    "swap": torch_swap,
-    "scal": torch_scal,
-    "nrm2": torch_norm(2),
-    "asum": torch_norm(1),
-}
-
-
-def cv2_gray(case):
-    source, target = case.inputs[0], case.outputs[0]
-    if source.dtype != "u8" or source.shape[-1] != 3 or case.parameter(["luminosity"], 0):
-        return []
-    height = source.shape[0] if len(source.shape) > 2 else 1
-    rgb = numpy.frombuffer(source.memory, numpy.uint8, source.bytes).reshape(height, -1, 3)
-    gray = numpy.frombuffer(target.memory, numpy.uint8, target.bytes).reshape(height, -1)
-
-    def run():
-        cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY, dst=gray)
-        return (gray,)
-
-    return [run]
-
-
-CV2 = {"rgb_to_gray": cv2_gray}
+        return torch.frombuffer(self.memory, dtype=getattr(torch, TYPES[self.dtype]), count=self.count).reshape(self.shape)
+
+    def array(self, np):
+        return np.frombuffer(self.memory, TYPES[self.dtype], self.count).reshape(self.shape)
+
+    def list(self):
+        """Its elements as Python's numbers."""
+        if self.dtype == "bf16":  # the upper half of an f32
+            halves = memoryview(self.memory)[: 2 * self.count].cast("H")
+            return list(struct.unpack(f"{self.count}f", struct.pack(f"{self.count}I", *(half << 16 for half in halves))))
+        letter = {"f64": "d", "f32": "f", "f16": "e", "i64": "q", "i32": "i", "i8": "b"}.get(self.dtype, "B")
+        return list(struct.unpack_from(f"{self.count}{letter}", self.memory))
 
 
 def libraries():
+    """Name, version and make(case), which gives a list of calls."""
     found = []
     if torch:
-        found.append(("PyTorch", torch.__version__, TORCH))
+        found.append(("PyTorch", torch.__version__, op_baselines.torch_eager))
     if cv2:
-        found.append(("OpenCV", cv2.__version__, CV2))
+        found.append(("OpenCV", cv2.__version__, op_baselines.calls_of("OPENCV")))
+    if "--versions" in sys.argv:
+        found += [one[:3] for one in op_baselines.versions(("plain", "numpy", "torch"))]
     return found
 
 
@@ -374,7 +129,7 @@ def fastest(ways):
 def call_overhead_us(make, request):
     """What a call costs that has next to nothing to do: the same one on operands of one element, or in vain."""
     try:
-        run = fastest(make(Case(request, tiny=True)))
+        run = fastest(make(case_of(request, tiny=True)))
         run()
         return min(seconds_of(run, 200) for _ in range(5)) / 200 * 1e6
     except Exception:
@@ -402,8 +157,15 @@ last_id = 0
 last_case = (None, None)  # what it was made from, and the case: the next number of threads wants the same
 
 
+here = libraries()
+
+
+def case_of(request, tiny=False):
+    return op_baselines.Case(request, lambda description: Operand(description, tiny), "cpu")
+
+
 def hello(_):
-    return {"peers": [{"name": name, "version": version} for name, version, _ in libraries()]}
+    return {"peers": [{"name": name, "version": version} for name, version, _ in here]}
 
 
 def prepare(request):
@@ -418,12 +180,9 @@ def prepare(request):
     answer = {"calls": []}
     case = last_case[1] if last_case[0] == description else None
     last_case = (None, None)  # before another is made: both may not fit
-    for name, version, functions in libraries():
-        make = functions.get(request["function"])
-        if not make:
-            continue
+    for name, version, make in here:
         try:
-            case = case or Case(request)
+            case = case or case_of(request)
             ways = make(case)
             run = fastest(ways) if ways else None
         except Exception as error:
@@ -440,6 +199,19 @@ def prepare(request):
     return answer
 
 
+class Flat(list):
+    """Plain Python's lists of lists, or a number, as one list."""
+
+    def __init__(self, values):
+        super().__init__()
+        self.add(values)
+        self.size = len(self)
+
+    def add(self, values):
+        for value in values if isinstance(values, list) else [values]:
+            self.add(value) if isinstance(value, list) else self.append(value)
+
+
 def sampled(result, count):
     if result is None:
         return []
@@ -449,7 +221,7 @@ def sampled(result, count):
         places = [i * flat.numel() // n for i in range(n)]
         values = flat[torch.tensor(places, dtype=torch.int64)].to(torch.float64).tolist()
     else:
-        flat = result.reshape(-1)
+        flat = result.reshape(-1) if hasattr(result, "reshape") else Flat(result)
         n = min(flat.size, count)
         values = [float(flat[i * flat.size // n]) for i in range(n)]
     return [v if v == v and abs(v) != float("inf") else None for v in values]

@@ -1,5 +1,6 @@
 """Times what a user would pick instead on a GPU, for `rooftile bench --device cuda`: PyTorch and its compiler, cuBLAS,
-Triton kernels of ours, and Liger and QuACK where they are installed.
+Triton kernels of ours, and Liger and QuACK where they are installed; with the argument --versions also the kernels' versions in
+PyTorch, Triton and Numba (rooftile/ops/*/versions.py).
 
 The bench starts this program (`gpu_baselines.py cuda`) and speaks with it in lines of JSON on standard input and output:
   {"command": "hello"}                                -> {"peers": [{"name", "version"}], "device"}
@@ -11,8 +12,8 @@ The bench starts this program (`gpu_baselines.py cuda`) and speaks with it in li
   {"command": "time", "names", "rounds", "warm_up"}   -> {"copy": [us], "calls": {name: [us]}, "clock_mhz",
                                                           "power_w", "throttled"}
   {"command": "release"}                              -> {}
-A case is {"function", "parameters", "named": whether max-autotune is wanted, "operands": [{"name", "dtype", "shape",
-"written", "offset": elements behind a 256-byte boundary, "pattern": base64, null for what is only written}]}; "only"
+A case is {"function", "parameters", "options", "own_options", "all_outputs", "named": whether max-autotune is wanted,
+"operands": [{"name", "dtype", "shape", "letters", "read", "written", "offset": elements behind a 256-byte boundary, "pattern": base64, null for what is only written}]}; "only"
 holds the names of the baselines to time, none: all. "results" are the values of each written operand at `sampled` places.
 
 Each sample begins with 256 MiB written over, as the bench does it. Before that the case's operands become such lines of
@@ -26,6 +27,7 @@ way counts.
 only under TRITON_INTERPRET=1).
 """
 
+import base64
 import ctypes
 import gc
 import json
@@ -44,17 +46,94 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the bench, which then closes our input
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-try:
-    import rooftile_gpu_calls as gpu_calls  # as it is called beside the library
-except ImportError:
-    import gpu_calls
-Case, chosen, device, here, baselines, torch = (
-    gpu_calls.Case, gpu_calls.chosen, gpu_calls.device, gpu_calls.here, gpu_calls.baselines, gpu_calls.torch
-)  # fmt: skip
+import op_baselines  # noqa: E402
+from op_baselines import torch  # noqa: E402
 
+device = sys.argv[1] if len(sys.argv) > 1 else "cuda"
+here = torch is not None and (device == "cpu" or torch.cuda.is_available())
+triton_kernels = None
+if here:
+    torch.set_grad_enabled(False)
+    if device == "cuda" or os.environ.get("TRITON_INTERPRET") == "1":
+        try:
+            import triton_kernels
+        except Exception:
+            pass
 worker = "--worker" in sys.argv
+TYPES = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "u8": "uint8", "i8": "int8",
+         "i32": "int32", "i64": "int64"}  # fmt: skip
 FLUSH_BYTES = 256 << 20  # five times an H200's second-level cache; as the bench's own
 SLOW_US = 5000  # a call that takes longer gets a third of the rounds
+
+
+class Operand:
+    """A dense tensor of the pattern, repeated, `offset` elements behind an allocation's start."""
+
+    def __init__(self, description):
+        self.name = description["name"]
+        self.shape = description["shape"]
+        self.written = description["written"]
+        self.dtype = getattr(torch, TYPES[description["dtype"]])
+        self.count = 1
+        for extent in self.shape:
+            self.count *= extent
+        offset = description.get("offset", 0)
+        self.tensor = torch.empty(self.count + offset, dtype=self.dtype, device=device)[offset:].view(self.shape)
+        self.pattern = description.get("pattern")
+        self.fill()
+
+    def fill(self):
+        if self.pattern is None:
+            self.tensor.zero_()
+            return
+        pattern = torch.frombuffer(bytearray(base64.b64decode(self.pattern)), dtype=self.dtype).to(device)
+        flat = self.tensor.view(-1)
+        whole = self.count // pattern.numel() * pattern.numel()
+        if whole:
+            flat[:whole].view(-1, pattern.numel()).copy_(pattern)
+        flat[whole:] = pattern[: self.count - whole]
+
+
+def case_of(request):
+    return op_baselines.Case(request, Operand, device)
+
+
+def version_of(package):
+    try:
+        from importlib.metadata import version
+
+        return version(package)
+    except Exception:
+        return "unknown"
+
+
+def baselines():
+    """Name, version, what makes calls of a case, and whether it is warmed: what compiles."""
+    if not here:
+        return []
+    found = [
+        ("PyTorch", torch.__version__, op_baselines.torch_eager, False),
+        ("torch.compile", torch.__version__, op_baselines.torch_compiled(), True),
+        ("max-autotune", torch.__version__, op_baselines.torch_compiled(mode="max-autotune-no-cudagraphs"), True),
+    ]  # graphs are captured below
+    if triton_kernels:
+        found.append(("Triton", triton_kernels.triton.__version__, op_baselines.calls_of("TRITON"), True))
+    if device == "cuda":
+        found.append(("cuBLAS", f"CUDA {torch.version.cuda}", op_baselines.calls_of("CUBLAS"), False))
+        for name, table, package in (("Liger", "LIGER", "liger-kernel"), ("QuACK", "QUACK", "quack-kernels")):
+            if op_baselines.any_in(table):
+                found.append((name, version_of(package), op_baselines.calls_of(table), True))
+    if "--versions" in sys.argv:
+        found += op_baselines.versions(("torch", "triton", "numba") if device == "cuda" else ("torch",))
+    return found
+
+
+all_baselines = baselines()
+
+
+def chosen(request):
+    only = request.get("only") or []
+    return [baseline for baseline in all_baselines if not only or baseline[0] in only]
 
 
 # ---- Timing
@@ -74,9 +153,9 @@ class Clock:
 
         def demote():
             for tensor in tensors:
-                gpu_calls.ours.demote(tensor)
+                triton_kernels.demote(tensor)
 
-        self.demote = captured(demote) if tensors and device == "cuda" and gpu_calls.ours else None
+        self.demote = captured(demote) if tensors and device == "cuda" and triton_kernels else None
 
     def flush(self):
         if self.demote:
@@ -227,7 +306,7 @@ def fastest(ways):
 def sampled(result, count):
     if result is None:
         return []
-    flat = result.reshape(-1)
+    flat = torch.as_tensor(result, device=device).reshape(-1)
     n = min(flat.numel(), count)
     places = torch.tensor([i * flat.numel() // n for i in range(n)], dtype=torch.int64, device=device)
     values = flat[places].to(torch.float64).tolist()
@@ -244,7 +323,7 @@ kept_case = None
 
 def hello(_):
     name = torch.cuda.get_device_name() if here and device == "cuda" else device
-    return {"peers": [{"name": name, "version": version} for name, version, _, _ in baselines()], "device": name}
+    return {"peers": [{"name": name, "version": version} for name, version, _, _ in all_baselines], "device": name}
 
 
 def reason_of(error):
@@ -282,7 +361,7 @@ def prepare(request):
         sensors = Sensors() if device == "cuda" else None
     # The compiler keeps what it made of a function for other shapes, and gives up after eight.
     torch._dynamo.reset()
-    case = kept_case = Case(request)
+    case = kept_case = case_of(request)
     clock.begin_with([operand.tensor for operand in case.operands.values()])
     half = max(request["copy_bytes"] // 2, 1)
     memory = torch.empty((half + 255) // 256 * 256 + half, dtype=torch.uint8, device=device)
@@ -356,7 +435,7 @@ def warm(request):
 
     processes, threads = [], []
     for _ in range(count):
-        command = [sys.executable, os.path.abspath(__file__), device, "--worker"]
+        command = [sys.executable, os.path.abspath(__file__), device, "--worker", *[word for word in sys.argv if word == "--versions"]]
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         processes.append(process)
         threads.append(threading.Thread(target=work, args=(process,), daemon=True))
@@ -382,7 +461,7 @@ def work_along():
         request = json.loads(line)
         torch._dynamo.reset()
         try:
-            case = Case(request)
+            case = case_of(request)
             for _, _, make, compiles in chosen(request):
                 if not compiles:
                     continue

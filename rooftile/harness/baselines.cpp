@@ -102,10 +102,12 @@ fs::path baselines_place(const std::string& folder, bool& named) {
   const char* environment = std::getenv("ROOFTILE_BASELINES");
   if (environment == nullptr) environment = std::getenv("ROOFTILE_PEERS");  // its name of before
   named = !folder.empty() || (environment != nullptr && *environment != '\0');
-  return !folder.empty() ? folder : named ? environment : library_folder();
+  if (named) return !folder.empty() ? folder : environment;
+  return fs::path(library_folder()) / "rooftile-baselines";
 }
 
-Baselines::Baselines(const std::string& folder, std::vector<std::string> only) : only_(std::move(only)) {
+Baselines::Baselines(const std::string& folder, std::vector<std::string> only, bool versions)
+    : only_(std::move(only)) {
   bool named = false;
   const fs::path place = baselines_place(folder, named);
   std::error_code error;
@@ -130,12 +132,12 @@ Baselines::Baselines(const std::string& folder, std::vector<std::string> only) :
     else
       note("baselines: " + why);
   }
-  for (const char* script : {"rooftile-baselines.py", "baselines.py"}) {
-    if (!fs::exists(place / script, error)) continue;
+  if (fs::exists(place / "baselines.py", error)) {
+    std::vector<std::string> words = {(place / "baselines.py").string()};
+    if (versions) words.emplace_back("--versions");
     std::string why;
-    python_ = PythonBaselines::start({(place / script).string()}, why);
+    python_ = PythonBaselines::start(words, why);
     if (!why.empty()) note("baselines: " + why);
-    break;
   }
   std::vector<std::string> here;
   for (const auto& library : libraries_) here.emplace_back(library->table->name);

@@ -31,11 +31,11 @@ class LibraryBaseline;
 
 class Baselines {
  public:
-  /// Looks in `folder` (empty: $ROOFTILE_BASELINES, else the folder of librooftile.so) for
-  /// rooftile-baseline-*.so and rooftile-baselines.py (or baselines.py), which $ROOFTILE_PYTHON runs, or
-  /// python3. `only`: names of baselines to time alone; empty: all. Throws std::invalid_argument where one of
-  /// them is not here.
-  explicit Baselines(const std::string& folder, std::vector<std::string> only = {});
+  /// Looks in `folder` (empty: $ROOFTILE_BASELINES, else rooftile-baselines beside librooftile.so) for
+  /// rooftile-baseline-*.so and baselines.py, which $ROOFTILE_PYTHON runs, or python3. `only`: names of
+  /// baselines to time alone; empty: all. `versions`: the kernels' versions in Python's languages, too.
+  /// Throws std::invalid_argument where one of them is not here.
+  explicit Baselines(const std::string& folder, std::vector<std::string> only = {}, bool versions = false);
   ~Baselines();
 
   /// Those that compute this case. `data` must outlive them; libraries overwrite its outputs. Any sentence

@@ -83,7 +83,8 @@ json bench(const BenchOptions& options) {
   say(0, total, "baselines");
   std::unique_ptr<Baselines> baselines;
   if (options.baselines)
-    baselines = std::make_unique<Baselines>(options.baselines_folder, options.baseline_names);
+    baselines =
+        std::make_unique<Baselines>(options.baselines_folder, options.baseline_names, options.versions);
   if (options.roofs && !cancelled()) {
     say(0, total, "the machine's roofs");
     roofs.measure(machine);

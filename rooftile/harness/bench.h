@@ -23,9 +23,10 @@ struct BenchOptions {
   bool roofs = true;  ///< measure every level and peak first (8 s), not only what the rows need
   bool baselines = true;
   std::vector<std::string> baseline_names;  ///< these alone; empty: all that are here
+  bool versions = false;          ///< the kernels' versions in Python's languages are baselines, too
   double baseline_seconds = 300;  ///< on a GPU: at most so long for compiling the baselines' kernels ahead
   std::string baselines_folder;   ///< of the baselines' programs; empty: $ROOFTILE_BASELINES, else
-                                  ///< librooftile.so's folder
+                                  ///< rooftile-baselines beside librooftile.so
   double seconds = 0;  ///< stop starting new rows after so long; 0: 120 for Scope::report, else no end
   std::string command = "rooftile bench";  ///< for the record
   int part = 1, parts = 1;                 ///< on a GPU: every parts-th case, beginning with the part-th

@@ -210,7 +210,7 @@ class GpuRun {
     if (!options_.baselines || cancelled()) return nullptr;
     std::string why;
     auto baselines = GpuBaselines::start(options_.baselines_folder, options_.baseline_names,
-                                         queue_.device() == Device::emulated, why);
+                                         options_.versions, queue_.device() == Device::emulated, why);
     if (!baselines && why.empty())
       why = "python3 has no PyTorch that sees a GPU; ROOFTILE_PYTHON names another";
     if (!baselines && !options_.baseline_names.empty()) throw std::runtime_error(why);

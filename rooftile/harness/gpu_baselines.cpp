@@ -17,10 +17,8 @@ constexpr int kPrepareSeconds = 240, kTimeSeconds = 120;
 constexpr const char* kLacking = "no PyTorch that sees a GPU";
 
 json case_json(const GpuBaselineCase& it, const BenchData* data) {
-  return {{"function", it.spec->function},
-          {"parameters", it.c.parameters},
-          {"named", it.named},
-          {"operands", operands_json(it.spec->operands(it.c), data, it.c.offset)}};
+  return case_json(*it.spec, it.c, operands_json(*it.spec, it.spec->operands(it.c), data, it.c.offset),
+                   {{"named", it.named}});
 }
 
 std::vector<double> numbers(const json& list) {
@@ -37,16 +35,16 @@ DType coarser(DType output, DType input) {
 }  // namespace
 
 std::unique_ptr<GpuBaselines> GpuBaselines::start(const std::string& folder, std::vector<std::string> only,
-                                                  bool on_cpu, std::string& why) {
+                                                  bool versions, bool on_cpu, std::string& why) {
   bool named = false;
   const fs::path place = baselines_place(folder, named);
   std::unique_ptr<GpuBaselines> baselines(new GpuBaselines);
   std::error_code error;
-  for (const char* script : {"rooftile-gpu-baselines.py", "gpu_baselines.py"})
-    if (baselines->words_.empty() && fs::exists(place / script, error))
-      baselines->words_ = {(place / script).string(), on_cpu ? "cpu" : "cuda"};
+  if (fs::exists(place / "gpu_baselines.py", error))
+    baselines->words_ = {(place / "gpu_baselines.py").string(), on_cpu ? "cpu" : "cuda"};
+  if (versions && !baselines->words_.empty()) baselines->words_.emplace_back("--versions");
   if (baselines->words_.empty()) {
-    if (named) why = fmt::format("{} holds no rooftile-gpu-baselines.py", place.string());
+    if (named) why = fmt::format("{} holds no gpu_baselines.py", place.string());
     return nullptr;
   }
   baselines->python_ = PythonBaselines::start(baselines->words_, why, kLacking);

@@ -23,9 +23,9 @@ class GpuBaselines {
  public:
   /// Starts the program; null where Python has no PyTorch with CUDA, with a sentence in `why` where that was
   /// asked for. `only`: names of baselines, empty: all; throws std::invalid_argument with a sentence where
-  /// one is unknown. `on_cpu`: for tests.
+  /// one is unknown. `versions`: the kernels' versions in Python's languages, too. `on_cpu`: for tests.
   static std::unique_ptr<GpuBaselines> start(const std::string& folder, std::vector<std::string> only,
-                                             bool on_cpu, std::string& why);
+                                             bool versions, bool on_cpu, std::string& why);
 
   /// Compiles what the cases need, in several processes, for so many seconds at most.
   void warm(const std::vector<GpuBaselineCase>& cases, double seconds);

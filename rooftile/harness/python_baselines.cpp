@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "rooftile/core/signature.h"
 #include "rooftile/harness/timing.h"
 
 extern char** environ;
@@ -160,13 +161,56 @@ json PythonBaselines::ask(const json& request, int seconds) {
   return answer;
 }
 
-json operands_json(const std::vector<Operand>& operands, const BenchData* data, std::int64_t offset) {
+int letters_of(const Signature& signature, const char* operand) {
+  for (int o = 0; o < signature.operand_count(); ++o)
+    if (std::string_view(signature.operands[o].name) == operand)
+      return signature.operands[o].shape.outer ? signature.operands[o].shape.count : -1;
+  return -1;
+}
+
+json options_json(const Spec& spec, const Case& c) {
+  const Signature& signature = find_op(spec.function)->signature;
+  std::map<std::string, double> values = c.parameters, usual;
+  for (const Option& option : spec.options) {
+    usual[option.name] = option.otherwise;
+    values.emplace(option.name, option.otherwise);
+  }
+  json own = json::array(), given = json::object(), outputs = json::array();
+  for (int k = 0; k < signature.option_count(); ++k) {
+    const auto it = values.find(signature.options[k].name);
+    if (it != values.end() && it->second != usual[it->first]) own.push_back(it->first);
+  }
+  for (int o = 0; o < signature.operand_count(); ++o) {
+    values.erase(signature.operands[o].name);
+    if (signature.operands[o].role != Signature::Role::input) outputs.push_back(signature.operands[o].name);
+  }
+  for (const auto& [name, value] : values) {
+    const double its = c.dtype == DType::f64 ? value : static_cast<float>(value);
+    // JSON has no infinity.
+    given[name] = std::isfinite(its) ? json(its) : json(fmt::format("{}", its));
+  }
+  return {{"options", given}, {"own_options", own}, {"all_outputs", outputs}};
+}
+
+json case_json(const Spec& spec, const Case& c, json operands, json more) {
+  more.update(options_json(spec, c));
+  more["function"] = spec.function;
+  more["parameters"] = c.parameters;
+  more["operands"] = std::move(operands);
+  return more;
+}
+
+json operands_json(const Spec& spec, const std::vector<Operand>& operands, const BenchData* data,
+                   std::int64_t offset) {
+  const Signature& signature = find_op(spec.function)->signature;
   json all = json::array();
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const Operand& it = operands[i];
     json one = {{"name", it.name},
                 {"dtype", rooftile::name(it.dtype)},
                 {"shape", it.shape},
+                {"letters", letters_of(signature, it.name)},
+                {"read", it.kind != Operand::Kind::output},
                 {"written", it.kind != Operand::Kind::input},
                 {"pattern", nullptr}};
     if (offset && it.keeps_layout) one["offset"] = offset;
@@ -181,13 +225,10 @@ std::vector<std::unique_ptr<BaselineCall>> PythonBaselines::calls(const Spec& sp
                                                                   std::string& why) {
   std::vector<Operand> operands;
   for (const Placed& p : data.operands()) operands.push_back(p.operand);
-  const json answer = ask({{"command", "prepare"},
-                           {"function", spec.function},
-                           {"parameters", c.parameters},
-                           {"threads", threads},
-                           {"sampled", BenchData::kSampled},
-                           {"operands", operands_json(operands, &data, 0)}},
-                          kCallSeconds);
+  const json answer =
+      ask(case_json(spec, c, operands_json(spec, operands, &data, 0),
+                    {{"command", "prepare"}, {"threads", threads}, {"sampled", BenchData::kSampled}}),
+          kCallSeconds);
   if (answer.contains("error")) why = answer["error"].get<std::string>();
   std::vector<std::unique_ptr<BaselineCall>> all;
   if (!answer.contains("calls")) return all;

@@ -37,9 +37,19 @@ class PythonBaselines {
   nlohmann::json hello_;
 };
 
+/// The dimensions behind an operand's outer ones; -1 where its shape has no outer ones.
+int letters_of(const Signature& signature, const char* operand);
+
 /// A case's operands as a Python baseline gets them: patterns from `data`; null: nothing but sizes. `offset`:
 /// elements behind a boundary, for operands that keep the case's layout.
-nlohmann::json operands_json(const std::vector<Operand>& operands, const BenchData* data,
+nlohmann::json operands_json(const Spec& spec, const std::vector<Operand>& operands, const BenchData* data,
                              std::int64_t offset);
+
+/// What a version is called with beside its operands: the function's "options", f32 ones rounded as the
+/// library's are; "own_options", those that differ from the default; "all_outputs", their names in order.
+nlohmann::json options_json(const Spec& spec, const Case& c);
+
+/// `more` with the function, its operands, the case's parameters and options.
+nlohmann::json case_json(const Spec& spec, const Case& c, nlohmann::json operands, nlohmann::json more);
 
 }  // namespace rooftile::harness

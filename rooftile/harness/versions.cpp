@@ -60,14 +60,6 @@ class SharedMemory {
   std::size_t used_ = 0;
 };
 
-/// The dimensions behind an operand's outer ones; -1 where its shape has no outer ones.
-int letters_of(const Signature& signature, const char* operand) {
-  for (int o = 0; o < signature.operand_count(); ++o)
-    if (std::string_view(signature.operands[o].name) == operand)
-      return signature.operands[o].shape.outer ? signature.operands[o].shape.count : -1;
-  return -1;
-}
-
 /// An input in shared memory as the case places it, with NaN around it.
 json share(SharedMemory& memory, const Problem& p, std::size_t o) {
   const Operand& operand = p.operands()[o];
@@ -136,7 +128,7 @@ class LanguageRun {
     if (lists() && p.what().layout != Layout::contiguous) return decline(result, "strided");
     const Signature& signature = find_op(spec.function)->signature;
     memory_.clear();
-    json inputs = json::array(), outputs = json::array(), all = json::array();
+    json inputs = json::array(), outputs = json::array();
     for (std::size_t o = 0; o < p.operands().size(); ++o) {
       const Operand& operand = p.operands()[o];
       json one = {{"name", operand.name},
@@ -161,14 +153,8 @@ class LanguageRun {
                          {"letters", letters_of(signature, operand.name)},
                          {"at", at}});
     }
-    for (int o = 0; o < signature.operand_count(); ++o)
-      if (signature.operands[o].role != Signature::Role::input) all.push_back(signature.operands[o].name);
-    json request = {{"command", "run"},
-                    {"version", result.name},
-                    {"inputs", inputs},
-                    {"outputs", outputs},
-                    {"all_outputs", all}};
-    request.update(options(spec, signature, p.what()));
+    json request = {{"command", "run"}, {"version", result.name}, {"inputs", inputs}, {"outputs", outputs}};
+    request.update(options_json(spec, p.what()));
     const json answer = python_->ask(request, kCallSeconds);
     if (answer.contains("declined")) return decline(result, answer["declined"].get<std::string>());
     ++result.accepted;
@@ -204,29 +190,6 @@ class LanguageRun {
 
   static void decline(VersionResult& result, const std::string& what) { ++result.declined[what]; }
 
-  /// Values of the function's options, and of a case's parameters that are no operands: f32 options are
-  /// rounded as the library's are. "own_options": those of the function that differ from the default.
-  static json options(const Spec& spec, const Signature& signature, const Case& c) {
-    std::map<std::string, double> values = c.parameters;
-    std::map<std::string, double> usual;
-    for (const Option& option : spec.options) {
-      usual[option.name] = option.otherwise;
-      values.emplace(option.name, option.otherwise);
-    }
-    json own = json::array(), given = json::object();
-    for (int k = 0; k < signature.option_count(); ++k) {
-      const auto it = values.find(signature.options[k].name);
-      if (it != values.end() && it->second != usual[it->first]) own.push_back(it->first);
-    }
-    for (int o = 0; o < signature.operand_count(); ++o) values.erase(signature.operands[o].name);
-    for (const auto& [name, value] : values) {
-      const double its = c.dtype == DType::f64 ? value : static_cast<float>(value);
-      // JSON has no infinity.
-      given[name] = std::isfinite(its) ? json(its) : json(fmt::format("{}", its));
-    }
-    return {{"options", given}, {"own_options", own}};
-  }
-
   std::string judge(const Problem& p, const json& outputs, VersionResult& result) const {
     const Limits limits = limits_of(p.spec(), p.what(), kJudgedAs);
     for (const json& output : outputs) {
@@ -257,7 +220,7 @@ class LanguageRun {
 
 std::string driver_path() {
   bool named = false;
-  const std::filesystem::path place = baselines_place("", named) / "rooftile-versions" / "driver.py";
+  const std::filesystem::path place = baselines_place("", named) / "check_versions.py";
   if (!std::filesystem::exists(place))
     throw std::runtime_error(
         fmt::format("check --versions: {} is missing; the build puts it beside the library", place.string()));

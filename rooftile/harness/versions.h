@@ -1,6 +1,6 @@
 #pragma once
 // The same functions in other languages (rooftile/ops/*/versions.py), run on an op's own cases by Python
-// processes (bench/versions/driver.py), and judged by its oracle and tolerances.
+// processes (bench/baselines/check_versions.py), and judged by its oracle and tolerances.
 #include <atomic>
 #include <functional>
 #include <map>

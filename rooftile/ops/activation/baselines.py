@@ -1,7 +1,4 @@
-"""What a user would pick instead of the activations, for bench/baselines/gpu_calls.py. PYTORCH: from a function's name to
-what makes of a case a function of tensors and its arguments, or None; it is called as it is and compiled. LIGER: to what
-makes a list of calls, each of which returns the outputs.
-"""
+"""What a user would pick instead of the activations; bench/baselines/op_baselines.py says what the tables are."""
 
 import torch
 
@@ -31,4 +28,3 @@ PYTORCH = {
         [c.get("dy"), c.get("x"), form(c)],
     ),
 }
-LIGER = {}

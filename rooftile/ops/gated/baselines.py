@@ -1,4 +1,4 @@
-"""What a user would pick instead of the gated units; rooftile/ops/activation/baselines.py says what the tables are."""
+"""What a user would pick instead of the gated units; bench/baselines/op_baselines.py says what the tables are."""
 
 import torch
 
@@ -29,26 +29,25 @@ def swiglu_backward_of(gate, up, dy):
     return aten.silu_backward(dy * up, gate), dy * F.silu(gate)
 
 
-def tensors(case, *names):
-    return [case.get(name) for name in names]
-
-
 def plain(case):
     return case.parameter("beta", 1) == 1
 
 
 PYTORCH = {
-    "geglu": lambda c: (geglu_of, [*tensors(c, "gate", "up"), form(c)]),
-    "geglu_backward": lambda c: (geglu_backward_of, [*tensors(c, "gate", "up", "dy"), form(c)]),
-    "swiglu": lambda c: (swiglu_of, tensors(c, "gate", "up")) if plain(c) else None,
-    "swiglu_backward": lambda c: (swiglu_backward_of, tensors(c, "gate", "up", "dy")) if plain(c) else None,
+    "geglu": lambda c: (geglu_of, [*c.many("gate", "up"), form(c)]),
+    "geglu_backward": lambda c: (geglu_backward_of, [*c.many("gate", "up", "dy"), form(c)]),
+    "swiglu": lambda c: (swiglu_of, c.many("gate", "up")) if plain(c) else None,
+    "swiglu_backward": lambda c: (swiglu_backward_of, c.many("gate", "up", "dy")) if plain(c) else None,
 }
-# Their backwards write over the operands, so that only the first call computes what it should: left out.
-LIGER = {}
+LIGER = {}  # without the backwards, which write over the operands: only the first call computes what it should
 if swiglu is not None:
-    LIGER["swiglu"] = lambda c: (
-        [lambda: (swiglu.swiglu_forward(c.rows("gate"), c.rows("up"))[-1],)] if plain(c) else []
-    )
-    LIGER["geglu"] = lambda c: (  # the tanh form alone
-        [lambda: (geglu.geglu_forward(c.rows("gate"), c.rows("up"))[-1],)] if form(c) == "tanh" else []
-    )
+
+    def liger_swiglu(case):
+        gate, up = case.rows("gate"), case.rows("up")
+        return [lambda: (swiglu.swiglu_forward(gate, up)[-1],)] if plain(case) else []
+
+    def liger_geglu(case):  # the tanh form alone
+        gate, up = case.rows("gate"), case.rows("up")
+        return [lambda: (geglu.geglu_forward(gate, up)[-1],)] if form(case) == "tanh" else []
+
+    LIGER = {"swiglu": liger_swiglu, "geglu": liger_geglu}

@@ -1,4 +1,4 @@
-"""What a user would pick instead of rows divided by their norm; rooftile/ops/activation/baselines.py says what the
+"""What a user would pick instead of rows divided by their norm; bench/baselines/op_baselines.py says what the
 tables are."""
 
 import torch
@@ -22,4 +22,3 @@ def forward(p):
 
 
 PYTORCH = {"l1_normalize": forward(1), "l2_normalize": forward(2)}
-LIGER = {}

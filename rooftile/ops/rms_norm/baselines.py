@@ -1,4 +1,4 @@
-"""What a user would pick instead of RMS norm; rooftile/ops/activation/baselines.py says what the tables are."""
+"""What a user would pick instead of RMS norm; bench/baselines/op_baselines.py says what the tables are."""
 
 import torch
 

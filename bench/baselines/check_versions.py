@@ -14,13 +14,10 @@ it computes; it is rounded to the output's here. None stands for an output that 
 """
 
 import array
-import glob
 import importlib.util
-import inspect
 import json
 import mmap
 import os
-import re
 import signal
 import sys
 import traceback
@@ -31,10 +28,6 @@ os.dup2(2, 1)  # libraries may print; the check hears only answers
 signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the check, which then closes our input
 
 language, device, memory_number = sys.argv[1], sys.argv[2], int(sys.argv[3])
-place = os.path.dirname(os.path.abspath(__file__))
-ops = place if os.path.exists(os.path.join(place, "languages.py")) else os.path.join(place, "..", "..", "rooftile", "ops")
-sys.path.insert(0, ops)
-sys.dont_write_bytecode = True
 if device == "cpu":
     os.environ["TRITON_INTERPRET"] = "1"
     os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
@@ -44,27 +37,11 @@ for module in ("torch", "triton", "numba") + (("numpy",) if language == "plain" 
     if module not in MODULES[language]:
         sys.modules[module] = None
 
-import languages  # noqa: E402
+from call_versions import Declined, count_of, decline, flat_shape, nested, options_for, versions_in  # noqa: E402
 from languages import LANGUAGES, cuda, np, torch  # noqa: E402
 
 own = LANGUAGES[language]
 memory = mmap.mmap(memory_number, 0)
-NAME = re.compile(r"(?P<function>\w+?)_(?P<language>%s)(?:_(?P<trap>\w+))?" % "|".join(LANGUAGES))
-
-
-def load(path):
-    """The versions of a file in this language: function, name, callable."""
-    spec = importlib.util.spec_from_file_location(os.path.basename(os.path.dirname(path)) + "_versions", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    for name, value in vars(module).items():
-        match = NAME.fullmatch(name)
-        if match and match["language"] == language and inspect.isfunction(value):
-            yield match["function"], name, value
-
-
-class Declined(Exception):
-    pass
 
 
 def element_type(dtype):
@@ -72,22 +49,6 @@ def element_type(dtype):
         return np.dtype({"f": "float", "i": "int", "u": "uint"}[dtype[0]] + dtype[1:])
     names = {"bf16": "bfloat16", "u8": "uint8"}
     return getattr(torch, names.get(dtype) or {"f": "float", "i": "int"}[dtype[0]] + dtype[1:])
-
-
-def count_of(shape):
-    count = 1
-    for extent in shape:
-        count *= extent
-    return count
-
-
-def flat_shape(operand):
-    """The shape with its outer dimensions as one."""
-    letters, shape = operand["letters"], operand["shape"]
-    if letters < 0:
-        return shape
-    outer = len(shape) - letters
-    return [count_of(shape[:outer])] + shape[outer:]
 
 
 def flat_strides(operand):
@@ -104,23 +65,6 @@ def flat_strides(operand):
             return None
         reached *= extent
     return [step] + strides[outer:]
-
-
-def contiguous(shape, strides):
-    expected = 1
-    for extent, stride in reversed(list(zip(shape, strides))):
-        if extent > 1 and stride != expected:
-            return False
-        expected *= extent
-    return True
-
-
-def nested(values, shape):
-    """A flat list as lists of lists."""
-    if len(shape) < 2:
-        return values
-    inner = count_of(shape[1:])
-    return [nested(values[i * inner : (i + 1) * inner], shape[1:]) for i in range(shape[0])]
 
 
 def unnested(values, shape, name):
@@ -187,32 +131,6 @@ def take(operand, result):
             place_of_it.masked_fill_(place_of_it.isnan(), float("nan"))
 
 
-def decline(version, request):
-    """Refuses a case that the version says it does not take."""
-    says = getattr(version, "takes", {})
-    names = inspect.signature(version).parameters
-    for operand in request["inputs"]:
-        if operand["name"] not in names:
-            raise Declined(operand["name"])
-        shape, dtype = operand["shape"], operand["dtype"]
-        if dtype not in says.get("dtypes", own.dtypes) or (device == "cpu" and dtype in own.not_on_cpu):
-            raise Declined(dtype)
-        if shape and shape[-1] > says.get("longest", shape[-1]):
-            raise Declined(f"rows longer than {says['longest']}")
-        if not says.get("strided", own.strided) and not contiguous(shape, operand["strides"]):
-            raise Declined("strided")
-    for name in request["own_options"]:
-        if name not in names:
-            raise Declined(name)
-    for name, value in says.get("only", {}).items():
-        if float(request["options"].get(name, 0)) != value:
-            raise Declined(f"{name} other than {value}")
-    given = {operand["name"] for operand in request["inputs"]} | set(request["options"])
-    for name, parameter in names.items():
-        if parameter.default is parameter.empty and name not in given:
-            raise Declined(f"no {name}")
-
-
 def poisoned(make):
     """empty() whose elements are NaN: what a version forgets to write is not by chance what the case before had there."""
 
@@ -238,9 +156,7 @@ def hello(_):
             importlib.import_module(module)
     except Exception:
         return {"peers": []}
-    for path in sorted(glob.glob(os.path.join(ops, "*", "versions.py"))):
-        for function, name, version in load(path):
-            versions.setdefault(function, []).append((name, version))
+    versions.update(versions_in(language))
     warnings.simplefilter("ignore")  # hostile cases overflow on purpose
     if np:
         np.seterr(all="ignore")
@@ -264,14 +180,11 @@ def listed(request):
 def run(request):
     version = next(v for names in versions.values() for name, v in names if name == request["version"])
     try:
-        decline(version, request)
+        decline(version, own, device == "cpu", request)
         arguments = {operand["name"]: value_of(operand) for operand in request["inputs"]}
     except Declined as what:
         return {"declined": str(what)}
-    names = inspect.signature(version).parameters
-    options = {name: float(value) for name, value in request["options"].items()}  # JSON has no infinity: "inf"
-    arguments.update({name: value for name, value in options.items() if name in names})
-    results = version(**arguments)
+    results = version(**arguments, **options_for(version, request))
     all_outputs = request["all_outputs"]
     results = results if len(all_outputs) > 1 else (results,)
     if len(results) != len(all_outputs):
