@@ -92,7 +92,6 @@ struct Asum : Sum {
 };
 // [/asum]
 
-// [nrm2]
 /// √Σ xᵢ². A chunk's squares are added as they are. Where the sum overflows, or is so small that squares may
 /// have lost their digits, the chunk is read once more, from the cache, and scaled by a power of two.
 struct Nrm2 {
@@ -111,6 +110,7 @@ struct Nrm2 {
     });
     return team.sum(sums);
   }
+  // [nrm2]
   template <class Team, class X>
   ROOFTILE_TILE static Partial chunk(const Team& team, const X& x) {
     using Real = typename Team::Real;
@@ -125,6 +125,7 @@ struct Nrm2 {
     const double unit = sum < kMin ? 1 / kUnit : kUnit;
     return {squares<true>(team, x, static_cast<Real>(1 / unit)), unit};
   }
+  // [/nrm2]
 
   ROOFTILE_TILE static Partial nothing() { return {0, 0x1p-600}; }
   /// In the larger unit. The factor is applied twice: its square may underflow where the product does not.
@@ -136,6 +137,5 @@ struct Nrm2 {
   }
   ROOFTILE_TILE static double finish(const Partial& all) { return sqrt(all.sum) * all.unit; }
 };
-// [/nrm2]
 
 }  // namespace rooftile::kernels
