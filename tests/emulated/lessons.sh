@@ -15,7 +15,7 @@ pages=(README.md docs/course/01_first_report.md docs/course/03_what_a_gpu_is.md 
   docs/course/08_swap_and_aliasing.md docs/course/09_scal_axpby.md docs/course/10_vector_addition.md docs/course/18_debugging.md docs/course/19_coalescing.md
   rooftile/ops/softmax/README.md rooftile/ops/transpose/README.md rooftile/ops/image/README.md
   rooftile/ops/activation/README.md rooftile/ops/activation/lessons/28_silu.md rooftile/ops/activation/lessons/29_gelu.md rooftile/ops/gated/README.md
-  rooftile/ops/normalize/README.md)
+  rooftile/ops/normalize/README.md rooftile/ops/rms_norm/README.md)
 [ $# -le 3 ] || pages=("${@:4}")
 clone=$folder/clone
 mkdir "$clone"
