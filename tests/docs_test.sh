@@ -165,7 +165,7 @@ for figure in bars warp tile tree steps stairs roofs moving; do
     complain "docs/figures/$figure.svg is not drawn, or says nothing to who cannot see it"
 done
 for expected in 'level of memory: L1, 32 KiB 200 GB/s; memory, 1 GiB 25.0 GB/s.](' 'size: copy from 8.19 GB/s at 8 KiB by 26.2 GB/s at 1 MiB to' \
-  'at most 100 GFLOP/s in f32; the ridge is at 4 flops a byte. softmax 64x1024 from memory: 1.25 flops a byte, 16.4 GFLOP/s.]('; do
+  'at most 100 GFLOP/s in f32; the ridge is at 4 flops a byte. softmax: 1.25 flops a byte, 16.4 GFLOP/s.]('; do
   grep -qF "$expected" README.md || complain "README.md lacks '$expected' after an update"
 done
 notices "a figure edited in its file" 'bars.svg:1: is not what its page draws' "sed -i 's/90%/99%/' docs/figures/bars.svg"

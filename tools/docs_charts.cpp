@@ -202,7 +202,7 @@ std::string draw_roofline(const Repository& repository, const Settings& settings
   constexpr double kLeft = 56, kTop = 36, kBottom = 330;
   const Scale x{1. / 16, 16, kLeft, kWidth - kRight},
       y{1, std::exp2(std::ceil(std::log2(peak)) + 1), kBottom, kTop};
-  Svg svg(kWidth, kBottom + 64);
+  Svg svg(kWidth, kBottom + 76);
   for (double value = 1; value <= y.high; value *= 4) {
     svg.line(kLeft, y.at(value), kWidth - kRight, y.at(value), "soft");
     svg.text(kLeft - 6, y.at(value) + 4, fmt::format("{:.0f}", value), "end", 11);
@@ -215,16 +215,14 @@ std::string draw_roofline(const Repository& repository, const Settings& settings
   double first_ridge = x.high;
   for (const json& level : levels) first_ridge = std::min(first_ridge, peak / number(level, "copy_gbs"));
   svg.line(x.at(first_ridge), y.at(peak), kWidth - kRight, y.at(peak), "ink");
-  svg.text(kWidth - kRight, y.at(peak) - 8,
+  svg.text(kWidth - kRight, y.at(peak) - 26,
            fmt::format("{} multiply-adds: {} GFLOP/s", dtype, three_digits(peak)), "end", 12);
   std::string alternative;
   for (const json& level : levels) {
     const double gbs = number(level, "copy_gbs"), ridge = peak / gbs, begin = std::max(x.low, y.low / gbs);
     const std::string name = level.value("name", "");
     svg.line(x.at(begin), y.at(begin * gbs), x.at(ridge), y.at(peak), name == "memory" ? "warn" : "ink");
-    if (level == levels.front() || level == levels.back())
-      svg.text(x.at(begin) + 8, y.at(begin * gbs) - 10, fmt::format("{}: {} GB/s", name, three_digits(gbs)),
-               "start", 12);
+    svg.text(x.at(ridge), y.at(peak) - 8, name, name == "L2" ? "end" : name == "L3" ? "start" : "middle", 11);
     if (name != "memory") continue;
     svg.line(x.at(ridge), y.at(peak), x.at(ridge), kBottom, "ink", true);
     svg.text(x.at(ridge) + 6, kBottom - 8, fmt::format("memory's ridge: {:.2g}", ridge), "start", 11);
@@ -232,26 +230,25 @@ std::string draw_roofline(const Repository& repository, const Settings& settings
         "Roofline of {}: from memory {} GB/s, at most {} GFLOP/s in {}; the ridge is at {:.2g} flops a byte.",
         name_of_threads(threads), three_digits(gbs), three_digits(peak), dtype, ridge);
   }
-  std::vector<std::pair<double, std::string>> names;  // of each intensity, its ops
-  for (const json& record : records) {
-    const double intensity = number(record, "flops") / number(record, "bytes");
-    const double gflops = number(record, "flops") / number(record, "median_us") / 1e3;
-    if (intensity < x.low || intensity > x.high || gflops < y.low) return "a mark is off the roofline's axes";
-    const bool is_cold = record.value("cache", "") == "cold";
-    svg.circle(x.at(intensity), y.at(gflops), 5, is_cold ? "warn" : "main");
-    const std::string op = record.value("op", "");
-    alternative += fmt::format(" {} {} {}: {:.3g} flops a byte, {} GFLOP/s.", op, text_of(record["shape"]),
-                               is_cold ? "from memory" : "in cache", intensity, three_digits(gflops));
-    const auto same = std::find_if(names.begin(), names.end(), [&](const auto& one) {
-      return std::abs(std::log(one.first / intensity)) < 0.1;
-    });
-    if (same == names.end())
-      names.emplace_back(intensity, op);
-    else if ((", " + same->second + ",").find(", " + op + ",") == std::string::npos)
-      same->second += ", " + op;
+  double last = 0;  // where the last op's name stands, so that no two of them cross
+  for (const std::string& op : ops_of(records)) {
+    double low = 1e300, high = 0, intensity = 0;
+    for (const json& record : records) {
+      if (record.value("op", "") != op) continue;
+      intensity = number(record, "flops") / number(record, "bytes");
+      const double gflops = number(record, "flops") / number(record, "median_us") / 1e3;
+      if (intensity < x.low || intensity > x.high || gflops < y.low)
+        return "a mark is off the roofline's axes";
+      low = std::min(low, gflops), high = std::max(high, gflops);
+      svg.circle(x.at(intensity), y.at(gflops), 5, record.value("cache", "") == "cold" ? "warn" : "main");
+    }
+    const double at = x.at(intensity);
+    svg.text(at, kBottom + (std::abs(at - last) < 70 ? 46 : 32), op, "middle", 12);
+    last = at;
+    alternative += fmt::format(" {}: {:.3g} flops a byte, {}{} GFLOP/s.", op, intensity,
+                               low < high ? three_digits(low) + " to " : "", three_digits(high));
   }
-  for (const auto& [intensity, ops] : names) svg.text(x.at(intensity), kBottom - 8, ops, "middle", 11);
-  svg.text(8, kBottom + 54,
+  svg.text(8, kBottom + 66,
            "Measured: " + machine_of(document) + ", " + name_of_threads(threads) +
                ". Orange: from memory; blue: data in a cache.",
            "start", 11);
