@@ -15,7 +15,7 @@ pages=(README.md docs/course/01_first_report.md docs/course/02_memory.md docs/co
   docs/course/06_a_whole_cuda_program.md docs/course/07_copy.md docs/course/08_swap_and_aliasing.md docs/course/09_scal_axpby.md
   docs/course/10_vector_addition.md docs/course/12_ptx_and_sass.md docs/course/13_side_by_side.md
   docs/course/17_oracles_and_tolerances.md docs/course/18_debugging.md docs/course/19_coalescing.md docs/course/21_roofline.md
-  rooftile/ops/softmax/README.md rooftile/ops/transpose/README.md)
+  docs/course/22_nsight_compute.md rooftile/ops/softmax/README.md rooftile/ops/transpose/README.md)
 [ $# -le 3 ] || pages=("${@:4}")
 clone=$folder/clone
 mkdir "$clone"
