@@ -11,32 +11,7 @@ rooftile=${2:-}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-pages=(
-  README.md
-  docs/course/01_first_report.md
-  docs/course/03_what_a_gpu_is.md
-  docs/course/06_a_whole_cuda_program.md
-  docs/course/08_swap_and_aliasing.md
-  docs/course/09_scal_axpby.md
-  docs/course/10_vector_addition.md
-  docs/course/18_debugging.md
-  docs/course/19_coalescing.md
-  rooftile/ops/activation/README.md
-  rooftile/ops/activation/lessons/28_silu.md
-  rooftile/ops/activation/lessons/29_gelu.md
-  rooftile/ops/blas1/README.md
-  rooftile/ops/blas1/lessons/add_ladder.md
-  rooftile/ops/blas1/lessons/dot_on_a_cpu.md
-  rooftile/ops/gated/README.md
-  rooftile/ops/image/README.md
-  rooftile/ops/layer_norm/README.md
-  rooftile/ops/layer_norm/lessons/backward.md
-  rooftile/ops/layer_norm/lessons/one_pass.md
-  rooftile/ops/normalize/README.md
-  rooftile/ops/rms_norm/README.md
-  rooftile/ops/softmax/README.md
-  rooftile/ops/transpose/README.md
-)
+pages=(README.md docs/course/[0-9]*.md rooftile/ops/*/README.md rooftile/ops/*/lessons/*.md)
 [ $# -le 3 ] || pages=("${@:4}")
 clone=$folder/clone
 mkdir "$clone"
