@@ -13,7 +13,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
 pages=(README.md docs/course/01_first_report.md docs/course/03_what_a_gpu_is.md docs/course/04_setup.md docs/course/05_device_query.md docs/course/06_a_whole_cuda_program.md
-  docs/course/08_swap_and_aliasing.md docs/course/09_scal_axpby.md docs/course/10_vector_addition.md docs/course/16_pytorch_binding.md docs/course/18_debugging.md docs/course/19_coalescing.md
+  docs/course/08_swap_and_aliasing.md docs/course/09_scal_axpby.md docs/course/10_vector_addition.md docs/course/15_numba.md docs/course/16_pytorch_binding.md docs/course/18_debugging.md docs/course/19_coalescing.md
   docs/course/23_your_own_kernel.md
   rooftile/ops/softmax/README.md rooftile/ops/transpose/README.md)
 [ $# -le 3 ] || pages=("${@:4}")
@@ -32,7 +32,7 @@ printed() {
   local line text code
   while IFS= read -r line; do
     case $line in
-      make* | cmake* | nvcc* | build/* | compute-sanitizer* | nsys* | export* | git* | scripts/new_op.sh* | scripts/install_* | docker* | '') continue ;;
+      make* | cmake* | nvcc* | build/* | compute-sanitizer* | nsys* | export* | git* | ROOFTILE_PYTHON=build* | scripts/new_op.sh* | scripts/install_* | docker* | '') continue ;;
     esac
     [[ $line = scripts/* || -n $rooftile ]] || continue
     case $line in
