@@ -3,6 +3,7 @@
 # rooftile needs it; it takes about 6 GB of disk with --torch (PyTorch's wheel for Linux brings CUDA's libraries along).
 #   scripts/install_baselines.sh            oneDNN and OpenCV, 0.4 GB
 #   scripts/install_baselines.sh --torch    PyTorch as well
+#   scripts/install_baselines.sh --numba    Numba as well, for lesson 15
 #   scripts/install_baselines.sh --gpu      for a machine with a GPU whose python3 has PyTorch and Triton: Liger, 5 MB, into
 #                                       build/gpu-baselines, where scripts/bench_gpu.sh looks
 # Then configure again, so that the oneDNN baseline is built, and tell the bench which Python to use:
@@ -16,6 +17,7 @@ packages=(onednn-cpu-gomp==2023.2.0 onednn-devel-cpu-gomp==2023.2.0
   numpy==2.4.6 opencv-python-headless==5.0.0.93)
 case "${1:-}" in
   --torch) packages+=(torch==2.15.0) ;;
+  --numba) packages+=(numba==0.68.1) ;;
   --gpu)
     # Pure Python. QuACK is left out: it needs nvidia-cutlass-dsl, over 90 MB of it for each version of Python. Where
     # python3 has both, the bench finds it.
@@ -26,7 +28,7 @@ case "${1:-}" in
     ;;
   "") ;;
   *)
-    echo "install_baselines.sh: unknown option $1; it takes --torch or --gpu" >&2
+    echo "install_baselines.sh: unknown option $1; it takes --torch, --numba or --gpu" >&2
     exit 2
     ;;
 esac

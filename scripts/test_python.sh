@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # What make test-python runs: a virtual environment in build/, the package installed into it as a user would (for this
-# machine's instruction set), and its tests on NumPy, PyTorch and JAX (CPU). These come from PyPI, or from pip's cache where
+# machine's instruction set), and its tests on NumPy, PyTorch, JAX (CPU) and Numba. These come from PyPI, or from pip's cache where
 # it has them; PyTorch takes 5.4 GB, with PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu less than 1.
 #   scripts/test_python.sh [--numpy] [--built FOLDER]
-# --numpy: without PyTorch and JAX. --built: the package that a build folder holds (-DROOFTILE_PYTHON=ON), not pip's.
+# --numpy: without the others. --built: the package that a build folder holds (-DROOFTILE_PYTHON=ON), not pip's.
 # ROOFTILE_PYTHON names the Python to use.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -58,7 +58,7 @@ if ! "$venv/bin/python" -m pip --version >/dev/null 2>&1; then
   run "virtual environment: $("$python" --version)" "$python" -m venv "$venv"
 fi
 requirements=python/tests/requirements.txt
-modules="numpy, ml_dtypes, pytest, torch, jax"
+modules="numpy, ml_dtypes, pytest, torch, jax, numba"
 if [ -n "$numpy" ]; then
   requirements=$PWD/build/python-requirements.txt
   grep -E '^(numpy|ml_dtypes|pytest)' python/tests/requirements.txt >"$requirements"
@@ -79,6 +79,7 @@ if [ -n "$built" ] && [ -z "$numpy" ]; then
   run "baselines" env ROOFTILE_PYTHON="$venv/bin/python" tests/baselines.sh "$built/../bin/rooftile" "$PWD"
   run "the kernels' versions in PyTorch and Triton" env ROOFTILE_PYTHON="$venv/bin/python" "$built/../bin/rooftile" check \
     --versions --language torch,triton
+  run "lesson 15's in Numba" env ROOFTILE_PYTHON="$venv/bin/python" "$built/../bin/rooftile" check add --versions --language numba
 fi
 echo "== tests"
 cd python/tests # where no folder is called rooftile

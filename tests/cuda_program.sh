@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Lesson 6's program: nvcc builds it without a warning; where a GPU is it runs and is right, elsewhere it says
-# which call failed. Without nvcc: skipped (77).
+# The whole programs of lessons 5 and 6: nvcc builds each without a warning; where a GPU is it runs and is right, elsewhere
+# it says what is missing. Without nvcc: skipped (77).
 #   cuda_program.sh SOURCE_FOLDER
 set -uo pipefail
 
@@ -12,18 +12,29 @@ if [ -z "$nvcc" ]; then
 fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-"$nvcc" -std=c++17 -O2 -Werror all-warnings -Xcompiler=-Wall,-Wextra -o "$folder/cuda_program" \
-  "$source/examples/cuda_program.cu" || exit 1
-said=$("$folder/cuda_program" 2>&1)
-code=$?
-if nvidia-smi -L >/dev/null 2>&1 || [ -e /dev/nvidia0 ]; then
+failed=0
+
+# program NAME WITHOUT_A_GPU WITH_ONE…: patterns of what it says.
+program() {
+  local name=$1 without=$2 said code pattern
+  "$nvcc" -std=c++17 -O2 -Werror all-warnings -Xcompiler=-Wall,-Wextra -o "$folder/$name" "$source/examples/$name.cu" || exit 1
+  said=$("$folder/$name" 2>&1)
+  code=$?
   echo "$said"
-  [ "$code" -eq 0 ] && grep -q "elements are right" <<<"$said" && grep -q "GB/s" <<<"$said"
-  exit
-fi
-# The program's first call is the one that fails, and it says so.
-if [ "$code" -ne 1 ] || ! grep -qE '^cuda_program: line [0-9]+: cudaGetDevice' <<<"$said"; then
-  echo "cuda_program: without a GPU it should exit with 1 and name the call; it exited with $code and said: $said"
-  exit 1
-fi
-echo "cuda_program: built, and without a GPU it says: $said"
+  if nvidia-smi -L >/dev/null 2>&1 || [ -e /dev/nvidia0 ]; then
+    for pattern in "${@:3}"; do
+      if [ "$code" -ne 0 ] || ! grep -qE "$pattern" <<<"$said"; then
+        echo "$name: exit code $code, must be 0 with \"$pattern\""
+        failed=1
+      fi
+    done
+  elif [ "$code" -ne 1 ] || ! grep -qE "$without" <<<"$said"; then
+    echo "$name: without a GPU its exit code is $code, must be 1 with \"$without\""
+    failed=1
+  fi
+}
+
+program cuda_program '^cuda_program: line [0-9]+: cudaGetDevice' 'elements are right' 'GB/s'
+program device_query '^device_query: (there is no driver|line [0-9]+: cuda)' '^device 0: .*, compute capability [0-9]+\.[0-9]' \
+  '^  threads at once +[1-9]' '^  rated bandwidth +[1-9]' '^  axpy, 256 threads +[1-9][0-9]* blocks'
+exit $failed

@@ -32,6 +32,17 @@ make_repository() {
   "cache": "warm", "median_us": 1.0, "bytes": 512, "copy_us": 0.9, "of_limit": 0.5, "peers": []}]}
 END
   sed 's/"threads": 1,/"threads": 1, "group": "best",/; s/150.0/50.0/' bench/a.json >bench/b.json
+  cat >bench/c.json <<'END'
+{"machine": {"cpu": "A CPU", "memory_bytes": 1073741824,
+  "caches": [{"kind": "data", "level": 1, "bytes": 32768, "effective_bytes": 32768},
+             {"kind": "unified", "level": 2, "bytes": 1048576, "effective_bytes": 524288}],
+  "levels": [{"name": "L1", "threads": 1, "copy_gbs": 200.0}, {"name": "memory", "threads": 1, "copy_gbs": 25.0}],
+  "peaks": [{"name": "fma", "dtype": "f32", "threads": 1, "gflops": 100.0}]}, "results": [
+ {"op": "copy", "shape": "1024", "dtype": "f32", "threads": 1, "cache": "warm", "median_us": 1.0, "bytes": 8192, "flops": 0},
+ {"op": "copy", "shape": "131072", "dtype": "f32", "threads": 1, "cache": "cold", "median_us": 40.0, "bytes": 1048576, "flops": 0},
+ {"op": "softmax", "shape": "64x1024", "dtype": "f32", "threads": 1, "cache": "cold", "median_us": 40.0, "bytes": 524288,
+  "flops": 655360}]}
+END
   mkdir -p docs/figures/traces
   cat >docs/figures/traces/t.json <<'END'
 {"traces": [{"variant": "v", "lines": [{"access": "global load", "requests": 2, "sectors": 8, "wavefronts": 0},
@@ -76,6 +87,15 @@ END
 <!-- /figure -->
 
 <!-- figure: tree shuffle -->
+<!-- /figure -->
+
+<!-- figure: steps levels record=c.json threads=1 -->
+<!-- /figure -->
+
+<!-- figure: stairs sizes record=c.json op=copy -->
+<!-- /figure -->
+
+<!-- figure: roofs roofline record=c.json op=softmax threads=1 dtype=f32 -->
 <!-- /figure -->
 
 <!-- figure: moving coalescing trace=t.json variant=w,v access=global_load,global_load -->
@@ -140,9 +160,13 @@ notices "a table without an end" 'never closed' "sed -i '/\/bench/d' README.md"
 grep -qF '![Bar chart of softmax 64×1024, f32, from memory, speed as a share of a copy: tile 90%, oneDNN 60%.](docs/figures/bars.svg)' README.md ||
   complain "README.md lacks the ladder's text alternative after an update"
 grep -qF '| softmax | f32 | 64×1024 | 100 | oneDNN, 50.0 | 50% |' README.md || complain "README.md lacks a gap after an update"
-for figure in bars warp tile tree moving; do
+for figure in bars warp tile tree steps stairs roofs moving; do
   grep -q 'prefers-color-scheme: dark' docs/figures/$figure.svg && grep -q '<desc' docs/figures/$figure.svg ||
     complain "docs/figures/$figure.svg is not drawn, or says nothing to who cannot see it"
+done
+for expected in 'level of memory: L1, 32 KiB 200 GB/s; memory, 1 GiB 25.0 GB/s.](' 'size: copy from 8.19 GB/s at 8 KiB by 26.2 GB/s at 1 MiB to' \
+  'at most 100 GFLOP/s in f32; the ridge is at 4 flops a byte. softmax: 1.25 flops a byte, 16.4 GFLOP/s.]('; do
+  grep -qF "$expected" README.md || complain "README.md lacks '$expected' after an update"
 done
 notices "a figure edited in its file" 'bars.svg:1: is not what its page draws' "sed -i 's/90%/99%/' docs/figures/bars.svg"
 notices "a new measurement under a figure" 'bars.svg:1: is not what its page draws' "sed -i 's/100.0/101.0/' bench/a.json"
@@ -150,6 +174,11 @@ notices "a figure's file gone" 'bars.svg:1: is not what' "rm docs/figures/bars.s
 notices "a figure that no page shows" 'no page shows this figure' "cp docs/figures/bars.svg docs/figures/other.svg"
 notices "a figure without an end" 'figure is never closed' "sed -i '/\/figure/d' README.md"
 notices "a figure of no kind" 'no figure of kind pie' "sed -i 's/tree shuffle/tree pie/' README.md"
+notices "a machine without such levels" 'no levels with threads=2' "sed -i 's/levels record=c.json threads=1/levels record=c.json threads=2/' README.md"
+notices "a plot of one size" 'needs records of several sizes' "sed -i 's/c.json op=copy/c.json op=copy shape=1024/' README.md"
+notices "a roofline of a copy" 'no place for a kernel without flops' "sed -i 's/c.json op=softmax threads/c.json op=copy threads/' README.md"
+notices "a roofline without its peak" 'needs threads=N dtype=D' "sed -i 's/\"dtype\": \"f32\", \"threads\": 1, \"gflops\"/\"dtype\": \"f64\", \"threads\": 1, \"gflops\"/' bench/c.json"
+notices "a new measurement under a chart" 'stairs.svg:1: is not what its page draws' "sed -i 's/\"median_us\": 1.0, \"bytes\": 8192/\"median_us\": 2.0, \"bytes\": 8192/' bench/c.json"
 notices "a figure of no baseline" 'has the baseline MKL' "sed -i 's/baselines=oneDNN/baselines=MKL/' README.md"
 notices "a picture that its trace contradicts" 'has 8 sectors a request in t.json, the picture shows 16' "sed -i 's/strides=1,2/strides=1,4/' README.md"
 notices "banks that the trace contradicts" 'has 1 wavefronts a request' "sed -i 's/\"wavefronts\": 32/\"wavefronts\": 1/' docs/figures/traces/t.json"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The skeleton op, copied under a new name in a copy of the sources, is an op of check, bench and why with no other file
-# touched:  new_op_test.sh SOURCE BUILD
+# touched; and lesson 23, which makes one of it, is true step by step:  new_op_test.sh SOURCE BUILD
 set -euo pipefail
 source=$1
 tree=$2/new_op
@@ -11,13 +11,14 @@ mkdir -p "$tree"
 (cd "$source" && git ls-files -z --cached --others --exclude-standard | tar --null --ignore-failed-read -cf - -T - 2>/dev/null) | tar -xf - -C "$tree"
 "$tree/scripts/new_op.sh" centre_rows
 "$tree/scripts/new_op.sh" --elements soft_sign
+"$tree/scripts/new_op.sh" --elements squared_relu
 if "$tree/scripts/new_op.sh" centre_rows 2>/dev/null; then echo "new_op.sh overwrote an op"; exit 1; fi
 if "$tree/scripts/new_op.sh" Bad-Name 2>/dev/null; then echo "new_op.sh took a bad name"; exit 1; fi
 if grep -rniq skeleton "$tree"/rooftile/ops/{centre_rows,soft_sign}; then echo "the copy still says skeleton"; exit 1; fi
 # Of the other ops those alone that the harness and the command call themselves.
 for op in "$tree"/rooftile/ops/*/; do
   case $(basename "$op") in
-    centre_rows | soft_sign | blas1 | image | layer_norm | softmax) ;;
+    centre_rows | soft_sign | squared_relu | blas1 | image | layer_norm | softmax) ;;
     *) rm -r "$op" ;;
   esac
 done
@@ -35,4 +36,36 @@ cmake --build "$build" >"$build/log.txt" 2>&1 || { tail -40 "$build/log.txt"; ex
 for op in centre_rows soft_sign; do
   if "$rooftile" check $op >/dev/null 2>&1; then echo "a wrong kernel of $op passed its check"; exit 1; fi
 done
+
+# Lesson 23: its patches apply one after another, its checks say what stands below them. Lines alone that name a case or
+# count checks, with the instruction set left out; not the emulated device, which is not built here.
+lesson=$source/docs/course/23_your_own_kernel.md
+export GIT_CEILING_DIRECTORIES=$2  # the copy is no part of this repository: git apply takes its paths as they are
+patches=0 shown=0 block="" said=""
+without_isa() { sed -E 's/ (avx512|avx2|baseline)\b/ ISA/'; }
+while IFS= read -r line; do
+  case $block:$line in
+    ':```diff' | ':```sh' | ':```text')
+      block=${line#'```'}
+      : >"$build/patch"
+      ;;
+    'diff:```')
+      (cd "$tree" && git apply "$build/patch") || { echo "lesson 23: patch $((patches + 1)) does not apply"; exit 1; }
+      patches=$((patches + 1)) block="" said=""
+      ;;
+    *:'```') block="" ;;
+    diff:*) printf '%s\n' "$line" >>"$build/patch" ;;
+    "sh:build/release/bin/rooftile check squared_relu"*)
+      [[ $line != *emulated* ]] || continue
+      cmake --build "$build" >"$build/log.txt" 2>&1 || { tail -40 "$build/log.txt"; exit 1; }
+      read -ra words <<<"${line#build/release/bin/rooftile }"
+      said=$("$rooftile" "${words[@]}" 2>&1 | without_isa) || true
+      ;;
+    'text:squared_relu '*': '* | 'text:'*' checks'*)
+      shown=$((shown + 1))
+      grep -qxF -- "$(without_isa <<<"$line")" <<<"$said" || { printf 'lesson 23 shows what its check does not say: %s\n%s\n' "$line" "$said"; exit 1; }
+      ;;
+  esac
+done <"$lesson"
+[ $patches -eq 5 ] && [ $shown -ge 12 ] || { echo "lesson 23: $patches patches and $shown lines of checks were found"; exit 1; }
 echo "new op: from copy to green check, and a wrong one caught, in $((SECONDS - start)) s"

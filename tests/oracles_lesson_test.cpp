@@ -20,7 +20,6 @@ bool allclose(const std::vector<double>& got, const std::vector<double>& want, d
 }
 // [/allclose]
 
-// [tolerance]
 /// The error that one output element may have.
 double tolerance_of(const Tolerance& rule, const Case& c, const char* variant, double want,
                     double magnitude) {
@@ -29,7 +28,6 @@ double tolerance_of(const Tolerance& rule, const Case& c, const char* variant, d
   const double last_rounding = std::max(u_output * std::fabs(want), smallest_subnormal(c.dtype) / 2);
   return last_rounding + rule.c * std::sqrt(rule.chain(c, variant)) * u_accumulator * magnitude;
 }
-// [/tolerance]
 
 struct Row {
   std::vector<double> want, magnitude;
@@ -79,11 +77,9 @@ TEST(OraclesLesson, WorkedExample) {
 TEST(OraclesLesson, AllcloseTakesZerosForASoftmax) {
   const Case c{{1, 50257}, DType::f32, {}};
   const Row row = softmax_row(c);
-  // [zeros]
   const std::vector<double> zeros(row.want.size(), 0.0);
   EXPECT_TRUE(allclose(zeros, row.want, 1e-5, 2e-3));  // "all close"
   EXPECT_FALSE(passes(c, row, zeros));                 // the derived tolerance is not so kind
-  // [/zeros]
   EXPECT_TRUE(passes(c, row, row.want));
 }
 
@@ -136,7 +132,6 @@ TEST(OraclesLesson, ALowerPrecisionIsRejected) {
   EXPECT_FALSE(passes(c, row, got));
 }
 
-// [counted]
 TEST(OraclesLesson, TheOracleCountsItsOperations) {
   const Case c{{1, 1000}, DType::f32, {}};
   Arrays<Counted> a;
@@ -146,7 +141,6 @@ TEST(OraclesLesson, TheOracleCountsItsOperations) {
   find_spec("softmax")->oracle.counted(c, a);
   EXPECT_EQ(double(Counted::operations()), find_spec("softmax")->flops(c));  // 10 an element
 }
-// [/counted]
 
 }  // namespace
 }  // namespace rooftile::harness

@@ -166,8 +166,10 @@ TEST(Signature, SizesChoicesAndWorkspaces) {
 TEST(Gated, HalvesOfATensor) {
   std::vector<float> x(3 * 8), y(3 * 4), apart(3 * 4);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7) - 3;
+  // [halves]
   const auto halves = split_halves(ConstView(view(x.data(), {3, 8})));
   ASSERT_TRUE(swiglu(queue(), halves.first, halves.last, view(y.data(), {3, 4})).ok());
+  // [/halves]
   for (int r = 0; r < 3; ++r)
     for (int i = 0; i < 4; ++i) {
       const double gate = x[static_cast<std::size_t>(r * 8 + i)],

@@ -10,7 +10,8 @@ for file in "$source"/docs/figures/traces/*.json; do
   op=$(basename "$file" .json)
   mapfile -t variants < <(sed -n 's/^ *"variant": "\(.*\)".*/\1/p' "$file")
   shape=$(tr -d ' \n' <"$file" | sed -n 's/.*"shape":\[\([0-9,]*\)\].*/\1/p' | tr , x)
-  fresh=$("$rooftile" trace "$op" --shape "$shape" --dtype f32 "${variants[@]/#/--variant=}" --json -) || bad=$((bad + 1))
+  dtype=$(sed -n 's/^ *"dtype": "\(.*\)".*/\1/p' "$file" | head -1)
+  fresh=$("$rooftile" trace "$op" --shape "$shape" --dtype "$dtype" "${variants[@]/#/--variant=}" --json -) || bad=$((bad + 1))
   counts() { grep -E '"(variant|access|requests|sectors|wavefronts|text)"' | tr -d ' ,' | sort; }
   if [ "${3:-}" = --update ]; then
     printf '%s\n' "$fresh" | sed '/"command"\|"commit"\|"date"\|"line"\|"rooftile"\|"schema"/d' >"$file"

@@ -2,7 +2,7 @@
 //   <!-- figure: NAME KIND key=value[,value…]… -->  and  <!-- /figure -->
 // into docs/figures/NAME.svg, and the image with its text alternative. Kinds: ladder (bars of a bench record:
 // record=FILE.json and filters as a table's), sectors, banks, shuffle (docs_pictures.cpp),
-// coalescing (docs_animation.cpp).
+// levels, sizes, roofline (docs_charts.cpp), coalescing (docs_animation.cpp).
 #include "tools/docs_figures.h"
 
 #include <fmt/format.h>
@@ -143,6 +143,9 @@ std::string draw(const Repository& repository, const std::string& arguments, std
   if (words[1] == "banks") return draw_banks(repository, settings, figure);
   if (words[1] == "coalescing") return draw_coalescing(repository, settings, figure);
   if (words[1] == "shuffle") return draw_shuffle(repository, settings, figure);
+  if (words[1] == "levels") return draw_levels(repository, settings, figure);
+  if (words[1] == "sizes") return draw_sizes(repository, settings, figure);
+  if (words[1] == "roofline") return draw_roofline(repository, settings, figure);
   return "there is no figure of kind " + words[1];
 }
 

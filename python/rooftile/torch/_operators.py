@@ -220,6 +220,7 @@ class Function(Signature):
 
 known = Function.known
 known.update((name, Function(signature)) for name, signature in _functions.signatures.items())
+# [register]
 for function in known.values():
     library.define(function.schema(), tags=(torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order))
     for device in ("CPU", "CUDA"):
@@ -230,5 +231,6 @@ for function in known.values():
                                         setup_context=function.remember, lib=library)
         torch.library.register_vmap(f"rooftile::{function.name}", function.batched, lib=library)
     function.operator = getattr(torch.ops.rooftile, function.name).default
+# [/register]
 
 functions = {name: function.public() for name, function in known.items()}

@@ -15,12 +15,14 @@ ROOFTILE_TILE auto sigmoid(const Lanes auto& x) {
 }
 // [/sigmoid]
 
+// [sigmoid_slope]
 /// σ'(x) = e/(1 + e)².
 ROOFTILE_TILE auto sigmoid_slope(const Lanes auto& x) {
   const auto e = exp_below(-abs(x));
   const auto r = reciprocal(e + 1);
   return e * r * r;
 }
+// [/sigmoid_slope]
 
 // [tanh]
 /// (1 - e)/(1 + e) with x's sign, e = exp(-2|x|); where that would cancel, below 0.55, x + x³·P(x²), minimax
@@ -50,10 +52,10 @@ ROOFTILE_TILE auto gelu_exponent(const Lanes auto& x) {
   return x * fma(x * x, k.third, like(x, k.first));
 }
 
-// [gelu]
+// [gelu_tanh]
 /// x·σ(v). Below -12 σ is 0 in f32: the bound makes -∞·0 a 0.
 ROOFTILE_TILE auto gelu_tanh(const Lanes auto& x) { return max(-12, x) * sigmoid(gelu_exponent(x)); }
-// [/gelu]
+// [/gelu_tanh]
 
 /// σ(v) + x·σ'(v)·v'.
 ROOFTILE_TILE auto gelu_tanh_slope(const Lanes auto& x) {
@@ -67,6 +69,7 @@ ROOFTILE_TILE auto gelu_tanh_slope(const Lanes auto& x) {
 /// The normal distribution: Φ(x), and e^(-x²/2).
 template <Lanes X>
 ROOFTILE_TILE auto normal(const X& x) {
+  // [tail]
   // Φ(-|x|) = e^(-x²/2) · t·P(t), t = 1/(1 + 0.35|x|), minimax (relative error 3.2e-8; in f32 2.7e-7).
   const auto e = exp_below(x * x * -0.5f);
   const auto t = reciprocal(fma(abs(x), 0.35f, like(x, 1)));
@@ -80,6 +83,7 @@ ROOFTILE_TILE auto normal(const X& x) {
   p = fma(p, t, 0x1.1df1c4p-3f);
   const auto tail = p * t * e;
   return Pair<std::decay_t<decltype(tail)>>{select(x < 0, tail, 1 - tail), e};
+  // [/tail]
 }
 
 // [gelu_erf]
@@ -90,24 +94,30 @@ ROOFTILE_TILE auto gelu_erf(const X& x) {
 }
 // [/gelu_erf]
 
+// [gelu_slope]
 /// Φ(x) + x·φ(x), φ(x) = e^(-x²/2)/√(2π).
 template <Lanes X>
 ROOFTILE_TILE auto gelu_erf_slope(const X& x) {
   const auto n = normal(x);
   return fma(clamped(x, 15) * 0.3989422804f, n.second, n.first);
 }
+// [/gelu_slope]
 
+// [silu]
 /// x·σ(βx), which is Swish; where σ is 0, 0 for -∞ too.
 ROOFTILE_TILE auto silu(const Lanes auto& x, float beta) {
   const auto s = sigmoid(x * beta);
   return select(s > 0, x * s, s);
 }
+// [/silu]
 
+// [silu_slope]
 /// σ(βx) + βx·σ'(βx).
 ROOFTILE_TILE auto silu_slope(const Lanes auto& x, float beta) {
   const auto v = x * beta;
   return fma(clamped(v, 120), sigmoid_slope(v), sigmoid(v));
 }
+// [/silu_slope]
 
 /// max(x, 0), and of a NaN a NaN.
 ROOFTILE_TILE auto relu(const Lanes auto& x) { return select(x <= 0, like(x, 0), x); }

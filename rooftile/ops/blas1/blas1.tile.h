@@ -4,12 +4,14 @@
 namespace rooftile::kernels {
 using namespace rooftile::tile;
 
+// [copy]
 /// y = x, as 32-bit words: a load and a store change no bit, whatever the words hold.
 template <class Team>
 ROOFTILE_TILE void copy_words(Team team, Row<const float> x, Row<float> y) {
   auto words = team.hold(x, 0);
   team.each(x.size, [&](auto chunk) { team.store(y, chunk, words[chunk]); });
 }
+// [/copy]
 /// The bytes at the ends.
 template <class Team>
 ROOFTILE_TILE void copy_bytes(Team team, Row<const std::uint8_t> x, Row<std::uint8_t> y) {
@@ -92,7 +94,6 @@ struct Asum : Sum {
 };
 // [/asum]
 
-// [nrm2]
 /// √Σ xᵢ². A chunk's squares are added as they are. Where the sum overflows, or is so small that squares may
 /// have lost their digits, the chunk is read once more, from the cache, and scaled by a power of two.
 struct Nrm2 {
@@ -111,6 +112,7 @@ struct Nrm2 {
     });
     return team.sum(sums);
   }
+  // [nrm2]
   template <class Team, class X>
   ROOFTILE_TILE static Partial chunk(const Team& team, const X& x) {
     using Real = typename Team::Real;
@@ -125,6 +127,7 @@ struct Nrm2 {
     const double unit = sum < kMin ? 1 / kUnit : kUnit;
     return {squares<true>(team, x, static_cast<Real>(1 / unit)), unit};
   }
+  // [/nrm2]
 
   ROOFTILE_TILE static Partial nothing() { return {0, 0x1p-600}; }
   /// In the larger unit. The factor is applied twice: its square may underflow where the product does not.
@@ -136,6 +139,5 @@ struct Nrm2 {
   }
   ROOFTILE_TILE static double finish(const Partial& all) { return sqrt(all.sum) * all.unit; }
 };
-// [/nrm2]
 
 }  // namespace rooftile::kernels

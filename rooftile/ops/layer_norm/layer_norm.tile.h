@@ -51,8 +51,7 @@ struct LayerNormScale {
 /// the shift is the mean of the row's first eighth (a team that holds the row takes all of it, or of the part
 /// that its block has). Whatever the row holds, the mean of an eighth of it lies within √7 standard
 /// deviations of the whole's (Cauchy and Schwarz), so the difference below takes at most 8 times the variance
-/// from itself: three bits at worst, none as a rule. The second pass that two exact passes would need is
-/// saved.
+/// from itself: three bits at worst, none as a rule. The second of two exact passes is saved.
 template <class Team, class T>
 struct LayerNormMoments {
   using Tile = typename Team::Tile;
@@ -64,8 +63,7 @@ struct LayerNormMoments {
   float shift, rest;  // rest: what the mean has beside it, where differences are not summed
   typename Team::Accumulator sums, squares;
 
-  /// `input(chunk, use)` calls use(h); `each_one`: 1 / elements of the whole row, of which a team may see a
-  /// part.
+  /// `input(chunk, use)` calls use(h); `each_one`: 1 / elements of the whole row; a team may see a part.
   template <class Input>
   ROOFTILE_TILE void begin(const Team& team, std::int64_t row_size, float each_one, Input input) {
     const std::int64_t size = team.sample(row_size);
@@ -166,10 +164,9 @@ constexpr bool layer_norm_holds_floats() {
 }
 
 /// Rows `begin` to `end`: y = (h - mean) · rstd · weight + bias. While one row is written, the next is read:
-/// alone, each would wait for its last sum, its root and its quotient with nothing else to do (64x1024 f32:
-/// 0.36 of a copy in the second cache; together 0.53). `row_at(i)` gives row i's operands, `each_one` is 1 /
-/// columns. `kHeld`: h waits as floats in
-/// scratch, which pays where reading it again would take more than a load; bits do not depend on it.
+/// alone, each would wait idle for its last sum, its root and its quotient (64x1024 f32 in L2: 0.36 of a
+/// copy, together 0.53). `row_at(i)` gives row i's operands, `each_one` is 1 / columns. `kHeld`: h waits as
+/// floats in scratch, where reading it again would take more than a load; bits do not depend on it.
 template <class T, bool kAdds, bool kHeld, class Team, class RowAt, class Weight>
 ROOFTILE_TILE void layer_norm(Team team, std::int64_t begin, std::int64_t end, RowAt row_at, Weight weight,
                               Weight bias, float eps, float each_one) {
@@ -283,8 +280,7 @@ struct LayerNormGroups {
   }
 };
 
-/// Calls body(chunk, reads, writes): both at once where the parts are of one length, else one after the
-/// other.
+/// Calls body(chunk, reads, writes): both at once where the parts are of one length, else one by one.
 template <class Team, class Body>
 ROOFTILE_TILE void layer_norm_step(const Team& team, std::int64_t read_size, std::int64_t write_size,
                                    Body body) {

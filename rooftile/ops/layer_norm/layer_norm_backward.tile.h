@@ -28,6 +28,7 @@ struct LayerNormBackward {
   ROOFTILE_TILE Sums<Team> begin(const Team& team, std::int64_t, const In&) const {
     return {team.accumulator(), team.accumulator()};
   }
+  // [sums]
   /// In the tail's empty lanes dy is 0, and x - mean may be anything.
   template <class Team, class C, class In, class W, class Row>
   ROOFTILE_TILE void read(const Team& team, Sums<Team>& sums, C chunk, const In& in, const W& w,
@@ -36,6 +37,7 @@ struct LayerNormBackward {
     sums.g[chunk] += g;
     sums.products[chunk] = fma(g, team.only(chunk, in[kX] - row.statistics[kMean], 0), sums.products[chunk]);
   }
+  // [/sums]
   template <class Team, class Row>
   ROOFTILE_TILE Found measure(const Team& team, const Sums<Team>& sums, const Row& row,
                               float each_one) const {
@@ -44,6 +46,7 @@ struct LayerNormBackward {
     // Where rstd is infinite, x̂ is so with both signs, and all of it NaN.
     return {both.first * each_one * rstd, both.second * each_one * rstd * rstd * rstd + (rstd - rstd)};
   }
+  // [gradients]
   template <class Team, class C, class In, class W, class Row, class Columns>
   ROOFTILE_TILE auto write(const Team&, const Found& found, C chunk, const In& in, const W& w, const Row& row,
                            Columns& columns) const {
@@ -52,6 +55,7 @@ struct LayerNormBackward {
     columns.add(kBias, chunk, in[kDy]);
     return fma(centred, -found.slope, fma(scaled, w[0], -found.shift));
   }
+  // [/gradients]
 };
 
 }  // namespace rooftile::kernels

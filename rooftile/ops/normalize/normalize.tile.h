@@ -8,11 +8,13 @@ using namespace rooftile::tile;
 /// 1 / max(norm, eps) as two factors: of a subnormal norm it would overflow. Of a NaN a NaN.
 struct InverseNorm {
   float scale, inverse;
+  // [inverse]
   ROOFTILE_TILE InverseNorm(float norm, float eps) {
     const float n = norm < eps ? eps : norm;
     scale = n < 0x1p-64f ? 0x1p64f : 1;
     inverse = 1 / (n * scale);
   }
+  // [/inverse]
   InverseNorm() = default;
   template <class X>
   ROOFTILE_TILE X operator()(const X& x) const {
@@ -44,11 +46,13 @@ struct Normalize {
       sums[chunk] = fma(in[0], in[0], sums[chunk]);
   }
   // [/read]
+  // [measure]
   template <class Team, class Sums, class Row>
   ROOFTILE_TILE Found measure(const Team& team, const Sums& sums, const Row&, float) const {
     const float sum = team.sum(sums), norm = kL1 ? sum : sqrt(sum);
     return {norm, InverseNorm(norm, eps)};
   }
+  // [/measure]
   ROOFTILE_TILE Tiles<float, 1> statistics(const Found& found) const { return {{found.norm}}; }
   template <class Team, class C, class In, class W, class Row, class Columns>
   ROOFTILE_TILE auto write(const Team&, const Found& found, C, const In& in, const W&, const Row&,
@@ -86,6 +90,7 @@ struct NormalizeBackward {
   template <class Team, class C, class In, class W, class Row, class Columns>
   ROOFTILE_TILE auto write(const Team&, const Found& found, C, const In& in, const W&, const Row&,
                            const Columns&) const {
+    // [backward]
     if constexpr (kL1) {
       const auto sign =
           select(in[kX] < 0, like(in[kX], -1), select(in[kX] > 0, like(in[kX], 1), like(in[kX], 0)));
@@ -93,6 +98,7 @@ struct NormalizeBackward {
     } else {
       return found.over_norm(fma(in[kX], -found.inner, in[kDy]));
     }
+    // [/backward]
   }
 };
 

@@ -8,8 +8,7 @@ namespace rooftile {
 struct RmsNormOptions {
   float eps = 1e-6f;         ///< finite, not negative; stands inside the root. The backward does not use it
   bool unit_offset = false;  ///< w = weight + 1, for models that store it so (Gemma); else w = weight
-  const char* variant =
-      nullptr;  ///< null: chosen by the library; else a name that `rooftile list rms_norm` shows
+  const char* variant = nullptr;  ///< null: chosen by the library; else one of `rooftile list rms_norm`
 };
 
 struct RmsNormInputs {

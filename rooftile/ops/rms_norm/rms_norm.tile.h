@@ -17,6 +17,7 @@ struct RmsNorm {
   ROOFTILE_TILE auto begin(const Team& team, std::int64_t, const In&) const {
     return team.accumulator();
   }
+  // [stages]
   template <class Team, class Sums, class C, class In, class W, class Row>
   ROOFTILE_TILE void read(const Team&, Sums& squares, C chunk, const In& in, const W&, const Row&) const {
     squares[chunk] = fma(in[0], in[0], squares[chunk]);
@@ -31,6 +32,7 @@ struct RmsNorm {
                            const Columns&) const {
     return in[0] * rstd * (w[0] + plus);
   }
+  // [/stages]
 };
 // [/forward]
 
@@ -56,6 +58,7 @@ struct RmsNormBackward {
   ROOFTILE_TILE float measure(const Team& team, const Sums& products, const Row&, float each_one) const {
     return team.sum(products) * each_one;
   }
+  // [dx]
   template <class Team, class C, class In, class W, class Row, class Columns>
   ROOFTILE_TILE auto write(const Team&, float mean, C chunk, const In& in, const W& w, const Row& row,
                            Columns& columns) const {
@@ -64,6 +67,7 @@ struct RmsNormBackward {
     columns.add_product(0, chunk, in[kDy], normal);
     return fma(normal, -mean, in[kDy] * (w[0] + plus)) * rstd;
   }
+  // [/dx]
 };
 // [/backward]
 

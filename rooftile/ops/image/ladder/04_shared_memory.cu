@@ -22,6 +22,7 @@ __global__ void gray_shared_memory(const __grid_constant__ GrayProblem p) {
     const std::uint8_t* rgb = p.rgb + p.rows.offset(1, row) + 3 * first;
     std::uint8_t* gray = p.gray + p.rows.offset(0, row) + first;
     const auto* from = reinterpret_cast<const unsigned*>(rgb);
+    // [pick]
     for (int k = 0; k < 3; ++k) {
       const int word = thread + k * kGrayThreads;
       if (word < 3 * groups) words[word] = from[word];
@@ -36,6 +37,7 @@ __global__ void gray_shared_memory(const __grid_constant__ GrayProblem p) {
       last_grays(p, rgb, gray, 4 * groups, pixels);
     }
     __syncthreads();  // before the next row's words take these ones' place
+    // [/pick]
   }
 }
 // [/kernel]

@@ -20,6 +20,7 @@ __global__ void layer_norm_naive(const __grid_constant__ LayerNormProblem p) {
   const GpuRow at(p, row);
   const double count = static_cast<double>(at.n);
 
+  // [sums]
   double sum = 0;  // one by one, thousands of floats would lose digits
   for (std::int64_t i = 0; i < at.n; ++i) sum += double(at.x[i]);  // [for the mean]
   const float mean = static_cast<float>(sum / count);
@@ -30,6 +31,7 @@ __global__ void layer_norm_naive(const __grid_constant__ LayerNormProblem p) {
     squares += double(d) * double(d);
   }
   const float rstd = 1 / sqrtf(static_cast<float>(squares / count) + p.eps());
+  // [/sums]
 
   for (std::int64_t i = 0; i < at.n; ++i) {
     const float normal = (at.x[i] - mean) * rstd;  // [read again]

@@ -11,6 +11,7 @@ namespace rooftile::ladder {
 static void layer_norm_row(const PlainRow& row, std::int64_t n, const float* weight, const float* bias,
                            float eps) {
   const double count = static_cast<double>(n);
+  // [sums]
   double sum = 0;
   for (std::int64_t i = 0; i < n; ++i) sum += static_cast<double>(row.x[i]);
   const double mean = sum / count;
@@ -21,6 +22,7 @@ static void layer_norm_row(const PlainRow& row, std::int64_t n, const float* wei
     squares += d * d;
   }
   const double rstd = 1 / std::sqrt(squares / count + static_cast<double>(eps));
+  // [/sums]
 
   for (std::int64_t i = 0; i < n; ++i)
     row.y[i] = static_cast<float>((static_cast<double>(row.x[i]) - mean) * rstd) * weight[i] + bias[i];

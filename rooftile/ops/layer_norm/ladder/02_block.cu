@@ -19,6 +19,7 @@ template <int kTree>
 __device__ float tree(float mine) {
   ROOFTILE_SHARED(part, float[kThreads]);
   const int t = static_cast<int>(threadIdx.x);
+  // [tree]
   part[t] = mine;  // [into the tree]
   __syncthreads();
   for (int half = kThreads / 2; half > 0; half /= 2) {
@@ -26,6 +27,7 @@ __device__ float tree(float mine) {
     __syncthreads();
   }
   return part[0];  // [out of the tree]
+  // [/tree]
 }
 
 __global__ void __launch_bounds__(kThreads) layer_norm_block(const __grid_constant__ LayerNormProblem p) {

@@ -28,6 +28,7 @@ static void layer_norm_row(const PlainRow& row, std::int64_t n, const float* wei
   for (std::int64_t i = full; i < n; ++i) sum += row.x[i];
   const float mean = sum / static_cast<float>(n);
 
+  // [squares]
   V squares = splat(0.f);
   for (std::int64_t i = 0; i < full; i += W) {
     const V d = load_unaligned<V>(row.x + i) - mean;
@@ -36,6 +37,7 @@ static void layer_norm_row(const PlainRow& row, std::int64_t n, const float* wei
   float square = sum_of(squares);
   for (std::int64_t i = full; i < n; ++i) square += (row.x[i] - mean) * (row.x[i] - mean);
   const float rstd = 1 / std::sqrt(square / static_cast<float>(n) + eps);
+  // [/squares]
 
   for (std::int64_t i = 0; i < full; i += W) {
     const V x = (load_unaligned<V>(row.x + i) - mean) * rstd;

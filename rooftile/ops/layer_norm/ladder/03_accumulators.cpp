@@ -16,11 +16,13 @@ static void layer_norm_row(const Team& team, const PlainRow& row, std::int64_t n
   team.each(n, [&](auto chunk) { sums += team.load(x, chunk); });
   const float mean = team.sum(sums) / static_cast<float>(n);
 
+  // [squares]
   Team::Tile squares = team.fill(0);
   team.each(n, [&](auto chunk) {
     const Team::Tile d = team.only(chunk, team.load(x, chunk) - mean, 0);
     squares = fma(d, d, squares);
   });
+  // [/squares]
   const float rstd = 1 / sqrt(team.sum(squares) / static_cast<float>(n) + eps);
 
   team.each(n, [&](auto chunk) {

@@ -19,12 +19,14 @@ template <int kSum>
 __device__ float by_shuffles(float mine) {
   ROOFTILE_SHARED(part, float[kWarps]);
   const int t = static_cast<int>(threadIdx.x);
+  // [shuffles]
   for (int far = 16; far > 0; far /= 2) mine += __shfl_xor_sync(0xffffffffu, mine, far);
   if (t % 32 == 0) part[t / 32] = mine;  // [a warp's]
   __syncthreads();
   mine = part[t % kWarps];  // [all warps']
   for (int far = kWarps / 2; far > 0; far /= 2) mine += __shfl_xor_sync(0xffffffffu, mine, far);
   return mine;
+  // [/shuffles]
 }
 
 __global__ void __launch_bounds__(kThreads) layer_norm_shuffles(const __grid_constant__ LayerNormProblem p) {

@@ -12,6 +12,7 @@ using Team = CpuTeam<float, Access::cached>;
 static void layer_norm_row(const Team& team, const kernels::LayerNormRow<float>& row,
                            tile::FloatVector weight, tile::FloatVector bias, float eps, float each_one) {
   const std::int64_t n = row.x.size;
+  // [one_pass]
   kernels::LayerNormMoments<Team, float> moments;
   moments.begin(team, n, each_one, [&](auto chunk, auto use) { use(team.load(row.x, chunk)); });
   team.each(n, [&](auto chunk) { moments.add(team, chunk, team.load(row.x, chunk)); });
@@ -20,6 +21,7 @@ static void layer_norm_row(const Team& team, const kernels::LayerNormRow<float>&
   team.each(n, [&](auto chunk) {
     kernels::layer_norm_write(team, row, scale, weight, bias, chunk, team.load(row.x, chunk));
   });
+  // [/one_pass]
 }
 
 ROOFTILE_FLATTEN void launch_one_pass(const CpuLaunch& launch, const LayerNormProblem& p) {

@@ -18,6 +18,7 @@ __global__ void __launch_bounds__(kMaxThreads)
   const int t = static_cast<int>(threadIdx.x);
   const float count = static_cast<float>(n);
 
+  // [registers]
   float row[kItemsPerThread];
   ROOFTILE_UNROLL for (int k = 0; k < kItemsPerThread; ++k) {
     const int i = k * threads + t;
@@ -34,6 +35,7 @@ __global__ void __launch_bounds__(kMaxThreads)
     squares += d * d;
   }
   const float rstd = 1 / sqrtf(sum_of_block<1>(squares) / count + p.eps());
+  // [/registers]
 
   ROOFTILE_UNROLL for (int k = 0; k < kItemsPerThread; ++k) {
     const int i = k * threads + t;

@@ -20,11 +20,13 @@ __global__ void __launch_bounds__(kMaxThreads) layer_norm_words(const __grid_con
   const int first = 4 * static_cast<int>(threadIdx.x), step = 4 * static_cast<int>(blockDim.x);
   const float count = static_cast<float>(n);
 
+  // [words]
   float4 row[kWords];
   ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) row[k] = load_word<kAligned>(at.x, k * step + first, n);
 
   float sum = 0;
   ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) sum += sum_of_word(row[k]);
+  // [/words]
   const float mean = sum_of_block<0>(sum) / count;
 
   float square = 0;

@@ -13,6 +13,7 @@ namespace {
 
 constexpr int kWords = kItemsPerThread / 4, kThreads = 128;
 
+// [team]
 /// Threads of a row: as few as hold it, but eight where there is work for them, which read a 128-byte line
 /// together. A power of two within a warp; beyond, whole warps.
 int team_of(std::int64_t columns) {
@@ -22,6 +23,7 @@ int team_of(std::int64_t columns) {
   while (team < least || (team < 8 && team < words)) team *= 2;
   return team;
 }
+// [/team]
 
 template <int kSum>
 __device__ float sum_of_team(float mine, int team) {

@@ -15,9 +15,11 @@ void launch_add_vectors(const CpuLaunch&, const AddProblem& p) {
   const float* x = static_cast<const float*>(p.x);
   const float* y = static_cast<const float*>(p.y);
   float* z = static_cast<float*>(p.z);
+  // [loop]
   for (std::int64_t i = 0; i < full; i += W)
     store_unaligned(z + i, load_unaligned<V>(x + i) + load_unaligned<V>(y + i));
   for (std::int64_t i = full; i < n; ++i) z[i] = x[i] + y[i];
+  // [/loop]
 }
 
 }  // namespace rooftile::ladder

@@ -19,11 +19,13 @@ void launch_add_streaming(const CpuLaunch&, const AddProblem& p) {
 
   std::int64_t i = 0;
   for (; i < n && reinterpret_cast<std::uintptr_t>(z + i) % sizeof(V) != 0; ++i) z[i] = x[i] + y[i];
+  // [loop]
   for (; i + W <= n; i += W) {
     __builtin_prefetch(x + i + kAhead);
     __builtin_prefetch(y + i + kAhead);
     stream(z + i, load_unaligned<V>(x + i) + load_unaligned<V>(y + i));
   }
+  // [/loop]
   for (; i < n; ++i) z[i] = x[i] + y[i];
   stream_fence();
 }

@@ -9,8 +9,10 @@ namespace rooftile::ladder {
 
 void launch_dot_scalar(const CpuLaunch&, const DotProblem& p) {
   write_dot(p, [](const float* x, const float* y, std::int64_t n) {
+    // [loop]
     float sum = 0;
     for (std::int64_t i = 0; i < n; ++i) sum += x[i] * y[i];
+    // [/loop]
     return sum;
   });
 }

@@ -14,11 +14,13 @@ void launch_dot_vectors(const CpuLaunch&, const DotProblem& p) {
     using V = Vec<float>;
     constexpr int W = kVecLanes<float>;
     const std::int64_t full = n / W * W;
+    // [loop]
     V sums = splat(0.f);
     for (std::int64_t i = 0; i < full; i += W)
       sums = vfma(load_unaligned<V>(x + i), load_unaligned<V>(y + i), sums);
     float sum = 0;
     for (int k = 0; k < W; ++k) sum += sums[k];
+    // [/loop]
     for (std::int64_t i = full; i < n; ++i) sum += x[i] * y[i];
     return sum;
   });

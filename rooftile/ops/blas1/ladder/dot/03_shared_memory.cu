@@ -9,13 +9,13 @@
 namespace rooftile::ladder {
 namespace {
 
-// [kernel]
 __global__ void dot_shared_memory(const float* x, const float* y, std::int64_t n, float* sums) {
   ROOFTILE_SHARED(part, float[kDotThreads]);
   const unsigned thread = threadIdx.x;
   const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
   float sum = 0;
   for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + thread; i < n; i += step) sum += x[i] * y[i];
+  // [tree]
   part[thread] = sum;
   __syncthreads();
   for (unsigned half = kDotThreads / 2; half > 0; half /= 2) {
@@ -23,8 +23,8 @@ __global__ void dot_shared_memory(const float* x, const float* y, std::int64_t n
     __syncthreads();
   }
   if (thread == 0) sums[blockIdx.x] = part[0];
+  // [/tree]
 }
-// [/kernel]
 
 }  // namespace
 

@@ -12,12 +12,14 @@ using namespace tile;
 void launch_dot_chunks(const CpuLaunch&, const DotProblem& p) {
   write_dot(p, [](const float* x, const float* y, std::int64_t n) {
     const CpuTeam<float, Access::cached> team(nullptr);
+    // [chunks]
     Pairwise<Sum> sum;
     for (std::int64_t first = 0; first < n; first += kReductionChunk) {
       const std::int64_t count = n - first < kReductionChunk ? n - first : kReductionChunk;
       sum.add(kernels::dot(team, Row<const float>{x + first, count}, Row<const float>{y + first, count}));
     }
     return sum.total();
+    // [/chunks]
   });
 }
 

@@ -7,7 +7,6 @@
 namespace rooftile::ladder {
 namespace {
 
-// [kernel]
 __global__ void dot_shuffles(const float* x, const float* y, std::int64_t n, float* sums) {
   const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
   float sum = 0;
@@ -16,7 +15,6 @@ __global__ void dot_shuffles(const float* x, const float* y, std::int64_t n, flo
   sum = block_sum(sum);
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
-// [/kernel]
 
 }  // namespace
 

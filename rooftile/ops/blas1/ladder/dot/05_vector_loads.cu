@@ -9,7 +9,6 @@
 namespace rooftile::ladder {
 namespace {
 
-// [kernel]
 __global__ void dot_vector_loads(const float* x, const float* y, std::int64_t n, float* sums) {
   const std::int64_t words = n / 4, step = std::int64_t{gridDim.x} * blockDim.x;
   const std::int64_t first = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -19,7 +18,6 @@ __global__ void dot_vector_loads(const float* x, const float* y, std::int64_t n,
   sum = block_sum(sum);
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
-// [/kernel]
 
 }  // namespace
 

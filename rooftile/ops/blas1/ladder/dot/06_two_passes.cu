@@ -22,7 +22,6 @@ __global__ void dot_chunk_sums(const float* x, const float* y, std::int64_t n, s
 }
 // [/chunks]
 
-// [second]
 /// Each thread adds kItemsPerThread neighbours; then the threads add pairwise.
 template <class R>
 __global__ void dot_second_pass(const double* sums, int count, R* result) {
@@ -37,7 +36,6 @@ __global__ void dot_second_pass(const double* sums, int count, R* result) {
   }
   if (thread == 0) *result = static_cast<R>(part[0]);
 }
-// [/second]
 
 }  // namespace
 

@@ -48,13 +48,15 @@ inline Status launch_block_sums(const CudaLaunch& launch, const DotProblem& p, s
 }
 
 // [shuffles]
+// [warp_sum]
 /// The sum over a warp, in lane 0: each step, a lane adds what the lane `far` above it has.
 __device__ __forceinline__ float warp_sum(float sum) {
   for (int far = 16; far > 0; far /= 2) sum += __shfl_down_sync(0xffffffffu, sum, far);
   return sum;
 }
+// [/warp_sum]
 
-/// The sum over a block of kDotThreads, in thread 0: its warps' sums meet in shared memory, and the first
+/// The sum over a block of kDotThreads, in thread 0: each warp's sum goes to shared memory, and the first
 /// warp adds them.
 __device__ __forceinline__ float block_sum(float sum) {
   constexpr int kWarps = kDotThreads / 32;
@@ -68,7 +70,6 @@ __device__ __forceinline__ float block_sum(float sum) {
 }
 // [/shuffles]
 
-// [words]
 __device__ __forceinline__ void add_products(float4& sum, const float4& a, const float4& b) {
   sum.x += a.x * b.x;
   sum.y += a.y * b.y;
@@ -76,7 +77,7 @@ __device__ __forceinline__ void add_products(float4& sum, const float4& a, const
   sum.w += a.w * b.w;
 }
 
-/// Σ xᵢyᵢ over every step-th word of four floats from word `first` on: eight words on their way, a sum for
+/// Σ xᵢyᵢ over every step-th word of four floats from word `first` on: eight words in flight, a sum for
 /// each of a word's four places.
 __device__ __forceinline__ float sum_of_words(const float* x, const float* y, std::int64_t words,
                                               std::int64_t first, std::int64_t step) {
@@ -85,18 +86,19 @@ __device__ __forceinline__ float sum_of_words(const float* x, const float* y, st
   const auto* y4 = reinterpret_cast<const float4*>(y);
   float4 sum{0, 0, 0, 0};
   std::int64_t i = first;
+  // [in_flight]
   for (; i + (kWords - 1) * step < words; i += kWords * step) {
     float4 a[kWords], b[kWords];
     for (int k = 0; k < kWords; ++k) a[k] = x4[i + k * step];
     for (int k = 0; k < kWords; ++k) b[k] = y4[i + k * step];
     for (int k = 0; k < kWords; ++k) add_products(sum, a[k], b[k]);
   }
+  // [/in_flight]
   for (; i < words; i += step) {
     const float4 a = x4[i], b = y4[i];
     add_products(sum, a, b);
   }
   return (sum.x + sum.z) + (sum.y + sum.w);
 }
-// [/words]
 
 }  // namespace rooftile::ladder

@@ -1,0 +1,259 @@
+// Charts of a machine and of what was measured on it, from a bench record:
+//   levels    the copy rate of each level of memory: record=FILE.json threads=N
+//   sizes     GB/s against the bytes that a call moves, a line for each op: record=FILE.json and filters
+//   roofline  the machine's roofs and a mark for each record: record=FILE.json and filters with threads=N
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "tools/docs_figures.h"
+
+namespace docs {
+namespace {
+
+using nlohmann::json;
+constexpr double kWidth = 720, kRight = 16;
+const char* const kColors[] = {"main", "warn", "other"};
+
+/// A logarithmic scale from `low` to `high` on the drawing's `from` to `to`.
+struct Scale {
+  double low, high, from, to;
+  double at(double value) const { return from + (to - from) * std::log(value / low) / std::log(high / low); }
+};
+
+std::string bytes_text(double bytes) {
+  int unit = 0;
+  for (; bytes >= 1024 && unit < 3; ++unit) bytes /= 1024;
+  return fmt::format("{:.3g} {}", bytes, std::array{"B", "KiB", "MiB", "GiB"}[std::size_t(unit)]);
+}
+
+/// The record's file; where it was given none, or holds no `results` and `machine`, a sentence.
+std::string open(const Repository& repository, const Settings& settings, json& document) {
+  const std::string file = setting(settings, "record");
+  if (file.empty()) return "a chart needs record=FILE.json";
+  document = document_of(repository, "bench/" + file);
+  if (!document.is_object() || !document.contains("results") || !document.contains("machine"))
+    return "bench/" + file + " is no bench file with a machine";
+  return "";
+}
+
+std::string open(const Repository& repository, const Settings& settings, json& document,
+                 std::vector<json>& records) {
+  if (const std::string error = open(repository, settings, document); !error.empty()) return error;
+  Settings filters = settings;
+  filters.erase("record");
+  if (const std::string error = select(document["results"], filters, records); !error.empty()) return error;
+  for (const json& record : records)
+    if (number(record, "median_us") <= 0 || number(record, "bytes") <= 0)
+      return "a record has no time or no bytes";
+  return "";
+}
+
+/// The machine's levels as measured with so many threads.
+std::vector<json> levels_of(const json& document, const std::string& threads) {
+  std::vector<json> levels;
+  for (const json& level : document["machine"].value("levels", json::array()))
+    if (text_of(level.value("threads", json())) == threads && number(level, "copy_gbs") > 0)
+      levels.push_back(level);
+  return levels;
+}
+
+/// The size of a level, "L1" or "memory"; `key` is "bytes", as reported, or "effective_bytes", as measured.
+double size_of(const json& document, const std::string& level, const char* key) {
+  const json& machine = document["machine"];
+  if (level == "memory") return number(machine, "memory_bytes");
+  for (const json& cache : machine.value("caches", json::array()))
+    if (cache.value("kind", "") != "instruction" && "L" + text_of(cache.value("level", json())) == level)
+      return number(cache, key);
+  return 0;
+}
+
+std::string name_of_threads(const std::string& threads) {
+  return threads == "1" ? "one thread" : threads + " threads";
+}
+
+/// The distinct ops of the records, in their order.
+std::vector<std::string> ops_of(const std::vector<json>& records) {
+  std::vector<std::string> ops;
+  for (const json& record : records)
+    if (std::find(ops.begin(), ops.end(), record.value("op", "")) == ops.end())
+      ops.push_back(record.value("op", ""));
+  return ops;
+}
+
+}  // namespace
+
+std::string draw_levels(const Repository& repository, const Settings& settings, Figure& figure) {
+  json document;
+  if (const std::string error = open(repository, settings, document); !error.empty()) return error;
+  const std::string threads = setting(settings, "threads");
+  const std::vector<json> levels = levels_of(document, threads);
+  if (levels.empty()) return "the record has no levels with threads=" + threads;
+  constexpr double kLabels = 150, kRow = 34, kTop = 34;
+  double most = 0;
+  for (const json& level : levels) most = std::max(most, number(level, "copy_gbs"));
+  const double unit = (kWidth - kLabels - 90) / most, bottom = kTop + kRow * double(levels.size());
+  Svg svg(kWidth, bottom + 26);
+  const std::string title = fmt::format("What {} can copy in each level of memory", name_of_threads(threads));
+  svg.text(8, 20, title, "start", 14);
+  std::string alternative = title;
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    const std::string name = levels[i].value("name", "");
+    const double gbs = number(levels[i], "copy_gbs"), y = kTop + kRow * double(i);
+    const std::string label = name + ", " + bytes_text(size_of(document, name, "bytes"));
+    const std::string rate = three_digits(gbs) + " GB/s";
+    svg.text(kLabels - 8, y + 20, label, "end");
+    svg.rect(kLabels, y + 6, std::max(1., unit * gbs), kRow - 12, "main");
+    svg.text(kLabels + unit * gbs + 6, y + 20, rate, "start", 12);
+    alternative += fmt::format("{} {} {}", i ? ";" : ":", label, rate);
+  }
+  svg.text(8, bottom + 18,
+           "Measured: " + machine_of(document) + ". A copy's bytes count twice: read, and written.", "start",
+           11);
+  figure = {svg.file(title, alternative + "."), alternative + ".", {}};
+  return "";
+}
+
+std::string draw_sizes(const Repository& repository, const Settings& settings, Figure& figure) {
+  json document;
+  std::vector<json> records;
+  if (const std::string error = open(repository, settings, document, records); !error.empty()) return error;
+  const std::vector<std::string> ops = ops_of(records);
+  if (ops.size() > std::size(kColors)) return "sizes shows at most three ops";
+  const auto rate = [](const json& r) { return number(r, "bytes") / number(r, "median_us") / 1e3; };
+  double low = 1e300, high = 0, most = 0;
+  for (const json& record : records) {
+    low = std::min(low, number(record, "bytes")), high = std::max(high, number(record, "bytes"));
+    most = std::max(most, rate(record));
+  }
+  if (high <= low) return "sizes needs records of several sizes";
+  const double step = most > 200  ? 50
+                      : most > 80 ? 20
+                      : most > 40 ? 10
+                                  : 5,
+               top = std::ceil(most / step) * step;
+  constexpr double kLeft = 48, kTop = 44, kBottom = 274;
+  const Scale x{low, high, kLeft, kWidth - kRight};
+  const auto y_of = [&](double gbs) { return kBottom - (kBottom - kTop) * gbs / top; };
+  Svg svg(kWidth, kBottom + 58);
+  for (double gbs = 0; gbs <= top + step / 2; gbs += step) {
+    svg.line(kLeft, y_of(gbs), kWidth - kRight, y_of(gbs), "soft");
+    svg.text(kLeft - 6, y_of(gbs) + 4, fmt::format("{:.0f}", gbs), "end", 11);
+  }
+  for (double bytes = std::exp2(std::ceil(std::log2(low))); bytes <= high; bytes *= 16)
+    svg.text(x.at(bytes), kBottom + 16, bytes_text(bytes), bytes > low * 2 ? "middle" : "start", 11);
+  std::string alternative = "Speed against size:";
+  for (const char* level : {"L1", "L2", "L3"}) {
+    const double bytes = size_of(document, level, "effective_bytes");
+    if (bytes <= low || bytes >= high) continue;
+    svg.line(x.at(bytes), kTop - 8, x.at(bytes), kBottom, "ink", true);
+    svg.text(x.at(bytes), kTop - 12, fmt::format("{}: {}", level, bytes_text(bytes)), "middle", 11);
+  }
+  for (std::size_t k = 0; k < ops.size(); ++k) {
+    std::vector<json> line;
+    for (const json& record : records)
+      if (record.value("op", "") == ops[k]) line.push_back(record);
+    std::sort(line.begin(), line.end(),
+              [](const json& a, const json& b) { return number(a, "bytes") < number(b, "bytes"); });
+    const auto best = std::max_element(line.begin(), line.end(),
+                                       [&](const json& a, const json& b) { return rate(a) < rate(b); });
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      const double at = x.at(number(line[i], "bytes"));
+      if (i > 0)
+        svg.line(x.at(number(line[i - 1], "bytes")), y_of(rate(line[i - 1])), at, y_of(rate(line[i])),
+                 k == 1   ? "warn"
+                 : k == 2 ? "ink"
+                          : "main");
+      svg.circle(at, y_of(rate(line[i])), 3, kColors[k]);
+    }
+    svg.circle(kLeft + 12 + 130 * double(k), 16, 5, kColors[k]);
+    svg.text(kLeft + 22 + 130 * double(k), 20, ops[k]);
+    alternative += fmt::format(" {} from {} GB/s at {} by {} GB/s at {} to {} GB/s at {}.", ops[k],
+                               three_digits(rate(line.front())), bytes_text(number(line.front(), "bytes")),
+                               three_digits(rate(*best)), bytes_text(number(*best, "bytes")),
+                               three_digits(rate(line.back())), bytes_text(number(line.back(), "bytes")));
+  }
+  svg.text(kWidth - kRight, 20, "GB/s against bytes moved in a call", "end", 12);
+  svg.text(8, kBottom + 48,
+           "Measured: " + machine_of(document) + ", " + name_of_threads(text_of(records[0]["threads"])) +
+               ". Dashed: how much of each cache was found to serve.",
+           "start", 11);
+  figure = {svg.file("Speed against size", alternative), alternative, {}};
+  return "";
+}
+
+std::string draw_roofline(const Repository& repository, const Settings& settings, Figure& figure) {
+  json document;
+  std::vector<json> records;
+  if (const std::string error = open(repository, settings, document, records); !error.empty()) return error;
+  const std::string threads = setting(settings, "threads"), dtype = setting(settings, "dtype");
+  const std::vector<json> levels = levels_of(document, threads);
+  double peak = 0;
+  for (const json& one : document["machine"].value("peaks", json::array()))
+    if (one.value("name", "") == "fma" && one.value("dtype", "") == dtype &&
+        text_of(one.value("threads", json())) == threads)
+      peak = std::max(peak, number(one, "gflops"));
+  if (levels.empty() || peak <= 0) return "a roofline needs threads=N dtype=D that the machine's roofs have";
+  for (const json& record : records)
+    if (number(record, "flops") <= 0) return "a roofline has no place for a kernel without flops";
+
+  constexpr double kLeft = 56, kTop = 36, kBottom = 330;
+  const Scale x{1. / 16, 16, kLeft, kWidth - kRight},
+      y{1, std::exp2(std::ceil(std::log2(peak)) + 1), kBottom, kTop};
+  Svg svg(kWidth, kBottom + 76);
+  for (double value = 1; value <= y.high; value *= 4) {
+    svg.line(kLeft, y.at(value), kWidth - kRight, y.at(value), "soft");
+    svg.text(kLeft - 6, y.at(value) + 4, fmt::format("{:.0f}", value), "end", 11);
+  }
+  for (double value = x.low; value <= x.high; value *= 4)
+    svg.text(x.at(value), kBottom + 16,
+             value < 1 ? fmt::format("1/{:.0f}", 1 / value) : fmt::format("{:.0f}", value), "middle", 11);
+  svg.text(kWidth - kRight, kBottom + 32, "flops a byte", "end", 12);
+  svg.text(kLeft, kTop - 12, "GFLOP/s", "start", 12);
+  double first_ridge = x.high;
+  for (const json& level : levels) first_ridge = std::min(first_ridge, peak / number(level, "copy_gbs"));
+  svg.line(x.at(first_ridge), y.at(peak), kWidth - kRight, y.at(peak), "ink");
+  svg.text(kWidth - kRight, y.at(peak) - 26,
+           fmt::format("{} multiply-adds: {} GFLOP/s", dtype, three_digits(peak)), "end", 12);
+  std::string alternative;
+  for (const json& level : levels) {
+    const double gbs = number(level, "copy_gbs"), ridge = peak / gbs, begin = std::max(x.low, y.low / gbs);
+    const std::string name = level.value("name", "");
+    svg.line(x.at(begin), y.at(begin * gbs), x.at(ridge), y.at(peak), name == "memory" ? "warn" : "ink");
+    svg.text(x.at(ridge), y.at(peak) - 8, name, name == "L2" ? "end" : name == "L3" ? "start" : "middle", 11);
+    if (name != "memory") continue;
+    svg.line(x.at(ridge), y.at(peak), x.at(ridge), kBottom, "ink", true);
+    svg.text(x.at(ridge) + 6, kBottom - 8, fmt::format("memory's ridge: {:.2g}", ridge), "start", 11);
+    alternative = fmt::format(
+        "Roofline of {}: from memory {} GB/s, at most {} GFLOP/s in {}; the ridge is at {:.2g} flops a byte.",
+        name_of_threads(threads), three_digits(gbs), three_digits(peak), dtype, ridge);
+  }
+  double last = 0;  // where the last op's name stands, so that no two of them cross
+  for (const std::string& op : ops_of(records)) {
+    double low = 1e300, high = 0, intensity = 0;
+    for (const json& record : records) {
+      if (record.value("op", "") != op) continue;
+      intensity = number(record, "flops") / number(record, "bytes");
+      const double gflops = number(record, "flops") / number(record, "median_us") / 1e3;
+      if (intensity < x.low || intensity > x.high || gflops < y.low)
+        return "a mark is off the roofline's axes";
+      low = std::min(low, gflops), high = std::max(high, gflops);
+      svg.circle(x.at(intensity), y.at(gflops), 5, record.value("cache", "") == "cold" ? "warn" : "main");
+    }
+    const double at = x.at(intensity);
+    svg.text(at, kBottom + (std::abs(at - last) < 70 ? 46 : 32), op, "middle", 12);
+    last = at;
+    alternative += fmt::format(" {}: {:.3g} flops a byte, {}{} GFLOP/s.", op, intensity,
+                               low < high ? three_digits(low) + " to " : "", three_digits(high));
+  }
+  svg.text(8, kBottom + 66,
+           "Measured: " + machine_of(document) + ", " + name_of_threads(threads) +
+               ". Orange: from memory; blue: data in a cache.",
+           "start", 11);
+  figure = {svg.file("Roofline", alternative), alternative, {}};
+  return "";
+}
+
+}  // namespace docs
