@@ -56,7 +56,7 @@ __device__ __forceinline__ float warp_sum(float sum) {
 }
 // [/warp_sum]
 
-/// The sum over a block of kDotThreads, in thread 0: its warps' sums meet in shared memory, and the first
+/// The sum over a block of kDotThreads, in thread 0: each warp's sum goes to shared memory, and the first
 /// warp adds them.
 __device__ __forceinline__ float block_sum(float sum) {
   constexpr int kWarps = kDotThreads / 32;
