@@ -4,14 +4,12 @@
 namespace rooftile::kernels {
 using namespace rooftile::tile;
 
-// [copy]
 /// y = x, as 32-bit words: a load and a store change no bit, whatever the words hold.
 template <class Team>
 ROOFTILE_TILE void copy_words(Team team, Row<const float> x, Row<float> y) {
   auto words = team.hold(x, 0);
   team.each(x.size, [&](auto chunk) { team.store(y, chunk, words[chunk]); });
 }
-// [/copy]
 /// The bytes at the ends.
 template <class Team>
 ROOFTILE_TILE void copy_bytes(Team team, Row<const std::uint8_t> x, Row<std::uint8_t> y) {
