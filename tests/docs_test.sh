@@ -189,6 +189,9 @@ notices "a time that no figure shows" '101 µs is in no ladder and no table' "ec
 notices "an earlier time that no figure shows" '99 µs is in no ladder' "echo 'Both: 99 → 100 µs.' >>README.md"
 notices "a gap that closed" 'differs from its source' "sed -i 's/50.0/98.0/' bench/b.json"
 notices "a lesson that came" 'README.md:[0-9]+: differs' "echo '# Two' >docs/course/02_two.md"
+notices "a lesson that leads nowhere" '01_one.md:[0-9]+: a lesson ends with' "echo '# Two' >docs/course/02_two.md"
+notices "a lesson that leads past the next" '01_one.md:[0-9]+: the next lesson that is there is' \
+  "echo '# Two' >docs/course/02_two.md; echo '**Next:** [up](../../README.md)' >>docs/course/01_one.md"
 notices "a lesson that went" 'differs' "rm docs/course/01_one.md"
 notices "a lesson's heading gone" 'lesson 1: .* has no heading' "printf '# One\n' >docs/course/01_one.md"
 notices "a page outside the list" 'is in no entry' "echo '# Three' >docs/course/03_three.md"

@@ -32,6 +32,22 @@ std::string row_of(const Repository& repository, const Lesson& lesson, std::stri
          "` |";
 }
 
+/// A lesson that is there leads to the next one that is: its line "**Next:**" links to it.
+void check_next(const Repository& repository, const std::vector<std::string>& lessons, Problems& problems) {
+  for (std::size_t i = 0; i + 1 < lessons.size(); ++i) {
+    const Page page{lessons[i], repository.lines_of(lessons[i])};
+    const std::string link = "](" + relative_to(page.path, lessons[i + 1]) + ")";
+    const auto next = std::find_if(page.lines.begin(), page.lines.end(),
+                                   [](const std::string& line) { return starts_with(line, "**Next:**"); });
+    if (next == page.lines.end())
+      problems.add(page, page.lines.empty() ? 0 : page.lines.size() - 1,
+                   "a lesson ends with **Next:** […" + link);
+    else if (next->find(link) == std::string::npos)
+      problems.add(page, static_cast<std::size_t>(next - page.lines.begin()),
+                   "the next lesson that is there is […" + link);
+  }
+}
+
 }  // namespace
 
 Page with_course_index(const Repository& repository, const Page& page, Problems& problems) {
@@ -57,6 +73,7 @@ Page with_course_index(const Repository& repository, const Page& page, Problems&
 
   Page out{page.path, {page.lines.begin(), begin + 1}};
   std::set<std::string> named = {kIndex};
+  std::vector<std::string> there;
   int expected = 1;
   for (const json& section : sections) {
     out.lines.insert(out.lines.end(), {"", "## " + section.at("title").get<std::string>(), "",
@@ -71,9 +88,12 @@ Page with_course_index(const Repository& repository, const Page& page, Problems&
       std::string error;
       out.lines.push_back(row_of(repository, lesson, error));
       if (!error.empty()) problems.add(page, 0, error);
-      named.insert(lesson.file.substr(0, lesson.file.find('#')));
+      const std::string file = lesson.file.substr(0, lesson.file.find('#'));
+      named.insert(file);
+      if (repository.has(file) && (there.empty() || there.back() != file)) there.push_back(file);
     }
   }
+  check_next(repository, there, problems);
   out.lines.push_back("");
   out.lines.insert(out.lines.end(), end, page.lines.end());
   for (const std::string& file : repository.pages())

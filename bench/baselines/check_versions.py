@@ -197,13 +197,16 @@ def run(request):
     return {}
 
 
+shown = set()  # of which versions a traceback was printed: the first of each
 commands = {"hello": hello, "versions": listed, "run": run}
 for line in sys.stdin:
     request = json.loads(line)
     try:
         answer = commands[request["command"]](request)
     except BaseException as error:
-        traceback.print_exc()
+        if request.get("version") not in shown:
+            traceback.print_exc()
+        shown.add(request.get("version"))
         said = str(error).strip().splitlines()
         answer = {"error": f"{type(error).__name__}: {said[0] if said else ''}"}
     answers.write(json.dumps(answer) + "\n")

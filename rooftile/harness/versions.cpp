@@ -312,7 +312,8 @@ VersionResults check_versions(const VersionOptions& options) {
       return r.accepted == 0 || (!r.trap.empty() && r.passed == r.accepted);
     });
     if (unjudged > 0)
-      all.notes.push_back(fmt::format("{} versions are left out that no case of --quick judges", unjudged));
+      all.notes.push_back(
+          fmt::format("not judged by a case of --quick, and left out: {} of the versions", unjudged));
   }
   // One function after the other, its languages in their order.
   std::stable_sort(all.results.begin(), all.results.end(), [](const auto& a, const auto& b) {
