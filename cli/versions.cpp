@@ -76,6 +76,9 @@ int check_versions(const CheckArguments& arguments, const std::vector<std::strin
     all = harness::check_versions(options);
   }
   stop_if_interrupted();
+  if (all.results.empty())
+    refuse("no version fits these options{}{}", all.notes.empty() ? "" : ": ",
+           all.notes.empty() ? "" : all.notes[0]);
   std::size_t failed = 0, traps = 0;
   for (const VersionResult& r : all.results) failed += !r.ok(), traps += !r.trap.empty();
   if (arguments.json != "-") {
@@ -97,9 +100,6 @@ int check_versions(const CheckArguments& arguments, const std::vector<std::strin
     record["notes"] = all.notes;
     write_destination(arguments.json, dump(record));
   }
-  if (all.results.empty())
-    refuse("no version fits these options{}{}", all.notes.empty() ? "" : ": ",
-           all.notes.empty() ? "" : all.notes[0]);
   return failed ? kFailedCheck : kOk;
 }
 

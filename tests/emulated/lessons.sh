@@ -30,7 +30,7 @@ printed() {
   local line text code
   while IFS= read -r line; do
     case $line in
-      make* | cmake* | nvcc* | build/* | compute-sanitizer* | nsys* | export* | git* | [A-Z]*=*\ build/* | scripts/new_op.sh* | scripts/install_* | docker* | '') continue ;;
+      make* | cmake* | nvcc* | build/* | compute-sanitizer* | nsys* | export* | git* | [A-Z]*=build/* | [A-Z]*=*\ build/* | scripts/new_op.sh* | scripts/install_* | docker* | '') continue ;;
     esac
     [[ $line = scripts/* || -n $rooftile ]] || continue
     case $line in
