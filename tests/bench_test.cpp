@@ -267,6 +267,19 @@ TEST(Row, IsMeasured) {
   EXPECT_GT((*outcome.result)["median_us"], 0);
 }
 
+TEST(Row, EachFunctionHasOneOfEachDtype) {
+  Measuring measure;
+  for (const Spec& spec : all_specs())
+    for (const DType dtype : spec.dtypes) {
+      if (!is_floating(dtype)) continue;
+      BenchRow row;
+      row.spec = &spec;
+      row.c = {{8, 64}, dtype, {}};
+      const Outcome outcome = measure.session.measure(row, 0.001, 2);
+      EXPECT_TRUE(outcome.result || !outcome.refused.empty()) << spec.function << ": " << outcome.error;
+    }
+}
+
 TEST(Row, AnImpossibleTimeIsAnError) {
   Roofs& roofs = shared_roofs();
   const double bytes = 65536;

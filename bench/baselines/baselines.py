@@ -30,16 +30,11 @@ signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the bench, which the
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import op_baselines  # noqa: E402
-from op_baselines import torch  # noqa: E402
+from call_versions import count_of  # noqa: E402
+from op_baselines import TYPES, torch  # noqa: E402
 
-try:
-    import cv2
-    import numpy
-except Exception:
-    cv2 = None
-
-TYPES = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32",
-         "u8": "uint8", "i8": "int8"}  # fmt: skip
+op_baselines.load("cpu")
+cv2, numpy = op_baselines.library("cv2"), op_baselines.library("numpy")
 EVICTING_BYTES = 1 << 28  # read before each cold sample: more than any last-level cache we know holds twice
 
 
@@ -52,9 +47,7 @@ class Operand:
         # Tiny: one element each, but a pixel stays a pixel.
         self.shape = [n if n == 3 else 1 for n in description["shape"]] if tiny else description["shape"]
         self.written = description["written"]
-        self.count = 1
-        for extent in self.shape:
-            self.count *= extent
+        self.count = count_of(self.shape)
         bits = {"f64": 64, "i64": 64, "f32": 32, "i32": 32, "f16": 16, "bf16": 16}.get(self.dtype, 8)
         self.bytes = max(self.count * bits // 8, 1)
         self.memory = mmap.mmap(-1, self.bytes)
@@ -161,7 +154,7 @@ here = libraries()
 
 
 def case_of(request, tiny=False):
-    return op_baselines.Case(request, lambda description: Operand(description, tiny), "cpu")
+    return op_baselines.Case(request, lambda description: Operand(description, tiny))
 
 
 def hello(_):

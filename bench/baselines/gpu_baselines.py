@@ -13,8 +13,8 @@ The bench starts this program (`gpu_baselines.py cuda`) and speaks with it in li
                                                           "power_w", "throttled"}
   {"command": "release"}                              -> {}
 A case is {"function", "parameters", "options", "own_options", "all_outputs", "named": whether max-autotune is wanted,
-"operands": [{"name", "dtype", "shape", "letters", "read", "written", "offset": elements behind a 256-byte boundary, "pattern": base64, null for what is only written}]}; "only"
-holds the names of the baselines to time, none: all. "results" are the values of each written operand at `sampled` places.
+"operands": [{"name", "dtype", "shape", "letters", "read", "written", "offset": elements past a 256-byte boundary, "pattern": base64,
+null for what is only written}]}; "only" holds the names of the baselines to time, none: all. "results" are the values of each written operand at `sampled` places.
 
 Each sample begins with 256 MiB written over, as the bench does it. Before that the case's operands become such lines of
 the second cache as others are: torch.compile's kernels ask for theirs to be evicted last, and these outlast the 256 MiB,
@@ -47,36 +47,30 @@ if __name__ == "__main__":
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import op_baselines  # noqa: E402
-from op_baselines import torch  # noqa: E402
+from call_versions import count_of  # noqa: E402
+from op_baselines import TYPES, torch  # noqa: E402
 
 device = sys.argv[1] if len(sys.argv) > 1 else "cuda"
 here = torch is not None and (device == "cpu" or torch.cuda.is_available())
 triton_kernels = None
 if here:
     torch.set_grad_enabled(False)
-    if device == "cuda" or os.environ.get("TRITON_INTERPRET") == "1":
-        try:
-            import triton_kernels
-        except Exception:
-            pass
+    op_baselines.load(device)
+    triton_kernels = op_baselines.gpu_library("triton_kernels")
 worker = "--worker" in sys.argv
-TYPES = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "u8": "uint8", "i8": "int8",
-         "i32": "int32", "i64": "int64"}  # fmt: skip
-FLUSH_BYTES = 256 << 20  # five times an H200's second-level cache; as the bench's own
+FLUSH_BYTES = 256 << 20  # five times an H200's L2; as the bench's own
 SLOW_US = 5000  # a call that takes longer gets a third of the rounds
 
 
 class Operand:
-    """A dense tensor of the pattern, repeated, `offset` elements behind an allocation's start."""
+    """A dense tensor of the pattern, repeated, `offset` elements past an allocation's start."""
 
     def __init__(self, description):
         self.name = description["name"]
         self.shape = description["shape"]
         self.written = description["written"]
         self.dtype = getattr(torch, TYPES[description["dtype"]])
-        self.count = 1
-        for extent in self.shape:
-            self.count *= extent
+        self.count = count_of(self.shape)
         offset = description.get("offset", 0)
         self.tensor = torch.empty(self.count + offset, dtype=self.dtype, device=device)[offset:].view(self.shape)
         self.pattern = description.get("pattern")
@@ -95,7 +89,7 @@ class Operand:
 
 
 def case_of(request):
-    return op_baselines.Case(request, Operand, device)
+    return op_baselines.Case(request, Operand)
 
 
 def version_of(package):

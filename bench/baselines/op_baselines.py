@@ -22,32 +22,45 @@ try:
 except Exception:
     torch = sys.modules["torch"] = None  # whoever imports it gets an ImportError
 
-place = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, place)
-sys.dont_write_bytecode = True
-MOST_PLAIN = 1 << 20  # elements of a case that plain Python is timed on
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import call_versions  # noqa: E402
+
+TYPES = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32",
+         "u8": "uint8", "i8": "int8"}  # fmt: skip
+MAX_PLAIN = 1 << 20  # elements of a case that plain Python is timed on
+
+device = "cpu"
+folders = []
 
 
-def load(path):
-    """A folder's tables; None where it needs a library that is not here."""
-    spec = importlib.util.spec_from_file_location("baselines_of_" + os.path.basename(os.path.dirname(path)), path)
-    module = importlib.util.module_from_spec(spec)
+def library(name):
+    """A module that may not be here, or not work: None."""
     try:
-        spec.loader.exec_module(module)
-    except ImportError:
+        return importlib.import_module(name)
+    except Exception:
         return None
-    return module
 
 
-def tables():
-    """All folders': beside this file, as the build puts them, or in the source tree."""
-    paths = glob.glob(os.path.join(place, "*", "baselines.py")) or glob.glob(
-        os.path.join(place, "..", "..", "rooftile", "ops", "*", "baselines.py")
-    )
-    return [module for module in map(load, sorted(paths)) if module]
+def gpu_library(name):
+    """One that is of use on a GPU alone; Triton's kernels on a CPU, too, where it interprets them."""
+    interpreted = name == "triton_kernels" and os.environ.get("TRITON_INTERPRET") == "1"
+    return library(name) if device == "cuda" or interpreted else None
 
 
-folders = tables()
+def load(for_device):
+    """Reads all folders' tables; those of PyTorch are left out where it is not here."""
+    global device
+    device = for_device
+    for path in sorted(glob.glob(os.path.join(call_versions.ops, "*", "baselines.py"))):
+        spec = importlib.util.spec_from_file_location("baselines_of_" + os.path.basename(os.path.dirname(path)), path)
+        module = importlib.util.module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+        except ImportError:
+            if torch:
+                raise
+            continue
+        folders.append(module)
 
 
 def entry(table, function):
@@ -65,9 +78,8 @@ def any_in(table):
 class Case:
     """One call of the bench: its operands, made by `operand`, which gives them .name, .shape, .written, .tensor, .fill()."""
 
-    def __init__(self, request, operand, device):
+    def __init__(self, request, operand):
         self.request = request
-        self.device = device
         self.function = request["function"]
         self.parameters = request["parameters"] or {}
         self.named = request.get("named", False)
@@ -139,7 +151,6 @@ def torch_compiled(**options):
 
 def value_of(language, operand, letters, own):
     """An operand as the language has it: rows of C elements, whatever the tensor's rank, where the language is flat."""
-    import call_versions
     from languages import cuda, np
 
     shape = call_versions.flat_shape({"shape": operand.shape, "letters": letters}) if own.flat else operand.shape
@@ -153,15 +164,13 @@ def value_of(language, operand, letters, own):
 
 def version_calls(function, language, version, own):
     def make(case):
-        import call_versions
-
         if case.function != function:
             return []
         inputs = [one for one in case.request["operands"] if one["read"]]
-        if language == "plain" and max(call_versions.count_of(one["shape"]) for one in inputs) > MOST_PLAIN:
+        if language == "plain" and max(call_versions.count_of(one["shape"]) for one in inputs) > MAX_PLAIN:
             return []
         try:
-            call_versions.decline(version, own, case.device == "cpu", {**case.request, "inputs": inputs})
+            call_versions.decline(version, own, device == "cpu", {**case.request, "inputs": inputs})
         except call_versions.Declined:
             return []
         for operand in case.outputs:
@@ -181,7 +190,6 @@ def version_calls(function, language, version, own):
 
 def versions(wanted):
     """Name, version, make(case), compiles: of each right version in these languages whose library is here."""
-    import call_versions
     from languages import LANGUAGES
 
     found = []

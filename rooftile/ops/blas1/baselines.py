@@ -1,11 +1,9 @@
 """What a user would pick instead of the vectors' functions; bench/baselines/op_baselines.py says what the tables are."""
 
 import torch
+from op_baselines import gpu_library
 
-try:
-    import triton_kernels
-except Exception:
-    triton_kernels = None
+triton_kernels = gpu_library("triton_kernels")
 
 
 def copy_of(x):

@@ -1,12 +1,10 @@
 """What a user would pick instead of the gated units; bench/baselines/op_baselines.py says what the tables are."""
 
 import torch
+from op_baselines import gpu_library
 
 aten, F = torch.ops.aten, torch.nn.functional
-try:
-    from liger_kernel.ops import geglu, swiglu
-except Exception:
-    geglu = swiglu = None
+geglu, swiglu = gpu_library("liger_kernel.ops.geglu"), gpu_library("liger_kernel.ops.swiglu")
 
 
 def form(case):
@@ -40,7 +38,7 @@ PYTORCH = {
     "swiglu_backward": lambda c: (swiglu_backward_of, c.many("gate", "up", "dy")) if plain(c) else None,
 }
 LIGER = {}  # without the backwards, which write over the operands: only the first call computes what it should
-if swiglu is not None:
+if geglu and swiglu:
 
     def liger_swiglu(case):
         gate, up = case.rows("gate"), case.rows("up")

@@ -1,14 +1,8 @@
 """What a user would pick instead of rgb_to_gray; bench/baselines/op_baselines.py says what the tables are."""
 
-try:
-    import torch
-except ImportError:
-    torch = None
-try:
-    import cv2
-    import numpy
-except Exception:
-    cv2 = None
+from op_baselines import library
+
+torch, cv2, numpy = library("torch"), library("cv2"), library("numpy")
 
 
 def weights(case):
@@ -21,7 +15,7 @@ def gray_of(rgb, r, g, b):
 
 
 def by_product(case):
-    rgb, w = case.get("rgb"), torch.tensor(weights(case), device=case.device)
+    rgb, w = case.get("rgb"), torch.tensor(weights(case), device=case.get("rgb").device)
     return [lambda: ((rgb.float() @ w + 0.5).to(torch.uint8),)]
 
 

@@ -1,20 +1,12 @@
 """What a user would pick instead of layer norm; bench/baselines/op_baselines.py says what the tables are."""
 
 import torch
+from op_baselines import gpu_library
 
 aten = torch.ops.aten
-try:
-    import triton_kernels
-except Exception:
-    triton_kernels = None
-try:
-    from liger_kernel.ops import layer_norm as liger
-except Exception:
-    liger = None
-try:
-    from quack import rmsnorm as quack
-except Exception:
-    quack = None
+triton_kernels = gpu_library("triton_kernels")
+liger = gpu_library("liger_kernel.ops.layer_norm")
+quack = gpu_library("quack.rmsnorm")
 
 FORWARD = ("y", "mean", "rstd", "sum")
 BACKWARD = ("dx", "dweight", "dbias")

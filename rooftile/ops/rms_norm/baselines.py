@@ -1,12 +1,10 @@
 """What a user would pick instead of RMS norm; bench/baselines/op_baselines.py says what the tables are."""
 
 import torch
+from op_baselines import gpu_library
 
 aten = torch.ops.aten
-try:
-    from liger_kernel.ops import rms_norm as liger
-except Exception:
-    liger = None
+liger = gpu_library("liger_kernel.ops.rms_norm")
 
 
 def norm_of(x, weight, eps):

@@ -1,20 +1,12 @@
 """What a user would pick instead of softmax; bench/baselines/op_baselines.py says what the tables are."""
 
 import torch
+from op_baselines import gpu_library
 
 aten = torch.ops.aten
-try:
-    import triton_kernels
-except Exception:
-    triton_kernels = None
-try:
-    from liger_kernel.ops import softmax as liger
-except Exception:
-    liger = None
-try:
-    from quack import softmax as quack
-except Exception:
-    quack = None
+triton_kernels = gpu_library("triton_kernels")
+liger = gpu_library("liger_kernel.ops.softmax")
+quack = gpu_library("quack.softmax")
 
 
 def log(case):
