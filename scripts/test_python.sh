@@ -76,6 +76,8 @@ else
   unset PYTHONPATH
 fi
 if [ -n "$built" ] && [ -z "$numpy" ]; then
+  run "the kernels' versions in plain Python and NumPy, and faults in them" env ROOFTILE_PYTHON="$venv/bin/python" \
+    tests/versions.sh "$built/../bin/rooftile" "$built/../lib/rooftile-baselines"
   run "baselines" env ROOFTILE_PYTHON="$venv/bin/python" tests/baselines.sh "$built/../bin/rooftile" "$PWD"
   run "the kernels' versions in PyTorch and Triton" env ROOFTILE_PYTHON="$venv/bin/python" "$built/../bin/rooftile" check \
     --versions --language torch,triton
