@@ -43,6 +43,7 @@ TEST(Rows, OfRandomViewsFindEachElement) {
               << "operand " << o << " row " << row << " column " << column << " of " << told(a) << "; "
               << told(b) << "; " << told(c);
       ASSERT_EQ(at, expected[o].size());
+      if (rows.rows == 0) ASSERT_EQ(rows.offset(o, rows.rows), 0);  // no division by an extent of 0
     }
     empty += rows.rows * rows.columns == 0;
     merged += rows.rank <= 1 && shape.size() > 3;

@@ -69,7 +69,8 @@ Rows<n> rows_of(const ConstView* const (&view)[n]) {
     std::copy_n(view[o]->stride, last, r.stride[o]);
     r.column_stride[o] = view[o]->stride[last];
   }
-  if (r.rows != 0) detail::merge_outer(r);
+  if (r.rows == 0) r.rank = 0;  // offset() of the row that there is not divides by no extent of 0
+  detail::merge_outer(r);
   return r;
 }
 template <class... V>
