@@ -1,7 +1,7 @@
-// Every GPU kernel of the library on the emulated device: all cases, plain and under the checks (quick's rows
-// fit a warp, where a block's barrier does not matter). One test for each function, so that they share out
-// among processors. Under the checks f16 is left to make test-all (ROOFTILE_ALL_DTYPES): its kernels touch
-// the same addresses in the same order as bf16's, and a third of the time goes with them.
+// Every GPU kernel of the library on the emulated device: all cases, under the checks (quick's rows fit a
+// warp, where a block's barrier does not matter) and, in make test-all, plain. One test for each function, so
+// that they share out among processors. Under the checks f16 is left to make test-all (ROOFTILE_ALL_DTYPES):
+// its kernels touch the same addresses in the same order as bf16's, and a third of the time goes with them.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

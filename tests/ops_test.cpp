@@ -1,4 +1,6 @@
-// Every op and dtype through the check engine: a new op folder is tested without a change here.
+// Every op and dtype through the check engine: a new op folder is tested without a change here. Under
+// AddressSanitizer f16 gets two cases of each variant and the random ones of fuzz_test: its kernels touch the
+// same addresses in the same order as bf16's, and a quarter of the time goes with the rest.
 #include <gtest/gtest.h>
 
 #include "rooftile/harness/check.h"
@@ -23,6 +25,9 @@ TEST_P(Ops, Checked) {
   CheckOptions options;
   options.functions = {GetParam().spec->function};
   options.dtypes = {GetParam().dtype};
+#if defined(__SANITIZE_ADDRESS__)
+  options.quick = GetParam().dtype == DType::f16;
+#endif
   const std::vector<CheckResult> results = check(options);
   int cases = 0;
   for (const CheckResult& r : results) {
@@ -31,7 +36,7 @@ TEST_P(Ops, Checked) {
                         << r.cases;
     cases += r.cases;
   }
-  EXPECT_GT(cases, 50) << "the checks ran";
+  EXPECT_GT(cases, options.quick ? 0 : 50) << "the checks ran";
 }
 
 INSTANTIATE_TEST_SUITE_P(, Ops, testing::ValuesIn(subjects()), [](const auto& subject) {

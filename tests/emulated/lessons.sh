@@ -35,7 +35,7 @@ printed() {
     [[ $line = scripts/* || -n $rooftile ]] || continue
     case $line in
       "rooftile check"* | "rooftile bench"* | "rooftile devices"*) # long ones need only begin as they should
-        text=$(timeout 8 bash -c "$line" 2>&1 </dev/null)
+        text=$(timeout 3 bash -c "$line" 2>&1 </dev/null)
         code=$?
         [ "$code" -ne 0 ] || text=""
         [ "$code" -ne 124 ] || continue
