@@ -89,6 +89,15 @@ END
 <!-- figure: tree shuffle -->
 <!-- /figure -->
 
+<!-- figure: held registers columns=4096 bytes=4 chunks=8 -->
+<!-- /figure -->
+
+<!-- figure: over cover rows=100 columns=180 tile=32 -->
+<!-- /figure -->
+
+<!-- figure: turns timeline rows=4 -->
+<!-- /figure -->
+
 <!-- figure: steps levels record=c.json threads=1 -->
 <!-- /figure -->
 
@@ -160,11 +169,13 @@ notices "a table without an end" 'never closed' "sed -i '/\/bench/d' README.md"
 grep -qF '![Bar chart of softmax 64×1024, f32, from memory, speed as a share of a copy: tile 90%, oneDNN 60%.](docs/figures/bars.svg)' README.md ||
   complain "README.md lacks the ladder's text alternative after an update"
 grep -qF '| softmax | f32 | 64×1024 | 100 | oneDNN, 50.0 | 50% |' README.md || complain "README.md lacks a gap after an update"
-for figure in bars warp tile tree steps stairs roofs moving; do
+for figure in bars warp tile tree steps stairs roofs moving held over turns; do
   grep -q 'prefers-color-scheme: dark' docs/figures/$figure.svg && grep -q '<desc' docs/figures/$figure.svg ||
     complain "docs/figures/$figure.svg is not drawn, or says nothing to who cannot see it"
 done
 for expected in 'level of memory: L1, 32 KiB 200 GB/s; memory, 1 GiB 25.0 GB/s.](' 'size: copy from 8.19 GB/s at 8 KiB by 26.2 GB/s at 1 MiB to' \
+  'in the registers of 128 threads, 8 words of 16 bytes each. Thread 37' 'under 4 × 6 blocks of 32 × 32. Blue: the matrix. Grey: threads past its edge, 27%' \
+  'it is written: 20 units. With row i written while row i + 1 is read: 14 units.' \
   'at most 100 GFLOP/s in f32; the ridge is at 4 flops a byte. softmax: 1.25 flops a byte, 16.4 GFLOP/s.]('; do
   grep -qF "$expected" README.md || complain "README.md lacks '$expected' after an update"
 done
@@ -174,6 +185,9 @@ notices "a figure's file gone" 'bars.svg:1: is not what' "rm docs/figures/bars.s
 notices "a figure that no page shows" 'no page shows this figure' "cp docs/figures/bars.svg docs/figures/other.svg"
 notices "a figure without an end" 'figure is never closed' "sed -i '/\/figure/d' README.md"
 notices "a figure of no kind" 'no figure of kind pie' "sed -i 's/tree shuffle/tree pie/' README.md"
+notices "a row too long for a block" 'is held by no block' "sed -i 's/columns=4096 bytes=4 chunks=8/columns=32768 bytes=4 chunks=1/' README.md"
+notices "a tile of nothing" 'cover takes rows=' "sed -i 's/tile=32 -->/tile=0 -->/' README.md"
+notices "a timeline of one row" 'timeline takes rows=2 to 8' "sed -i 's/timeline rows=4/timeline rows=1/' README.md"
 notices "a machine without such levels" 'no levels with threads=2' "sed -i 's/levels record=c.json threads=1/levels record=c.json threads=2/' README.md"
 notices "a plot of one size" 'needs records of several sizes' "sed -i 's/c.json op=copy/c.json op=copy shape=1024/' README.md"
 notices "a roofline of a copy" 'no place for a kernel without flops' "sed -i 's/c.json op=softmax threads/c.json op=copy threads/' README.md"

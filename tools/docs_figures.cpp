@@ -1,13 +1,14 @@
 // Figures, drawn anew by make docs between
 //   <!-- figure: NAME KIND key=value[,value…]… -->  and  <!-- /figure -->
 // into docs/figures/NAME.svg, and the image with its text alternative. Kinds: ladder (bars of a bench record:
-// record=FILE.json and filters as a table's), sectors, banks, shuffle (docs_pictures.cpp),
-// levels, sizes, roofline (docs_charts.cpp), coalescing (docs_animation.cpp).
+// record=FILE.json and filters as a table's), sectors, banks, shuffle (docs_pictures.cpp), registers, cover,
+// timeline (docs_layouts.cpp), levels, sizes, roofline (docs_charts.cpp), coalescing (docs_animation.cpp).
 #include "tools/docs_figures.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace docs {
 namespace {
@@ -138,14 +139,14 @@ std::string draw(const Repository& repository, const std::string& arguments, std
     if (equals == std::string::npos) return "'" + words[i] + "' is not of the form key=value";
     settings[words[i].substr(0, equals)] = split(words[i].substr(equals + 1), ',');
   }
-  if (words[1] == "ladder") return draw_ladder(repository, settings, figure);
-  if (words[1] == "sectors") return draw_sectors(repository, settings, figure);
-  if (words[1] == "banks") return draw_banks(repository, settings, figure);
-  if (words[1] == "coalescing") return draw_coalescing(repository, settings, figure);
-  if (words[1] == "shuffle") return draw_shuffle(repository, settings, figure);
-  if (words[1] == "levels") return draw_levels(repository, settings, figure);
-  if (words[1] == "sizes") return draw_sizes(repository, settings, figure);
-  if (words[1] == "roofline") return draw_roofline(repository, settings, figure);
+  using Draw = std::string(const Repository&, const Settings&, Figure&);
+  static const std::map<std::string, Draw*> kKinds = {
+      {"ladder", draw_ladder},         {"sectors", draw_sectors},   {"banks", draw_banks},
+      {"coalescing", draw_coalescing}, {"shuffle", draw_shuffle},   {"registers", draw_registers},
+      {"cover", draw_cover},           {"timeline", draw_timeline}, {"levels", draw_levels},
+      {"sizes", draw_sizes},           {"roofline", draw_roofline}};
+  const auto kind = kKinds.find(words[1]);
+  if (kind != kKinds.end()) return kind->second(repository, settings, figure);
   return "there is no figure of kind " + words[1];
 }
 

@@ -29,6 +29,9 @@ std::string draw_sectors(const Repository& repository, const Settings& settings,
 std::string draw_banks(const Repository& repository, const Settings& settings, Figure& figure);
 std::string draw_coalescing(const Repository& repository, const Settings& settings, Figure& figure);
 std::string draw_shuffle(const Repository& repository, const Settings& settings, Figure& figure);
+std::string draw_registers(const Repository& repository, const Settings& settings, Figure& figure);
+std::string draw_cover(const Repository& repository, const Settings& settings, Figure& figure);
+std::string draw_timeline(const Repository& repository, const Settings& settings, Figure& figure);
 std::string draw_levels(const Repository& repository, const Settings& settings, Figure& figure);
 std::string draw_sizes(const Repository& repository, const Settings& settings, Figure& figure);
 std::string draw_roofline(const Repository& repository, const Settings& settings, Figure& figure);
