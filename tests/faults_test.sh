@@ -326,7 +326,7 @@ interrupt 130 INT devices --json machine.json
 
 # A bench's rows are in its files after each of them, also when it is asked twice to stop, and no other file is there.
 for how in INT TERM twice; do
-  words=(bench --no-baselines --json rows.json --csv rows.csv)
+  words=(bench copy add axpby dot softmax --no-baselines --json rows.json --csv rows.csv)
   start "${words[@]}"
   for _ in $(seq 1200); do
     [ "$(grep -c '"median_us"' rows.json 2>/dev/null)" -ge 2 ] 2>/dev/null && [ -s rows.csv ] && break
