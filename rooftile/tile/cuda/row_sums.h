@@ -389,7 +389,8 @@ Status for_row_program(const CudaLaunch& launch, const char* name, const typenam
                        const Program& program) {
   using Problem = typename Program::Problem;
   return with_type<float, f16, bf16>(p.dtype, [&]<class T>() {
-    bool plain = sizeof(T) == sizeof(float) || Problem::kVectors == 0 || p.vector_dtype != DType::f32;
+    constexpr bool kMixes = Problem::kVectors > 0 && sizeof(T) < sizeof(float);  // vectors may be f32
+    bool plain = !kMixes || p.vector_dtype != DType::f32;
     if (Program::kAddsResidual)
       plain = plain && !p.data[Problem::kInputs - 1] && !p.data[Problem::kStatisticsOut - 1];
     const auto run = [&]<bool kPlain>() {
@@ -402,7 +403,9 @@ Status for_row_program(const CudaLaunch& launch, const char* name, const typenam
                                          Kernel{p, program, 1 / static_cast<float>(p.rows.columns)});
       }
     };
-    return plain ? run.template operator()<true>() : run.template operator()<false>();
+    if constexpr (Program::kAddsResidual || kMixes)
+      if (!plain) return run.template operator()<false>();
+    return run.template operator()<true>();
   });
 }
 
