@@ -110,6 +110,22 @@ static inline rooftile_status rooftile_asum(const rooftile_queue* queue, const r
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "asum", views, options, NULL, none);
 }
+static inline rooftile_status rooftile_dyt(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* alpha, const rooftile_view* weight, const rooftile_view* bias, const rooftile_view* y) {
+  const rooftile_view* const views[] = {x, alpha, weight, bias, y};
+  const double options[] = {0};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "dyt", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_dyt_backward(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* dy, const rooftile_view* alpha, const rooftile_view* weight, const rooftile_view* dx, const rooftile_view* dalpha, const rooftile_view* dweight, const rooftile_view* dbias, rooftile_workspace workspace) {
+  const rooftile_view* const views[] = {x, dy, alpha, weight, dx, dalpha, dweight, dbias};
+  const double options[] = {0};
+  return rooftile_call(queue, "dyt_backward", views, options, NULL, workspace);
+}
+static inline rooftile_status rooftile_dyt_backward_workspace(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* dy, const rooftile_view* alpha, const rooftile_view* weight, const rooftile_view* dx, const rooftile_view* dalpha, const rooftile_view* dweight, const rooftile_view* dbias, size_t* bytes) {
+  const rooftile_view* const views[] = {x, dy, alpha, weight, dx, dalpha, dweight, dbias};
+  const double options[] = {0};
+  return rooftile_workspace_of(queue, "dyt_backward", views, options, bytes);
+}
 static inline rooftile_status rooftile_geglu(const rooftile_queue* queue, const rooftile_view* gate, const rooftile_view* up, const rooftile_view* y, int tanh) {
   const rooftile_view* const views[] = {gate, up, y};
   const double options[] = {(double)tanh};

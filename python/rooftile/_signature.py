@@ -163,6 +163,13 @@ class Signature:
         first = {s: summands[0] for summands in self.sums.values() for s in summands}
         return {n: "d" + first.get(n, n) for n in needs}
 
+    def shaped(self, gradients, arrays):
+        """A gradient of one element in its operand's shape: the library takes one in any number of dimensions."""
+        for o in self.inputs:
+            if o["one"] and gradients.get(o["name"]) is not None:
+                gradients[o["name"]] = gradients[o["name"]].reshape(arrays[o["name"]].shape)
+        return gradients
+
     def with_sums(self, gradients, arrived):
         """Adds what came to an output that is a sum: it goes to each summand in addition."""
         for summed, summands in self.sums.items():

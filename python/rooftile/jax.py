@@ -72,7 +72,7 @@ class Function(Signature):
         asked = tuple(set(names.values()) & set(backward.optional_outputs))
         by_name = dict(zip(self.defaults, options))
         results = backward.run(tuple(by_name[o] for o in backward.defaults), asked, given)
-        return (self.with_sums({n: results[d] for n, d in names.items()}, arrived),)
+        return (self.shaped(self.with_sums({n: results[d] for n, d in names.items()}, arrived), given),)
 
     def public(self):
         def call(*args, **named):

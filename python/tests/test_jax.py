@@ -110,3 +110,10 @@ def test_dtypes():
         assert rooftile.jax.softmax(x).dtype == dtype and rooftile.softmax(x).dtype == dtype
         np.testing.assert_array_equal(np.asarray(rooftile.jax.softmax(x)), np.asarray(rooftile.softmax(x)))
     assert rooftile.jax.layer_norm(jnp.ones((2, 4), jnp.bfloat16), mean=True)[1].dtype == jnp.float32
+
+
+def test_a_gradient_of_one_element_has_its_shape():
+    x, alpha = jnp.linspace(-2, 2, 12).reshape(3, 4), jnp.full((1,), 0.7)
+    ours = jax.grad(lambda x, alpha: (rooftile.jax.dyt(x, alpha) ** 2).sum(), argnums=(0, 1))(x, alpha)
+    theirs = jax.grad(lambda x, alpha: (jnp.tanh(alpha * x) ** 2).sum(), argnums=(0, 1))(x, alpha)
+    same(ours, theirs, rtol=1e-5)

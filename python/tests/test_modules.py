@@ -57,6 +57,32 @@ def test_rms_norm_with_weight_plus_1():
     torch.testing.assert_close(norm(x), F.rms_norm(x, (8,), norm.weight + 1, 1e-6))
 
 
+class PlainDyT(nn.Module):
+    """As its paper writes it."""
+
+    def __init__(self, shape, init_alpha=0.5, elementwise_affine=True, bias=True):
+        super().__init__()
+        self.alpha = nn.Parameter(torch.full((1,), init_alpha))
+        self.weight = nn.Parameter(torch.ones(shape)) if elementwise_affine else None
+        self.bias = nn.Parameter(torch.zeros(shape)) if elementwise_affine and bias else None
+
+    def forward(self, x):
+        y = torch.tanh(self.alpha * x)
+        y = y if self.weight is None else y * self.weight
+        return y if self.bias is None else y + self.bias
+
+
+@pytest.mark.parametrize("words", [{}, {"bias": False}, {"elementwise_affine": False}, {"init_alpha": 0.8}], ids=str)
+def test_dyt(words):
+    for shape in (8, (5, 8)):
+        mine, plain = ours.DyT(shape, **words), PlainDyT(shape, **words)
+        assert all(torch.equal(p, q) for p, q in zip(mine.parameters(), plain.parameters(), strict=True))
+        same(mine, plain, (3, 5, 8))
+    assert f"init_alpha={words.get('init_alpha', 0.5)}" in repr(mine)
+    with pytest.raises(ValueError, match="DyT: x is 3x5x7, its last sizes must be"):
+        mine(torch.ones(3, 5, 7))
+
+
 @pytest.mark.parametrize("shape", [(8,), (5, 8)])
 def test_norms_of_a_sum(shape):
     for module, plain in ((ours.LayerNorm(shape), nn.LayerNorm(shape)), (ours.RMSNorm(shape, 1e-6), nn.RMSNorm(shape, 1e-6))):

@@ -158,6 +158,16 @@ def test_gradients_against_pytorch():
     torch.testing.assert_close(only_sum, torch.ones_like(r))
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+def test_a_gradient_of_one_element_has_its_shape(shape):
+    x, w, dy = (torch.randn(6, 33, requires_grad=True), torch.randn(33, requires_grad=True), torch.randn(6, 33))
+    alpha = torch.full(shape, 0.7, requires_grad=True)
+    ours = torch.autograd.grad((rooftile.torch.dyt(x, alpha, weight=w) * dy).sum(), (x, alpha, w))
+    theirs = torch.autograd.grad((torch.tanh(alpha.reshape(()) * x) * w * dy).sum(), (x, alpha, w))
+    for a, e in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(a, e, rtol=1e-4, atol=1e-5)
+
+
 def test_what_has_no_gradient_says_so():
     x = torch.randn(3, 4, requires_grad=True)
     with pytest.raises(RuntimeError, match="rooftile.transpose has no gradient"):

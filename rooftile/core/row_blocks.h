@@ -10,6 +10,12 @@
 
 namespace rooftile {
 
+/// Blocks of rows, each of which has its own column sums, and teams that work through them, each of which has
+/// its own sum for a scalar's gradient.
+struct RowBlocks {
+  std::int64_t blocks = 0, teams = 0;
+};
+
 /// Elements from one row of sums to the next: whole cache lines.
 constexpr std::int64_t column_sums_stride(std::int64_t columns) { return (columns + 15) / 16 * 16; }
 /// Blocks of rows that add up their weight gradients apart. A power of two, so that 2, 4, 8 … threads get
@@ -76,6 +82,11 @@ constexpr std::int64_t gpu_row_blocks(std::int64_t rows, std::int64_t columns, D
                                 : std::min<std::int64_t>((columns / kElements + 31) / 32 * 32, 2048);
   const std::int64_t threads = columns <= kWarpColumns ? 131072 : 65536;
   return floor(std::min(threads / team, rows / kMinRows));
+}
+/// Teams that work through so many blocks: one for each, or of short rows those that have a block together.
+constexpr std::int64_t gpu_row_teams(std::int64_t blocks, std::int64_t rows, std::int64_t columns,
+                                     DType dtype) {
+  return columns <= kWarpColumns ? blocks * gpu_row_block_teams(rows, columns, dtype) : blocks;
 }
 /// How many neighbouring blocks take turns in their rows on a GPU, so that they read and write neighbours at
 /// any time, instead of each having rows that follow one upon the other. H200, all blocks in turn, and none:

@@ -7,9 +7,11 @@
 namespace rooftile {
 
 /// What a row function's operands are, by the shapes in its signature. Operands with rows, "... C"; row
-/// statistics, "...", which have one f32 for each row; vectors over the columns, "C", and their gradients.
+/// statistics, "...", which have one f32 for each row; vectors over the columns, "C"; scalars, "1", which all
+/// rows share; and the gradients of vectors and scalars.
 struct RowCounts {
-  int inputs = 1, statistics_in = 0, outputs = 1, statistics_out = 0, vectors = 0, gradients = 0;
+  int inputs = 1, statistics_in = 0, outputs = 1, statistics_out = 0, vectors = 0, gradients = 0, scalars = 0,
+      scalar_gradients = 0;
 
   constexpr bool operator==(const RowCounts&) const = default;
   /// Those that have rows or one value for each.
@@ -28,14 +30,18 @@ struct RowProblem {
   static constexpr RowCounts kCounts = kCounts_;
   static constexpr int kStatisticsIn = kCounts.inputs, kOutputs = kStatisticsIn + kCounts.statistics_in,
                        kStatisticsOut = kOutputs + kCounts.outputs, kOperands = kCounts.operands();
-  static constexpr int kInputs = kCounts.inputs, kVectors = kCounts.vectors, kGradients = kCounts.gradients;
+  static constexpr int kInputs = kCounts.inputs, kVectors = kCounts.vectors, kGradients = kCounts.gradients,
+                       kScalars = kCounts.scalars, kScalarGradients = kCounts.scalar_gradients;
+  static constexpr bool kHasGradients = kGradients + kScalarGradients > 0;
   Rows<kOperands> rows;
   const void* data[kOperands];  ///< null: absent
   ColumnVector vectors[kVectors + 1], gradients[kGradients + 1];
-  DType dtype, vector_dtype, gradient_dtype;
+  const void* scalars[kScalars + 1];
+  void* scalar_gradients[kScalarGradients + 1];
+  DType dtype, vector_dtype, gradient_dtype;  ///< vectors' and scalars'
   double options[Signature::kMaxOptions];
-  std::int64_t blocks;  ///< of rows, whose column sums are added up apart
-  float* sums;          ///< workspace: each block's sums for the gradients that are there
+  std::int64_t blocks, teams;  ///< RowBlocks, where there are gradients
+  float* sums;  ///< workspace: of gradients that are there each block's column sums, then scalars' team sums
 
   constexpr float real(int option) const { return static_cast<float>(options[option]); }
   constexpr bool flag(int option) const { return options[option] != 0; }
@@ -44,6 +50,11 @@ struct RowProblem {
     for (int g = 0; g < kGradients; ++g) n += gradients[g].data != nullptr;
     return n;
   }
+  constexpr bool wants_gradients() const {
+    bool any = gradient_count() > 0;
+    for (int g = 0; g < kScalarGradients; ++g) any = any || scalar_gradients[g];
+    return any;
+  }
   /// Where a block's sums for a gradient lie; null: it is absent.
   constexpr float* block_sums(std::int64_t block, int gradient) const {
     if (!gradients[gradient].data) return nullptr;
@@ -51,17 +62,25 @@ struct RowProblem {
     for (int g = 0; g < gradient; ++g) before += gradients[g].data != nullptr;
     return sums + (block * gradient_count() + before) * column_sums_stride(rows.columns);
   }
+  /// Where the teams' sums for a scalar's gradient lie, one after the other; null: it is absent.
+  constexpr float* team_sums(int gradient) const {
+    if (!scalar_gradients[gradient]) return nullptr;
+    std::int64_t before = blocks * gradient_count() * column_sums_stride(rows.columns);
+    for (int g = 0; g < gradient; ++g) before += scalar_gradients[g] ? teams : 0;
+    return sums + before;
+  }
 };
 
 namespace detail {
 
-enum class RowOperand { rows, statistic, vector };
+enum class RowOperand { rows, statistic, vector, scalar };
 constexpr RowOperand row_operand(const Signature::Operand& operand) {
+  if (operand.shape.one) return RowOperand::scalar;
   if (!operand.shape.outer) return RowOperand::vector;
   return operand.shape.count == 0 ? RowOperand::statistic : RowOperand::rows;
 }
 constexpr RowCounts row_counts(const Signature& s) {
-  RowCounts n{0, 0, 0, 0, 0, 0};
+  RowCounts n{.inputs = 0, .outputs = 0};
   for (int o = 0; o < s.operand_count(); ++o) {
     const bool output = s.operands[o].role != Signature::Role::input;
     switch (row_operand(s.operands[o])) {
@@ -73,6 +92,9 @@ constexpr RowCounts row_counts(const Signature& s) {
         break;
       case RowOperand::vector:
         ++(output ? n.gradients : n.vectors);
+        break;
+      case RowOperand::scalar:
+        ++(output ? n.scalar_gradients : n.scalars);
     }
   }
   return n;
@@ -87,12 +109,14 @@ inline ConstView over_columns(const ConstView& statistic, const ConstView& x) {
   return v;
 }
 
-inline std::int64_t row_blocks(const Queue& queue, const ConstView& x) {
+inline RowBlocks row_blocks(const Queue& queue, const ConstView& x) {
   std::int64_t rows = 1;
   for (int d = 0; d + 1 < x.rank; ++d) rows *= x.shape[d];
-  return queue.device() == Device::cpu
-             ? cpu_row_blocks(rows)
-             : gpu_row_blocks(rows, x.shape[x.rank - 1], x.dtype, queue.architecture());
+  const std::int64_t columns = x.shape[x.rank - 1];
+  if (columns == 0) return {};
+  if (queue.device() == Device::cpu) return {cpu_row_blocks(rows), cpu_row_blocks(rows)};
+  const std::int64_t blocks = gpu_row_blocks(rows, columns, x.dtype, queue.architecture());
+  return {blocks, gpu_row_teams(blocks, rows, columns, x.dtype)};
 }
 
 /// x is the signature's first operand.
@@ -102,17 +126,24 @@ Problem row_problem(const Queue& queue, const Signature& s, const Call& call) {
   Problem p{};
   ConstView views[Problem::kOperands];
   int rows_in = 0, statistics_in = Problem::kStatisticsIn, rows_out = Problem::kOutputs,
-      statistics_out = Problem::kStatisticsOut, vectors = 0, gradients = 0;
+      statistics_out = Problem::kStatisticsOut, vectors = 0, gradients = 0, scalars = 0, scalar_gradients = 0;
   p.dtype = x.dtype;
   p.vector_dtype = p.gradient_dtype = DType::f32;
   for (int o = 0; o < s.operand_count(); ++o) {
     const ConstView& view = call.view(o);
     const bool output = s.operands[o].role != Signature::Role::input, present = view.present();
     const RowOperand kind = row_operand(s.operands[o]);
-    if (kind == RowOperand::vector) {
+    if (kind == RowOperand::vector || kind == RowOperand::scalar) {
+      if (present) (output ? p.gradient_dtype : p.vector_dtype) = view.dtype;
+      if (kind == RowOperand::scalar) {
+        if (output)
+          p.scalar_gradients[scalar_gradients++] = present ? call.output(o) : nullptr;
+        else
+          p.scalars[scalars++] = view.data;
+        continue;
+      }
       ColumnVector& vector = output ? p.gradients[gradients++] : p.vectors[vectors++];
       if (present && view.shape[0] > 0) vector = {view.data, view.stride[0]};
-      if (present) (output ? p.gradient_dtype : p.vector_dtype) = view.dtype;
       continue;
     }
     int& next = kind == RowOperand::rows ? (output ? rows_out : rows_in)
@@ -126,7 +157,11 @@ Problem row_problem(const Queue& queue, const Signature& s, const Call& call) {
   for (int o = 0; o < Problem::kOperands; ++o) pointers[o] = &views[o];
   p.rows = rows_of(pointers);
   for (int k = 0; k < s.option_count(); ++k) p.options[k] = call.options[k];
-  if (Problem::kGradients > 0) p.blocks = row_blocks(queue, x);
+  if (Problem::kHasGradients) {
+    const RowBlocks its = row_blocks(queue, x);
+    p.blocks = its.blocks;
+    p.teams = its.teams;
+  }
   p.sums = static_cast<float*>(call.workspace.pointer);
   return p;
 }
@@ -137,19 +172,21 @@ Status launch_rows(const Queue& queue, const Op& op, const Call& call) {
   return dispatch(queue, op, &problem, call.variant);
 }
 
-inline std::size_t column_sums_bytes(const Queue& queue, const Signature& s, const Call& call) {
+inline std::size_t sums_bytes(const Queue& queue, const Signature& s, const Call& call) {
   const ConstView& x = call.view(0);
-  const std::int64_t columns = x.shape[x.rank - 1];
-  std::int64_t sums = 0;
-  for (int o = 0; o < s.operand_count(); ++o)
-    sums += s.operands[o].role != Signature::Role::input &&
-            row_operand(s.operands[o]) == RowOperand::vector && call.view(o).present();
-  if (columns == 0) return 0;
-  return static_cast<std::size_t>(row_blocks(queue, x) * sums * column_sums_stride(columns) * 4);
+  const RowBlocks blocks = row_blocks(queue, x);
+  std::int64_t floats = 0;
+  for (int o = 0; o < s.operand_count(); ++o) {
+    if (s.operands[o].role == Signature::Role::input || !call.view(o).present()) continue;
+    const RowOperand kind = row_operand(s.operands[o]);
+    if (kind == RowOperand::vector) floats += blocks.blocks * column_sums_stride(x.shape[x.rank - 1]);
+    if (kind == RowOperand::scalar) floats += blocks.teams;
+  }
+  return static_cast<std::size_t>(floats) * sizeof(float);
 }
 template <const Signature& kSignature>
 std::size_t row_workspace(const Queue& queue, const Call& call) {
-  return column_sums_bytes(queue, kSignature, call);
+  return sums_bytes(queue, kSignature, call);
 }
 
 inline Status takes_all_rows(const void*) { return {}; }
@@ -171,7 +208,7 @@ constexpr Op row_op(const char* name, const char* direction,
           variants,
           kSignature,
           &detail::launch_rows<Problem>,
-          Problem::kGradients > 0 ? &detail::row_workspace<kSignature> : nullptr};
+          Problem::kHasGradients ? &detail::row_workspace<kSignature> : nullptr};
 }
 
 }  // namespace rooftile

@@ -46,11 +46,13 @@ class RowFunction {
   bool has(const Case& c, const Signature::Operand& operand) const {
     return !operand.optional || c.parameter(operand.name, usual(operand)) != 0;
   }
-  /// f32 where one of them is to be.
+  static bool is_shared(const Signature::Operand& operand) {
+    return row_operand(operand) == RowOperand::vector || row_operand(operand) == RowOperand::scalar;
+  }
+  /// Of what all rows share: f32 where one of them is to be.
   DType vector_dtype(const Case& c) const {
     for (int o = 0; o < signature().operand_count(); ++o)
-      if (row_operand(signature().operands[o]) == RowOperand::vector &&
-          c.parameter(signature().operands[o].name, 1) == 2)
+      if (is_shared(signature().operands[o]) && c.parameter(signature().operands[o].name, 1) == 2)
         return DType::f32;
     return c.dtype;
   }
@@ -78,8 +80,9 @@ class RowFunction {
           operand.shape = outer;
           break;
         case RowOperand::vector:
+        case RowOperand::scalar:
           operand.dtype = vector_dtype(c);
-          operand.shape = columns;
+          operand.shape = row_operand(s) == RowOperand::vector ? columns : Shape{1};
           operand.batched = operand.keeps_layout = false;
       }
       list.push_back(operand);
@@ -95,9 +98,9 @@ class RowFunction {
     std::vector<Option> list = options_of(signature());
     for (int o = 0; o < signature().operand_count(); ++o) {
       const Signature::Operand& s = signature().operands[o];
-      if (!s.optional) continue;
-      const bool vector = row_operand(s) == RowOperand::vector && s.role == Signature::Role::input;
-      list.push_back({s.name, Option::Kind::choice, usual(s), 0, vector ? 2. : 1.});
+      const bool shared = is_shared(s) && s.role == Signature::Role::input;
+      if (s.optional || shared)
+        list.push_back({s.name, Option::Kind::choice, usual(s), s.optional ? 0. : 1., shared ? 2. : 1.});
     }
     return list;
   }
@@ -132,16 +135,24 @@ class RowFunction {
         add({4111, 520}, {});
         add({4111, 520}, {}, Layout::offset);
       }
-      std::map<std::string, double> all;  // every optional operand
+      std::map<std::string, double> all, none;  // every optional operand
       for (int o = 0; o < signature().operand_count(); ++o) {
         const Signature::Operand& s = signature().operands[o];
         if (!s.optional) continue;
         all[s.name] = 1;
+        none[s.name] = 0;
         for (const Shape& shape : {Shape{5, 100}, Shape{3, 4096}})
           add(shape, {{s.name, usual(s) == 0 ? 1 : 0}});
-        if (row_operand(s) == RowOperand::vector)
+        if (is_shared(s))
           for (const Shape& shape : {Shape{5, 100}, Shape{3, 4096}, Shape{70, 1025}, Shape{2, 40000}})
             add(shape, {{s.name, 2}});
+      }
+      for (int o = 0; o < signature().operand_count(); ++o) {
+        const Signature::Operand& s = signature().operands[o];
+        if (s.optional || !is_shared(s)) continue;
+        std::map<std::string, double> alone = none;  // the only one that tells its dtype
+        alone[s.name] = 2;
+        for (const Shape& shape : {Shape{5, 100}, Shape{3, 4096}, Shape{70, 1025}}) add(shape, alone);
       }
       if (!all.empty())
         for (const Shape& shape : {Shape{300, 24}, Shape{7, 101}, Shape{3, 4096}, Shape{3, 12296},
@@ -228,8 +239,8 @@ Spec row_spec(const RowSpec& row) {
   const Signature& s = f.signature();
   bool gradients = false;
   for (int o = 0; o < s.operand_count(); ++o)
-    gradients = gradients || (row_operand(s.operands[o]) == RowOperand::vector &&
-                              s.operands[o].role != Signature::Role::input);
+    gradients =
+        gradients || (RowFunction::is_shared(s.operands[o]) && s.operands[o].role != Signature::Role::input);
   Spec spec{};
   spec.function = row.function;
   spec.axes = "rows x columns (more outer dimensions may precede)";

@@ -19,8 +19,8 @@ struct RowSpec {
   std::vector<std::string> absent = {};
 };
 
-/// Parameters of its cases: the options by name, and the optional operands: 0 absent; 1; of a vector or its
-/// gradient 2: f32, whatever x's dtype.
+/// Parameters of its cases: the options by name, and the optional operands: 0 absent; 1; of a vector, a
+/// scalar or their gradients 2: f32, whatever x's dtype.
 Spec row_spec(const RowSpec& row);
 
 /// All sizes but the last, multiplied.

@@ -9,17 +9,20 @@
 //   statistics(found)                     those scalars that are operands
 //   write(team, found, chunk, in, w, row, columns)   a chunk of the outputs
 //
-// `in[k]` is a tile of row input k, `w[k]` of vector k, `row.statistics[k]` an operand's scalar, each_one 1 /
-// the row's elements, and `columns.add(k, chunk, tile)` adds to the gradient of a vector. *When* rows are
-// read, measured and written, which of these overlap, and how rows come on chip is the machinery's: a CPU
-// writes one row while it reads the next, a GPU holds rows in registers. A program also says
+// `in[k]` is a tile of row input k, `w[k]` of vector k, `row.statistics[k]` what a row has of an operand with
+// one value each, `row.scalars[k]` an operand that all rows share, each_one 1 / the row's elements.
+// `columns.add(k, chunk, tile)` adds to the gradient of vector k, `columns.add_to_scalar(k, chunk, tile)` to
+// that of scalar k. *When* rows are read, measured and written, which of these overlap, and how rows come on
+// chip is the machinery's: a CPU writes one row while it reads the next, a GPU holds rows in registers. A
+// program also says
 //
 //   Problem         its RowProblem (rooftile/core/row_problem.h)
 //   kAddsResidual   whether the last input is an optional residual: then in[0] is x + residual as memory
 //                   would hold it, and the last output, if it is there, receives that
 //
 // and, if it has vectors, absent(k), the elements of one that is absent. It may have kReadsFirst: its begin()
-// reads the row; and kReadsAgain: on a CPU 16-bit inputs are widened again to be written, not kept as floats.
+// reads the row; kReadsAgain: on a CPU 16-bit inputs are widened again to be written, not kept as floats; and
+// kOnlyWrites: no element needs anything of its row, there is write() alone, and what is found is Nothing.
 #include "rooftile/core/row_problem.h"
 #include "rooftile/tile/kernels.h"
 #include "rooftile/tile/tile.h"
@@ -40,8 +43,18 @@ struct RowOperands {
   Row<T> out[n.outputs];
   float statistics[n.statistics_in + 1];
   float* statistics_out[n.statistics_out + 1];
+  float scalars[n.scalars + 1];
   bool there = true;
+
+  /// Makes of elements that are 0 a row that adds nothing to any sum.
+  ROOFTILE_TILE void leave_out() {
+    for (int k = 0; k < n.statistics_in; ++k) statistics[k] = 0;
+    for (int k = 0; k < n.scalars; ++k) scalars[k] = 0;
+    there = false;
+  }
 };
+/// What a program that only writes has found of a row.
+struct Nothing {};
 
 /// The vectors' tiles at one chunk, each read when it is asked for.
 template <class Vectors, class Team, class C>
@@ -87,6 +100,10 @@ inline constexpr int kRowOutputs = Program::Problem::kCounts.outputs - (Program:
 template <class Program>
 inline constexpr bool kReadsFirst = requires {
   Program::kReadsFirst;
+};
+template <class Program>
+inline constexpr bool kOnlyWrites = requires {
+  Program::kOnlyWrites;
 };
 template <class Program>
 inline constexpr bool kWidensOnce = !requires {

@@ -56,6 +56,7 @@ constexpr Expected kExpected[] = {
     {Bug::kMissingSyncwarp, FindingKind::kRace},
     {Bug::kClusterBarrier, FindingKind::kRace},
     {Bug::kSourceWritten, FindingKind::kMissingWait},
+    {Bug::kTwoShuffles, FindingKind::kDivergentBarrier},
 };
 
 class Planted : public testing::TestWithParam<Expected> {};

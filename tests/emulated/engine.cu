@@ -133,6 +133,15 @@ __global__ void deadlock() {
     __shfl_sync(~0u, 1, 0);  // lanes 0 of warp 1 ended: the rest wait for nobody; lane 33 waits for all
   if (threadIdx.x >= 32) cuda::named_barrier_sync(3, 64);
 }
+__global__ void two_kinds_of_shuffle(int* out) {
+  const int t = int(threadIdx.x);
+  int other = 0;
+  if (t < 16)
+    other = __shfl_up_sync(~0u, t, 1);
+  else
+    other = __shfl_xor_sync(~0u, t, 1);
+  out[t] = other;
+}
 __global__ void trap_at(int thread) {
   if (int(threadIdx.x) == thread) __trap();
 }
@@ -322,6 +331,9 @@ Status wait_for_higher(G, unsigned* flags) {
 }
 Status spin_lock(G, unsigned* lock, int* count) { return launch(g, o, &test::spin_lock, lock, count); }
 Status deadlock(G) { return launch(g, o, "deadlock", &test::deadlock); }
+Status two_kinds_of_shuffle(G, int* out) {
+  return launch(g, o, "two_kinds_of_shuffle", &test::two_kinds_of_shuffle, out);
+}
 Status trap_at(G, int thread) { return launch(g, o, "trap_at", &test::trap_at, thread); }
 Status assert_below(G, int limit) { return launch(g, o, "assert_below", &test::assert_below, limit); }
 Status overrun(G, int by) { return launch(g, o, "overrun", &test::overrun, by); }

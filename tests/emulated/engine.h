@@ -13,6 +13,7 @@ Status wait_for_lower(G, unsigned* flags, unsigned* out);
 Status wait_for_higher(G, unsigned* flags);
 Status spin_lock(G, unsigned* lock, int* count);
 Status deadlock(G);
+Status two_kinds_of_shuffle(G, int* out);
 Status trap_at(G, int thread);
 Status assert_below(G, int limit);
 Status overrun(G, int by);

@@ -147,6 +147,12 @@ TEST_P(Engine, EndlessWaitsAreSentences) {
   }
 }
 
+TEST_P(Engine, LanesMustComeToOneKindOfShuffle) {
+  std::vector<int> out(64);
+  EXPECT_SAYS(launch_of::two_kinds_of_shuffle({1, 64}, options(), out.data()),
+              "of a warp meet in different operations");
+}
+
 TEST_P(Engine, TrapsAndAssertsAreSentences) {
   EXPECT_OK(launch_of::trap_at({2, 64}, options(), 64));
   EXPECT_SAYS(launch_of::trap_at({2, 64}, options(), 33), "trap_at: __trap in thread 33");

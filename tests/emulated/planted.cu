@@ -49,6 +49,20 @@ __global__ void half_wait(const float* x, float* y) {
   y[blockIdx.x * n + t] = line[t];
 }
 
+/// Teams with fewer rows go on while others are in the loop: what they exchange then is theirs alone.
+template <Bug kBug>
+__global__ void unequal_teams(const float* x, float* y) {
+  const unsigned t = threadIdx.x, team = t % 32 / 8;
+  float sum = 0;
+  for (unsigned row = 0; row <= team % 2; ++row) {
+    const float value = x[t] + float(row);
+    sum += __shfl_xor_sync(0xffffffffu, value, 1);
+  }
+  const unsigned lanes = kBug == Bug::kTwoShuffles ? 0xffffffffu : 0xffu << (8 * team);
+  const float other = __shfl_xor_sync(lanes, sum, 2);
+  y[blockIdx.x * blockDim.x + t] = sum + other;
+}
+
 template <Bug kBug>
 __global__ void copy(const float* x, float* y) {
   ROOFTILE_SHARED(line, float[4096]);
@@ -248,6 +262,7 @@ Status launch_bug(const Geometry& g, const Options& o, const float* x, float* y,
   if constexpr (kBug == Bug::kSecondBarrier) return launch(g, o, "reverse_often", &reverse_often<kBug>, x, y);
   if constexpr (kBug == Bug::kDivergentBarrier || kBug == Bug::kTwoBarriers)
     return launch(g, o, "half_wait", &half_wait<kBug>, x, y);
+  if constexpr (kBug == Bug::kTwoShuffles) return launch(g, o, "unequal_teams", &unequal_teams<kBug>, x, y);
   if constexpr (kBug == Bug::kMissingWait || kBug == Bug::kBarrierAfterWait)
     return launch(g, o, "copy", &copy<kBug>, x, y);
   if constexpr (kBug == Bug::kBarrierBeforeCopy) return launch(g, o, "copy_often", &copy_often<kBug>, x, y);
@@ -287,6 +302,7 @@ Status launch_planted(Bug bug, const Geometry& g, const Options& o, const float*
     ROOFTILE_CASE(kMissingSyncwarp)
     ROOFTILE_CASE(kClusterBarrier)
     ROOFTILE_CASE(kSourceWritten)
+    ROOFTILE_CASE(kTwoShuffles)
     case Bug::kNone:
       break;
   }
@@ -333,6 +349,8 @@ Status launch_right(int which, const Geometry& g, const Options& o, const float*
       return launch(g, o, "polled_flag", &polled_flag<true>, x, y);
     case 17:
       return launch(g, o, "polled_flag", &polled_flag<false>, x, y);
+    case 18:
+      return launch(g, o, "unequal_teams", &unequal_teams<kNone>, x, y);
     default:
       return launch(g, o, "volatile_flag", &volatile_flag, x, y, counter);
   }

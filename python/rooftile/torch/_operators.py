@@ -167,7 +167,7 @@ class Function(Signature):
         names = self.gradient_names(n for n, need in zip(self.order, ctx.needs_input_grad) if need and n in ctx.present)
         wanted = set(names.values()) & set(backward.optional_outputs)
         results = backward.by_name(backward.operator(*backward.join(given, ctx.options, wanted)))
-        gradient = self.with_sums({n: results.get(d) for n, d in names.items()}, arrived)
+        gradient = self.shaped(self.with_sums({n: results.get(d) for n, d in names.items()}, arrived), given)
         return (*(gradient.get(n) for n in self.order), *(None for _ in self.options), *(None for _ in self.optional_outputs))
 
     # -- Batches

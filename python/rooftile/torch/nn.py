@@ -85,6 +85,36 @@ class RMSNorm(torch.nn.RMSNorm):
         return super().extra_repr() + (", unit_offset=True" if self.unit_offset else "")
 
 
+class DyT(torch.nn.Module):
+    """weight·tanh(alpha·x) + bias in the place of a norm (arXiv:2503.10622). alpha has one element, and begins as init_alpha;
+    weight as 1, bias as 0."""
+
+    def __init__(self, normalized_shape, init_alpha=0.5, elementwise_affine=True, bias=True, device=None, dtype=None):
+        super().__init__()
+        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.init_alpha, self.elementwise_affine = init_alpha, elementwise_affine
+        words = {"device": device, "dtype": dtype}
+        self.alpha = torch.nn.Parameter(torch.empty(1, **words))
+        for name, there in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):
+            self.register_parameter(name, torch.nn.Parameter(torch.empty(self.normalized_shape, **words)) if there else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        torch.nn.init.constant_(self.alpha, self.init_alpha)
+        if self.weight is not None:
+            torch.nn.init.ones_(self.weight)
+        if self.bias is not None:
+            torch.nn.init.zeros_(self.bias)
+
+    def forward(self, x):
+        rows, _, words = rows_of(self, x, None, weight=self.weight, bias=self.bias)
+        return functions["dyt"](rows, self.alpha, **words).view(x.shape)
+
+    def extra_repr(self):
+        return (f"{self.normalized_shape}, init_alpha={self.init_alpha}, elementwise_affine={self.elementwise_affine}, "
+                f"bias={self.bias is not None}")
+
+
 def normalize(x, p=2.0, dim=1, eps=1e-12):
     """torch.nn.functional.normalize: x / max(‖x‖ₚ, eps) along a dimension; p: 1 or 2."""
     if p not in (1, 2):

@@ -40,6 +40,9 @@ void compute(WarpOperation operation, Thread* lanes, unsigned members) {
     case WarpOperation::kSync:
       return;
     case WarpOperation::kShuffle:
+    case WarpOperation::kShuffleUp:
+    case WarpOperation::kShuffleDown:
+    case WarpOperation::kShuffleXor:
       // What a lane that takes no part holds is undefined; all ones is no number.
       return each([&](Thread& t) {
         t.result = members >> t.source_lane & 1 ? lanes[t.source_lane].value : ~std::uint64_t{0};
@@ -63,6 +66,18 @@ void compute(WarpOperation operation, Thread* lanes, unsigned members) {
   }
 }
 
+/// Lanes that exchange in different places: on a GPU each place would run alone, though it waits for all.
+void tell_of_divergence(const Thread& one, unsigned members) {
+  Thread* lanes = one.warp->lanes;
+  Thread& first = lanes[std::countr_zero(members)];
+  for (unsigned rest = members; rest != 0; rest &= rest - 1) {
+    Thread& t = lanes[std::countr_zero(rest)];
+    if (t.where.line == first.where.line) continue;
+    observer->divergence(first, t, "lanes of a warp come to one exchange in different places");
+    return;
+  }
+}
+
 /// Whether the operation that `one` waits in is done; if so, all lanes in it but `here` become ready.
 bool complete(Thread& one, Thread* here) {
   Warp& warp = *one.warp;
@@ -81,7 +96,10 @@ bool complete(Thread& one, Thread* here) {
   warp.waiting &= ~members;
   ClusterRunner& runner = *one.block->runner;
   ++runner.progress;
-  if (observer) observer->warp_sync(one, members);
+  if (observer) {
+    if (one.operation != WarpOperation::kSync) tell_of_divergence(one, members);
+    observer->warp_sync(one, members);
+  }
   for (unsigned rest = members; rest != 0; rest &= rest - 1) {
     Thread& t = warp.lanes[std::countr_zero(rest)];
     if (&t != here) runner.make_ready(t);

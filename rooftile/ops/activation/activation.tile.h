@@ -26,17 +26,19 @@ ROOFTILE_TILE auto sigmoid_slope(const Lanes auto& x) {
 
 // [tanh]
 /// (1 - e)/(1 + e) with x's sign, e = exp(-2|x|); where that would cancel, below 0.55, x + x³·P(x²), minimax
-/// (relative error 3.7e-8).
-ROOFTILE_TILE auto tanh(const Lanes auto& x) {
+/// (relative error 3.7e-8). And its slope, 4e/(1 + e)².
+ROOFTILE_TILE auto tanh_and_slope(const Lanes auto& x) {
   const auto size = abs(x), square = x * x;
   const auto e = exp_below(size * -2);
-  const auto far = (1 - e) * reciprocal(e + 1);
+  const auto r = reciprocal(e + 1), far = (1 - e) * r;
   auto p = fma(square, 0x1.0d4f94p-6f, like(x, -0x1.af7ca4p-5f));
   p = fma(p, square, 0x1.10cefp-3f);
   p = fma(p, square, -0x1.555452p-2f);
   const auto near = fma(p * square, x, x);
-  return select(size < 0.55f, near, select(x < 0, -far, far));
+  const auto y = select(size < 0.55f, near, select(x < 0, -far, far));
+  return Pair<std::decay_t<decltype(y)>>{y, e * r * (r * 4)};
 }
+ROOFTILE_TILE auto tanh(const Lanes auto& x) { return tanh_and_slope(x).first; }
 // [/tanh]
 
 /// x within [-limit, limit]; a NaN may come out as a limit.

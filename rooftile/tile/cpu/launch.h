@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "rooftile/core/convert.h"
 #include "rooftile/core/element.h"
 #include "rooftile/core/plugin.h"
 #include "rooftile/core/rows.h"
@@ -52,6 +53,26 @@ void with_access(bool dense, bool streaming, F&& f) {
 template <class... T, class F>
 void with_type(DType dtype, F&& f) {
   (void)((dtype == dtype_of<T> ? (f.template operator()<T>(), true) : false) || ...);
+}
+
+/// One element of f64, f32, f16 or bf16, and its way back in one rounding.
+inline double load_scalar(const void* from, DType dtype) {
+  double value = 0;
+  with_type<double, float, f16, bf16>(dtype, [&]<class T>() {
+    if constexpr (std::is_floating_point_v<T>)
+      value = *static_cast<const T*>(from);
+    else
+      value = to_float(*static_cast<const T*>(from));
+  });
+  return value;
+}
+inline void store_scalar(void* to, DType dtype, double value) {
+  with_type<double, float, f16, bf16>(dtype, [&]<class T>() {
+    if constexpr (std::is_floating_point_v<T>)
+      *static_cast<T*>(to) = static_cast<T>(value);
+    else
+      *static_cast<T*>(to) = from_double<T>(value);
+  });
 }
 
 /// with_type for rows of f32, f16 or bf16.

@@ -2,8 +2,6 @@
 // Whole tensors to one number, on a CPU: rooftile/tile/reduction.h tells how.
 #include <cstring>
 
-#include "rooftile/core/convert.h"
-
 namespace rooftile::tile {
 inline namespace ROOFTILE_ISA {
 
@@ -117,13 +115,7 @@ Status reduce(const Launch& launch, const char*, const ReductionProblem<kInputs>
     with_type<double, float, f16, bf16>(
         p.dtype, [&]<class T>() { result = reduction_of<Reduction, T, kAccess>(launch, p, bytes); });
   });
-  with_type<double, float, f16, bf16>(p.result_dtype, [&]<class T>() {
-    if constexpr (std::is_floating_point_v<T>) {
-      *static_cast<T*>(p.result) = static_cast<T>(result);
-    } else {
-      *static_cast<T*>(p.result) = from_double<T>(result);
-    }
-  });
+  store_scalar(p.result, p.result_dtype, result);
   return {};
 }
 

@@ -70,22 +70,43 @@ AnyVector<T> as_it_is(const ColumnVector& c, DType dtype, std::int64_t columns, 
           vector_row<const T>(is_float ? ColumnVector{} : c, columns), absent};
 }
 
-/// Sums by column for the gradients that are there, over a block of rows.
-template <class Team, int n>
-struct ColumnGradients {
-  typename Team::Columns sums[n > 0 ? n : 1];
+/// Sums for the gradients that are there, over a block of rows: of vectors by column, of scalars of all.
+template <class Team, int n, int kScalars>
+struct Gradients {
+  using Tile = typename Team::Tile;
+  typename Team::Columns sums[n + 1];
+  float* scalars[kScalars + 1];  ///< where their sums go
+  Tile of_row[kScalars + 1], of_block[kScalars + 1];
   bool first;  ///< the block's first row, which begins the sums
+
   template <class C>
-  ROOFTILE_TILE void add(int k, C chunk, const typename Team::Tile& t) const {
+  ROOFTILE_TILE void add(int k, C chunk, const Tile& t) const {
     if (sums[k].sums.data) sums[k].add(chunk, t, first);
   }
   /// Adds a · b, fused.
   template <class C>
-  ROOFTILE_TILE void add_product(int k, C chunk, const typename Team::Tile& a,
-                                 const typename Team::Tile& b) const {
+  ROOFTILE_TILE void add_product(int k, C chunk, const Tile& a, const Tile& b) const {
     if (sums[k].sums.data) sums[k].add_product(chunk, a, b, first);
   }
+  template <class C>
+  ROOFTILE_TILE void add_to_scalar(int k, C chunk, const Tile& t) {
+    of_row[k] += Team(nullptr).only(chunk, t, 0);
+  }
+  /// Rows apart: a block's may be thousands, and each sum's rounding errors grow with its terms.
+  ROOFTILE_TILE void end_row() {
+    for (int k = 0; k < kScalars; ++k) {
+      of_block[k] += of_row[k];
+      of_row[k] = {};
+    }
+  }
+  ROOFTILE_TILE void end_block() const {
+    for (int k = 0; k < kScalars; ++k)
+      if (scalars[k]) *scalars[k] = Team(nullptr).sum(of_block[k]);
+  }
 };
+
+template <class Team, class Program>
+using GradientsOf = Gradients<Team, Program::Problem::kGradients, Program::Problem::kScalarGradients>;
 
 /// A chunk of a row's inputs.
 template <class Program, bool kAdds, class T, RowCounts n, class Team, class C>
@@ -101,8 +122,7 @@ ROOFTILE_TILE auto row_input(const Team& team, const RowOperands<T, n>& row, C c
 /// do not depend on it.
 template <bool kAdds, bool kKeeps, class T, class Program, class Team, class RowAt, class Vectors>
 ROOFTILE_TILE void run_rows(const Program& p, Team team, std::int64_t begin, std::int64_t end, RowAt row_at,
-                            const Vectors& vectors, float each_one,
-                            ColumnGradients<Team, Program::Problem::kGradients> columns) {
+                            const Vectors& vectors, float each_one, GradientsOf<Team, Program>& columns) {
   constexpr RowCounts n = Program::Problem::kCounts;
   constexpr int kInputs = kRowInputs<Program>;
   using Tile = typename Team::Tile;
@@ -160,6 +180,26 @@ ROOFTILE_TILE void run_rows(const Program& p, Team team, std::int64_t begin, std
   });
 }
 
+/// The same of a program that only writes.
+template <class T, class Program, class Team, class RowAt, class Vectors>
+ROOFTILE_TILE void write_rows(const Program& p, const Team& team, std::int64_t begin, std::int64_t end,
+                              RowAt row_at, const Vectors& vectors, GradientsOf<Team, Program>& columns) {
+  for (std::int64_t i = begin; i < end; ++i) {
+    const auto row = row_at(i);
+    Team writer = team;
+    writer.one_pass();
+    for (int k = 0; k < kRowInputs<Program>; ++k) writer.hold(row.in[k], 0);
+    columns.first = i == begin;
+    writer.each(row.in[0].size, [&](auto chunk) ROOFTILE_INLINE {
+      const VectorTiles<Vectors, Team, decltype(chunk)> w{vectors, team, chunk};
+      const auto in = row_input<Program, false>(team, row, chunk);
+      store_outputs<kRowOutputs<Program>>(team, row, chunk,
+                                          p.write(team, Nothing{}, chunk, in, w, row, columns));
+    });
+    columns.end_row();
+  }
+}
+
 /// An absent operand has no row.
 template <class T, class Problem>
 Row<T> row_or_none(const Problem& p, int operand, std::int64_t row, std::int64_t end) {
@@ -191,25 +231,37 @@ void run_share(const Program& program, const typename Program::Problem& p, Threa
                std::int64_t begin, std::int64_t end) {
   using Problem = typename Program::Problem;
   using Team = CpuTeam<float, kAccess>;
-  constexpr int kGradients = Problem::kGradients;
   const std::int64_t columns = p.rows.columns;
-  const bool sums = p.gradient_count() > 0;
+  const bool sums = p.wants_gradients();
   const auto first_of = [&](std::int64_t block) {
     return sums ? row_block_begin(p.rows.rows, p.blocks, block) : block;
   };
   const std::int64_t last = first_of(end);
-  const auto row_at = [&](std::int64_t row) ROOFTILE_INLINE { return operands_of<T>(p, row, last); };
+  float scalars[Problem::kScalars + 1];
+  for (int k = 0; k < Problem::kScalars; ++k)
+    scalars[k] = static_cast<float>(load_scalar(p.scalars[k], p.vector_dtype));
+  const auto row_at = [&](std::int64_t row) ROOFTILE_INLINE {
+    auto r = operands_of<T>(p, row, last);
+    for (int k = 0; k < Problem::kScalars; ++k) r.scalars[k] = scalars[k];
+    return r;
+  };
   const float each_one = 1 / static_cast<float>(columns);
   const auto with_vectors = [&](const auto& vectors) ROOFTILE_INLINE {
     const Team team(scratch, p.dtype);
     for (std::int64_t block = begin; block < end; block = sums ? block + 1 : end) {
-      ColumnGradients<Team, kGradients> gradients{};
-      for (int g = 0; g < kGradients; ++g)
+      GradientsOf<Team, Program> gradients{};
+      for (int g = 0; g < Problem::kGradients; ++g)
         gradients.sums[g] = team.columns(Row<float>{p.block_sums(block, g), columns});
+      for (int g = 0; g < Problem::kScalarGradients; ++g)
+        gradients.scalars[g] = p.scalar_gradients[g] ? p.team_sums(g) + block : nullptr;
       constexpr bool kKeeps =
           kAccess != Access::strided && (kAdds || (sizeof(T) < sizeof(float) && kWidensOnce<Program>));
-      run_rows<kAdds, kKeeps, T>(program, team, first_of(block), first_of(sums ? block + 1 : end), row_at,
-                                 vectors, each_one, gradients);
+      const std::int64_t from = first_of(block), to = first_of(sums ? block + 1 : end);
+      if constexpr (kOnlyWrites<Program>)
+        write_rows<T>(program, team, from, to, row_at, vectors, gradients);
+      else
+        run_rows<kAdds, kKeeps, T>(program, team, from, to, row_at, vectors, each_one, gradients);
+      gradients.end_block();
     }
   };
   if constexpr (kAccess == Access::strided) {
@@ -256,6 +308,15 @@ void add_blocks(const CpuLaunch& launch, const Problem& p, int gradient) {
   });
 }
 
+/// A scalar's gradient: the sums of all blocks.
+template <class Problem>
+void add_scalar(const Problem& p, int gradient) {
+  if (!p.scalar_gradients[gradient]) return;
+  float total = 0;
+  for (std::int64_t block = 0; block < p.blocks; ++block) total += p.team_sums(gradient)[block];
+  store_scalar(p.scalar_gradients[gradient], p.gradient_dtype, total);
+}
+
 /// Runs the program on every row.
 template <class Program>
 Status for_row_program(const CpuLaunch& launch, const char*, const typename Program::Problem& p,
@@ -270,11 +331,12 @@ Status for_row_program(const CpuLaunch& launch, const char*, const typename Prog
   for (int k = 0; k < n.outputs; ++k) tensors += p.data[Problem::kOutputs + k] != nullptr;
   const std::int64_t bytes = p.rows.rows * columns * bits(p.dtype) / 8 * tensors;
   const bool adds = Program::kAddsResidual && p.data[n.inputs - 1];
-  const int kept = (adds || (p.dtype != DType::f32 && kWidensOnce<Program>) ? kRowInputs<Program> : 0) +
-                   (plain ? 0 : n.vectors);
+  constexpr bool kKeeps = kWidensOnce<Program> && !kOnlyWrites<Program>;
+  const int kept =
+      (adds || (p.dtype != DType::f32 && kKeeps) ? kRowInputs<Program> : 0) + (plain ? 0 : n.vectors);
   // Rows that scratch does not hold, in whole tiles of at most 64 floats, are read again, in small pieces.
   const bool fits = kept == 0 || columns <= std::int64_t(kScratchBytes) / 4 / kept / 64 * 64;
-  const bool sums = p.gradient_count() > 0;
+  const bool sums = p.wants_gradients();
   with_access(p.rows.dense() && fits, bytes > launch.streaming_bytes, [&]<Access kAccess>() {
     with_row_type<kAccess>(p.dtype, [&]<class T>() {
       const auto run = [&]<bool kAdds>() {
@@ -289,6 +351,7 @@ Status for_row_program(const CpuLaunch& launch, const char*, const typename Prog
     });
   });
   for (int g = 0; g < n.gradients; ++g) add_blocks(launch, p, g);
+  for (int g = 0; g < n.scalar_gradients; ++g) add_scalar(p, g);
   return {};
 }
 

@@ -7,6 +7,8 @@
 namespace rooftile::tile {
 inline namespace cuda {
 
+inline constexpr unsigned kAllLanes = 0xffffffffu;
+
 /// Two sums that were taken together.
 template <class Real>
 struct Sums {
@@ -29,16 +31,24 @@ struct Rounds {
 };
 
 /// Each thread's numbers with those of the one whose number differs in one bit, so that all have the same
-/// bits;
+/// bits; `lanes`: of the warp, which come to it together;
 template <class Real, int K, class Operation>
-ROOFTILE_TILE void step(Tile<Real, K>& r, int far, Operation operation) {
-  ROOFTILE_UNROLL for (int k = 0; k < K; ++k) r.v[k] =
-      operation(r.v[k], __shfl_xor_sync(0xffffffffu, r.v[k], far));
+ROOFTILE_TILE void step(Tile<Real, K>& r, int far, Operation operation, unsigned lanes = kAllLanes) {
+  ROOFTILE_UNROLL for (int k = 0; k < K; ++k) r.v[k] = operation(r.v[k], __shfl_xor_sync(lanes, r.v[k], far));
 }
-/// and so on across so many neighbours of a warp.
+/// and so on across so many neighbours of a warp;
 template <class Real, int K, class Operation>
-ROOFTILE_TILE void across(Tile<Real, K>& r, int threads, Operation operation) {
-  ROOFTILE_UNROLL for (int far = kWarp / 2; far > 0; far /= 2) if (threads > far) step(r, far, operation);
+ROOFTILE_TILE void across(Tile<Real, K>& r, int threads, Operation operation, unsigned lanes = kAllLanes) {
+  ROOFTILE_UNROLL for (int far = kWarp / 2; far > 0; far /= 2) if (threads > far)
+      step(r, far, operation, lanes);
+}
+/// or across a team of less than a warp, wherever the warp's other lanes are.
+template <class Real, class Operation>
+ROOFTILE_TILE Real across_team(Real mine, int threads, Operation operation) {
+  const unsigned first = threadIdx.x % kWarp & ~static_cast<unsigned>(threads - 1);
+  Tile<Real, 1> r{{mine}};
+  across(r, threads, operation, ((1u << threads) - 1) << first);
+  return r.v[0];
 }
 
 /// A tile's lanes made one: the upper half folded onto the lower, and so on. Strided, the warp's next lower

@@ -7,12 +7,15 @@
 namespace rooftile::tile {
 inline namespace cuda {
 
-/// The sums of all gradients, of a team that holds rows in registers. They are taken also where nobody wants
-/// them: a branch for each chunk costs more.
-template <class Team, int n>
-struct ColumnGradients {
+/// The sums of all gradients, of a team that holds rows in registers: of vectors by column, of scalars of all
+/// that the team has. They are taken also where nobody wants them: a branch for each chunk costs more.
+template <class Team, int n, int kScalars>
+struct Gradients {
+  static_assert(n > 0, "rooftile::tile: scalars have gradients beside vectors'");
   typename Team::Columns sums[n];
+  typename Team::Accumulator scalars[kScalars + 1] = {};
   bool first = false;  ///< of teams that read rows again: the block's first row begins the sums
+  bool there = true;   ///< RowOperands::there of this row
 
   ROOFTILE_TILE void add(int k, const Chunk& chunk, const typename Team::Tile& t) {
     if (Team::kHoldsRows || sums[k].sums.data) sums[k].add(chunk, t, first);
@@ -21,6 +24,18 @@ struct ColumnGradients {
   ROOFTILE_TILE void add_product(int k, const Chunk& chunk, const typename Team::Tile& a,
                                  const typename Team::Tile& b) {
     if (Team::kHoldsRows || sums[k].sums.data) sums[k].add_product(chunk, a, b, first);
+  }
+  ROOFTILE_TILE void add_to_scalar(int k, const Chunk& chunk, const typename Team::Tile& t) {
+    if (there) scalars[k][chunk] += sums[0].team.only(chunk, t, 0);
+  }
+  /// `team`: which one of all. Those of a warp may have unequal numbers of rows.
+  template <class Problem>
+  ROOFTILE_TILE void write_scalars(const Problem& p, std::int64_t team) const {
+    ROOFTILE_UNROLL for (int k = 0; k < kScalars; ++k) {
+      float* all = p.team_sums(k);
+      const float sum = sums[0].team.sum_of_team(scalars[k]);
+      sums[0].team.store_scalars(all ? all + team : nullptr, sum, static_cast<float*>(nullptr), 0);
+    }
   }
   ROOFTILE_TILE void write() const { ROOFTILE_UNROLL for (int k = 0; k < n; ++k) sums[k].write(); }
   ROOFTILE_TILE void write_together(int teams) const {
@@ -38,7 +53,8 @@ struct SumsKernel {
   using Problem = typename Program::Problem;
   static constexpr RowCounts kCounts = Problem::kCounts;
   static constexpr int kInputs = kCounts.inputs, kVectors = Problem::kVectors,
-                       kGradients = Problem::kGradients, kStatistics = kCounts.statistics_in;
+                       kGradients = Problem::kGradients, kScalars = Problem::kScalars,
+                       kStatistics = kCounts.statistics_in;
   static_assert(!Program::kAddsResidual && kCounts.outputs == 1 && kCounts.statistics_out == 0);
   static constexpr RowTuning kTuning = row_tuning({kInputs, kVectors, int(sizeof(T)), true});
   static constexpr int kHeldThreads = kTuning.max_threads;
@@ -57,8 +73,18 @@ struct SumsKernel {
   std::int64_t programs;  // teams that have rows
   int teams;              // of them in a block, which have their sums together
 
+  /// What rows have beside their elements: each one's statistics, and the scalars.
+  struct Beside {
+    const float* statistics[kStatistics + 1];
+    float scalars[kScalars + 1];
+  };
+  ROOFTILE_TILE Beside beside() const {
+    Beside all{};
+    ROOFTILE_UNROLL for (int k = 0; k < kScalars; ++k) all.scalars[k] = scalar_of<T>(p, k);
+    return all;
+  }
   template <class Team>
-  using Gradients = ColumnGradients<Team, kGradients>;
+  using Gradients = cuda::Gradients<Team, kGradients, Problem::kScalarGradients>;
   /// Where the sums of a block of rows go, of the columns that this block of threads has.
   ROOFTILE_TILE Row<float> sums_of(std::int64_t block, int gradient, const RowRange& range) const {
     float* all = p.block_sums(block, gradient);
@@ -77,14 +103,15 @@ struct SumsKernel {
   }
   template <class Team>
   ROOFTILE_TILE RowOperands<T, kCounts> row_of(const RowRange& range, std::int64_t i,
-                                               const float* const (&statistics)[kStatistics]) const {
+                                               const Beside& beside) const {
     RowOperands<T, kCounts> r;
     ROOFTILE_UNROLL for (int k = 0; k < kInputs; ++k) {
       r.in[k] = input_of<T, Team>(p, k, range, i);
       r.in[k].stage = k;
     }
     r.out[0] = output_of<T, Team>(p, Problem::kOutputs, range, i);
-    ROOFTILE_UNROLL for (int k = 0; k < kStatistics; ++k) r.statistics[k] = *statistics[k];
+    ROOFTILE_UNROLL for (int k = 0; k < kStatistics; ++k) r.statistics[k] = *beside.statistics[k];
+    ROOFTILE_UNROLL for (int k = 0; k < kScalars; ++k) r.scalars[k] = beside.scalars[k];
     return r;
   }
   /// `range`: one block of rows.
@@ -93,7 +120,7 @@ struct SumsKernel {
 #if defined(ROOFTILE_HAS_SM90)
     // The sums of shorter rows are not ready that much sooner (layer_norm_backward f32 524288x100: 190 µs,
     // with this 193).
-    if (p.rows.columns > kWarpColumns && p.gradient_count() > 0) rooftile::cuda::let_next_start();
+    if (p.rows.columns > kWarpColumns && p.wants_gradients()) rooftile::cuda::let_next_start();
 #endif
     // There is one. But without the loop other teams' kernels take longer (layer_norm_backward f32 8192x4096,
     // H200: 109 µs, 112).
@@ -133,7 +160,7 @@ struct SumsKernel {
     const std::int64_t first = shared ? turn / teams * teams : turn;
     const RowRange rows{begin + turn, together, (end - begin - first + together - 1) / together, range.first,
                         range.size};
-    const float* statistics[kStatistics] = {};
+    Beside all = beside();
     const auto row_at = [&](std::int64_t i) {
       const bool there = !shared || rows.row + i * rows.step < end;
       RowRange at = rows;
@@ -142,13 +169,10 @@ struct SumsKernel {
         const float* value = value_of<Team>(p, Problem::kStatisticsIn + k, at, i);
         if constexpr (Team::kStreams && Team::kScope != Scope::warp)
           value = per_thread(value);  // H200: layer_norm_backward bf16 2048x32768 138 µs, so 135
-        statistics[k] = value;
+        all.statistics[k] = value;
       }
-      auto r = row_of<Team>(at, i, statistics);
-      if (!there) {
-        ROOFTILE_UNROLL for (int k = 0; k < kStatistics; ++k) r.statistics[k] = 0;
-      }
-      r.there = there;
+      auto r = row_of<Team>(at, i, all);
+      if (!there) r.leave_out();
       return r;
     };
     if constexpr (!Team::kHoldsRows) {
@@ -163,6 +187,7 @@ struct SumsKernel {
         };
         run_row<false, T>(program, team, row, in, vectors, gradients, each_one);
       }
+      gradients.write_scalars(p, number);
     } else {
       // Of rows that one stride covers: five products fewer for each.
       const auto step = [&](int operand) { return offset_for<Team>(p.rows, operand, together); };
@@ -175,7 +200,7 @@ struct SumsKernel {
         }
         r.out[0].data += step(Problem::kOutputs);
         ROOFTILE_UNROLL for (int k = 0; k < kStatistics; ++k) r.statistics[k] =
-            *(statistics[k] += step(Problem::kStatisticsIn + k));
+            *(all.statistics[k] += step(Problem::kStatisticsIn + k));
         return r;
       };
       // Of rows that stream there are fewer than 2^31.
@@ -186,6 +211,7 @@ struct SumsKernel {
       constexpr bool kLater = Team::kSharesBlock;  // where registers are scarce
       auto gradients = gradients_of(team, to, range, kLater);
       run_held(team, static_cast<Count>(rows.count), row_at(0), after, vectors, gradients);
+      gradients.write_scalars(p, number);
       if constexpr (kTogether)
         if (shared) return gradients.write_together(teams);
       if constexpr (kLater) {
@@ -217,6 +243,7 @@ struct SumsKernel {
         next = after(row, i + 1);
         if constexpr (Team::kHoldsNext) hold_next();
       }
+      gradients.there = row.there;
       run_row<false, T>(program, team.of_row(row.there), row, in, vectors, gradients, each_one);
     }
   }
@@ -228,7 +255,9 @@ struct SumsKernel {
     const Team& team;
     VectorList<RegisterVector<Team>, kVectors> vectors;
     Gradients<Team> gradients;
-    float statistics[kStatistics];  // of the row that comes next
+    Beside all;
+    float statistics[kStatistics + 1];  // of the row that comes next
+    std::int64_t number;                // of this team
 
     ROOFTILE_TILE Staged(const SumsKernel& its_kernel, const Team& its, const RowRange& range,
                          const Staging& staging, std::int64_t block)
@@ -237,7 +266,9 @@ struct SumsKernel {
           vectors(vector_list<RegisterVector<Team>, kVectors>([&](int v) {
             return RegisterVector<Team>(its, StagedVector(staging, kCounts.operands() + v), range.size);
           })),
-          gradients(its_kernel.gradients_of(its, block, range)) {
+          gradients(its_kernel.gradients_of(its, block, range)),
+          all(its_kernel.beside()),
+          number(range.row) {
       ask(range);
     }
     /// For the row's statistics; 0 past the last one, whose elements are so, too.
@@ -249,16 +280,21 @@ struct SumsKernel {
     }
     /// `next`: what this team has of the next group.
     ROOFTILE_TILE void operator()(const RowRange& range, const RowRange& next) {
-      const float* pointers[kStatistics];
-      ROOFTILE_UNROLL for (int k = 0; k < kStatistics; ++k) pointers[k] = &statistics[k];
-      const auto row = kernel.row_of<Team>(range, 0, pointers);
+      Beside its = all;
+      ROOFTILE_UNROLL for (int k = 0; k < kStatistics; ++k) its.statistics[k] = &statistics[k];
+      auto row = kernel.row_of<Team>(range, 0, its);
+      if (kScalars > 0 && range.row >= kernel.p.rows.rows) row.leave_out();
+      gradients.there = row.there;
       ask(next);
       HeldRows<Team, T, kInputs> in;
       ROOFTILE_UNROLL for (int k = 0; k < kInputs; ++k) in.held[k] = team.hold(row.in[k], 0);
       in.widen(team, row.in[0].size);
       run_row<false, T>(kernel.program, team, row, in, vectors, gradients, kernel.each_one);
     }
-    ROOFTILE_TILE void finish() const { gradients.write_together(kernel.teams); }
+    ROOFTILE_TILE void finish() const {
+      gradients.write_scalars(kernel.p, number);
+      gradients.write_together(kernel.teams);
+    }
   };
   SharedLayout shared_layout() const { return teams == 1 ? SharedLayout{} : staged_layout(p, false); }
   template <class Rows, class Vectors>
@@ -293,11 +329,13 @@ struct GradientList {
   Gradient<G> all[n];
 };
 /// The sums of all blocks: groups of neighbours in the blocks' order, then groups in pairs. `teams`: rows of
-/// a block, which are added first.
-template <class G, int n>
+/// a block, which are added first. After `vectors` gradients come scalars', of `scalar_teams` sums each, one
+/// column of a thread for each group.
+template <class G, int n, bool kScalars>
 __global__ void __launch_bounds__(kAddThreads)
     add_blocks(const __grid_constant__ GradientList<G, n> gradients, std::int64_t blocks, int teams,
-               std::int64_t stride, std::int64_t columns) {
+               std::int64_t stride, std::int64_t columns, [[maybe_unused]] unsigned vectors,
+               [[maybe_unused]] std::int64_t scalar_teams) {
   ROOFTILE_SHARED(parts, float[kAddThreads]);
 #if defined(ROOFTILE_HAS_SM90)
   rooftile::cuda::wait_for_previous();
@@ -305,9 +343,19 @@ __global__ void __launch_bounds__(kAddThreads)
   Gradient<G> gradient = gradients.all[0];
   ROOFTILE_UNROLL for (int g = 1; g < n; ++g) if (blockIdx.y == static_cast<unsigned>(g)) gradient =
       gradients.all[g];
-  const int width = static_cast<int>(blockDim.x), groups = static_cast<int>(blockDim.y);
-  const int group = static_cast<int>(threadIdx.y), mine = group * width + static_cast<int>(threadIdx.x);
-  const std::int64_t column = std::int64_t{blockIdx.x} * width + threadIdx.x;
+  int width = static_cast<int>(blockDim.x), groups = static_cast<int>(blockDim.y);
+  int group = static_cast<int>(threadIdx.y), in_group = static_cast<int>(threadIdx.x);
+  const int mine = group * width + in_group;
+  if constexpr (kScalars)
+    if (blockIdx.y >= vectors) {
+      groups *= width;
+      group = mine;
+      in_group = 0;
+      width = teams = 1;
+      stride = columns = 1;
+      blocks = scalar_teams;
+    }
+  const std::int64_t column = std::int64_t{blockIdx.x} * width + in_group;
   const std::int64_t begin = row_block_begin(blocks, groups, group);
   const std::int64_t end = row_block_begin(blocks, groups, group + 1);
   float sum = 0;
@@ -340,7 +388,8 @@ Status launch_add_blocks(const CudaLaunch& launch, const char* name, const Probl
       static_cast<std::uint64_t>(std::clamp<std::int64_t>(blocks / 8, 1, kAddThreads / width))));
   return with_type<float, f16, bf16>(p.gradient_dtype, [&]<class G>() {
     const auto parts = static_cast<unsigned>((p.rows.columns + width - 1) / width);
-    GradientList<G, Problem::kGradients> list{};
+    constexpr int kAll = Problem::kGradients + Problem::kScalarGradients;
+    GradientList<G, kAll> list{};
     unsigned count = 0;
     std::int64_t stride = 0;
     for (int g = 0; g < Problem::kGradients; ++g) {
@@ -349,26 +398,26 @@ Status launch_add_blocks(const CudaLaunch& launch, const char* name, const Probl
       list.all[count++] = {p.block_sums(0, g), static_cast<G*>(const_cast<void*>(to.data)), to.stride};
       stride = p.block_sums(1, g) - p.block_sums(0, g);
     }
+    const unsigned vectors = count;
+    for (int g = 0; g < Problem::kScalarGradients; ++g)
+      if (p.scalar_gradients[g])
+        list.all[count++] = {p.team_sums(g), static_cast<G*>(p.scalar_gradients[g]), 1};
     return rooftile::cuda::launch(
         launch, name,
-        {.blocks = {parts, count},
+        {.blocks = {std::max(parts, 1u), count},
          .threads = {static_cast<unsigned>(width), groups},
          .early = has_clusters(launch) && p.rows.columns > kWarpColumns && blocks > 0},
-        add_blocks<G, Problem::kGradients>, list, blocks, teams, stride, p.rows.columns);
+        add_blocks<G, kAll, (Problem::kScalarGradients > 0)>, list, blocks, teams, stride, p.rows.columns,
+        vectors, p.teams);
   });
 }
 
 template <class Program, class T, bool kPlain>
 Status run_sums(const CudaLaunch& launch, const char* name, const typename Program::Problem& p,
                 const Program& program) {
-  const bool with_sums = p.gradient_count() > 0;
-  const std::int64_t columns = p.rows.columns;
+  const std::int64_t columns = p.rows.columns, programs = p.teams;
   const int teams = gpu_row_block_teams(p.rows.rows, columns, p.dtype);
-  const std::int64_t sums =
-      with_sums ? p.blocks : gpu_row_blocks(p.rows.rows, columns, p.dtype, launch.architecture);
   const bool in_warps = columns <= kWarpColumns;
-  const std::int64_t programs = in_warps ? sums * teams : sums;
-  if (columns == 0) return {};
   using Kernel = SumsKernel<Program, T, kPlain>;
   constexpr int kLanes = 16 / int(sizeof(T)), kChunks = Kernel::kTuning.elements / kLanes;
   const RowAlignment alignment = problem_alignment<T>(p);
@@ -379,7 +428,7 @@ Status run_sums(const CudaLaunch& launch, const char* name, const typename Progr
   const bool together = in_warps || (alignment == RowAlignment::vectorized && one_stride(p.rows));
   const Kernel kernel{p, program, 1 / static_cast<float>(columns), programs, together ? teams : 1};
   const Status status = for_rows<kLanes, kChunks>(launch, name, programs, alignment, kernel);
-  if (!status || !with_sums) return status;
+  if (!status || !p.wants_gradients()) return status;
   return launch_add_blocks(launch, name, p, programs / teams, together ? 1 : teams);
 }
 
@@ -394,7 +443,7 @@ Status for_row_program(const CudaLaunch& launch, const char* name, const typenam
     if (Program::kAddsResidual)
       plain = plain && !p.data[Problem::kInputs - 1] && !p.data[Problem::kStatisticsOut - 1];
     const auto run = [&]<bool kPlain>() {
-      if constexpr (Problem::kGradients > 0) {
+      if constexpr (Problem::kHasGradients) {
         return run_sums<Program, T, kPlain>(launch, name, p, program);
       } else {
         using Kernel = RowsKernel<Program, T, kPlain>;

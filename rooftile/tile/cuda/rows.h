@@ -141,20 +141,38 @@ struct HeldRows {
 /// What column gradients are to a program that has none.
 struct NoColumns {};
 
-/// One row that a team holds, or reads again: what is read, measured and written. `in(chunk)`: its inputs.
+/// A scalar, which is f32 or T.
+template <class T, class Problem>
+ROOFTILE_TILE float scalar_of(const Problem& p, int scalar) {
+  if (p.vector_dtype == DType::f32) return *static_cast<const float*>(p.scalars[scalar]);
+  return widen<float>(*static_cast<const T*>(p.scalars[scalar]));
+}
+
+/// What a program finds of a row that a team holds, or reads again. `in(chunk)`: its inputs.
+template <class T, class Program, class Team, class In, class Vectors>
+ROOFTILE_TILE auto found_of(const Program& p, const Team& team,
+                            const RowOperands<T, Program::Problem::kCounts>& row, const In& in,
+                            const Vectors& vectors, float each_one) {
+  if constexpr (kOnlyWrites<Program>) {
+    return Nothing{};
+  } else {
+    auto sums = p.begin(team, row.in[0].size, in);
+    team.each(row.in[0].size, [&](const Chunk& chunk) {
+      const VectorTiles<Vectors, Team, Chunk> w{vectors, team, chunk};
+      p.read(team, sums, chunk, in(chunk), w, row);
+    });
+    const auto found = p.measure(team, sums, row, each_one);
+    store_statistics(p, team, row, found);
+    return found;
+  }
+}
+/// Such a row is read, measured and written.
 template <bool kAdds, class T, class Program, class Team, class In, class Vectors, class Columns>
 ROOFTILE_TILE void run_row(const Program& p, const Team& team,
                            const RowOperands<T, Program::Problem::kCounts>& row, const In& in,
                            const Vectors& vectors, Columns& columns, float each_one) {
-  const std::int64_t size = row.in[0].size;
-  auto sums = p.begin(team, size, in);
-  team.each(size, [&](const Chunk& chunk) {
-    const VectorTiles<Vectors, Team, Chunk> w{vectors, team, chunk};
-    p.read(team, sums, chunk, in(chunk), w, row);
-  });
-  const auto found = p.measure(team, sums, row, each_one);
-  store_statistics(p, team, row, found);
-  team.each(size, [&](const Chunk& chunk) {
+  const auto found = found_of<T>(p, team, row, in, vectors, each_one);
+  team.each(row.in[0].size, [&](const Chunk& chunk) {
     const VectorTiles<Vectors, Team, Chunk> w{vectors, team, chunk};
     const auto tiles = in(chunk);
     if constexpr (kAdds) {
@@ -215,6 +233,7 @@ struct RowsKernel {
     }
     ROOFTILE_UNROLL for (int k = 0; k < kCounts.statistics_out; ++k) r.statistics_out[k] =
         value_of<Team>(p, Problem::kStatisticsOut + k, range, i);
+    ROOFTILE_UNROLL for (int k = 0; k < kCounts.scalars; ++k) r.scalars[k] = scalar_of<T>(p, k);
     return r;
   }
   template <class Team>

@@ -66,9 +66,6 @@ class CudaTeam {
     }
   }
 
-  /// Teams of a warp.
-  ROOFTILE_TILE int in_warp() const { return threads_ < kWarp ? kWarp >> (31 - __clz(threads_)) : 1; }
-
   ROOFTILE_TILE void one_pass() {}
   /// This team, or without any element, for what all teams of a warp come to.
   ROOFTILE_TILE
@@ -217,9 +214,14 @@ class CudaTeam {
   }
 
   ROOFTILE_TILE Real sum(const Accumulator& t) const { return reduce({t}, Real(0), AddUp{}).v[0]; }
+  /// The same where its warp's other teams may have fewer rows, and be elsewhere.
+  ROOFTILE_TILE Real sum_of_team(const Accumulator& t) const {
+    if ((kScope == Scope::warp || kScope == Scope::any) && threads_ < kWarp)
+      return across_team(folded<kAccess>(t.tiles[0], AddUp{}), threads_, AddUp{});
+    return sum(t);
+  }
   /// Both at once, at the price of one.
-  ROOFTILE_TILE
-  Sums<Real> sums(const Accumulator& a, const Accumulator& b) const {
+  ROOFTILE_TILE Sums<Real> sums(const Accumulator& a, const Accumulator& b) const {
     const auto r = reduce({a, b}, Real(0), AddUp{});
     return {r.v[0], r.v[1]};
   }
@@ -227,14 +229,12 @@ class CudaTeam {
   ROOFTILE_TILE bool has_part() const { return in_cluster(); }
   /// Σ over that part, or the row.
   ROOFTILE_TILE Real part_sum(const Accumulator& t) const { return part_reduce({t}).v[0]; }
-  ROOFTILE_TILE
-  Sums<Real> part_sums(const Accumulator& a, const Accumulator& b) const {
+  ROOFTILE_TILE Sums<Real> part_sums(const Accumulator& a, const Accumulator& b) const {
     const auto r = part_reduce({a, b});
     return {r.v[0], r.v[1]};
   }
   /// Σ over that part as a number and what it was rounded by, if the warps' sums were not.
-  ROOFTILE_TILE
-  Sums<Real> part_sum_in_two(const Accumulator& t) const {
+  ROOFTILE_TILE Sums<Real> part_sum_in_two(const Accumulator& t) const {
     static_assert(kParts == 1);
     const auto mine = in_part({t}, AddUp{});
     if (is_whole()) return {mine.v[0], 0};

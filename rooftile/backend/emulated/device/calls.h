@@ -41,7 +41,10 @@ unsigned cluster_size();
 // A warp's lanes named in `mask`.
 enum class WarpOperation : unsigned char {
   kSync,
-  kShuffle,
+  kShuffle,  // of the four kinds, since lanes must come to the same one
+  kShuffleUp,
+  kShuffleDown,
+  kShuffleXor,
   kBallot,
   kMatch,
   kAdd,

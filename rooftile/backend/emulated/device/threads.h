@@ -36,8 +36,8 @@ inline T from_bits(std::uint64_t bits) {
   return value;
 }
 template <class T>
-inline T shuffle(unsigned mask, T value, unsigned source, Site where) {
-  return from_bits<T>(warp_operation(WarpOp::kShuffle, mask, to_bits(value), source, where));
+inline T shuffle(WarpOp kind, unsigned mask, T value, unsigned source, Site where) {
+  return from_bits<T>(warp_operation(kind, mask, to_bits(value), source, where));
 }
 }  // namespace rooftile::emulated::device
 
@@ -63,27 +63,33 @@ template <class T>
 ROOFTILE_CALL T __shfl_sync(unsigned mask, T value, int source, int width = 32, ROOFTILE_HERE) {
   const unsigned lane = ::rooftile::emulated::device::lane(), w = static_cast<unsigned>(width);
   const unsigned from = (lane & ~(w - 1)) | (static_cast<unsigned>(source) & (w - 1));
-  return ::rooftile::emulated::device::shuffle(mask, value, from, where);
+  using ::rooftile::emulated::device::WarpOp;
+  return ::rooftile::emulated::device::shuffle(WarpOp::kShuffle, mask, value, from, where);
 }
 template <class T>
 ROOFTILE_CALL T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, ROOFTILE_HERE) {
   const unsigned lane = ::rooftile::emulated::device::lane(),
                  first = lane & ~(static_cast<unsigned>(width) - 1);
-  return ::rooftile::emulated::device::shuffle(mask, value, lane - first < delta ? lane : lane - delta,
-                                               where);
+  using ::rooftile::emulated::device::WarpOp;
+  return ::rooftile::emulated::device::shuffle(WarpOp::kShuffleUp, mask, value,
+                                               lane - first < delta ? lane : lane - delta, where);
 }
 template <class T>
 ROOFTILE_CALL T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, ROOFTILE_HERE) {
   const unsigned lane = ::rooftile::emulated::device::lane(),
                  last = lane | (static_cast<unsigned>(width) - 1);
-  return ::rooftile::emulated::device::shuffle(mask, value, last - lane < delta ? lane : lane + delta, where);
+  using ::rooftile::emulated::device::WarpOp;
+  return ::rooftile::emulated::device::shuffle(WarpOp::kShuffleDown, mask, value,
+                                               last - lane < delta ? lane : lane + delta, where);
 }
 template <class T>
 ROOFTILE_CALL T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32, ROOFTILE_HERE) {
   const unsigned lane = ::rooftile::emulated::device::lane(), from = lane ^ static_cast<unsigned>(lanes);
   // As the hardware: a lane of an earlier segment may be read, one of a later segment may not.
   const unsigned last = lane | (static_cast<unsigned>(width) - 1);
-  return ::rooftile::emulated::device::shuffle(mask, value, from > last ? lane : from, where);
+  using ::rooftile::emulated::device::WarpOp;
+  return ::rooftile::emulated::device::shuffle(WarpOp::kShuffleXor, mask, value, from > last ? lane : from,
+                                               where);
 }
 
 ROOFTILE_CALL unsigned __ballot_sync(unsigned mask, int predicate, ROOFTILE_HERE) {
