@@ -156,15 +156,15 @@ class Judge {
   }
 
   /// A sentence of the kind "what, where"; the exercise adds what one probably did.
-  Verdict wrong(const std::string& kind, std::string sentence) const {
+  Verdict wrong(const std::string& kind, const std::string& sentence) const {
     std::string likely;
     for (const std::string& name : {kind, std::string("values")})
       if (const auto it = exercise_.likely.find(name); it != exercise_.likely.end() && likely.empty())
         if (name == kind || values_too(kind)) likely = it->second;
-    for (const Option& option : spec_.options)
-      if (kind == option.name && exercise_.likely.count(kind) == 0)
-        sentence += fmt::format(". Only calls that give {} fail", kind);
-    return {false, kind, likely.empty() ? std::move(sentence) : sentence + ". " + likely};
+    for (const Option& option : spec_.options)  // what is wrong in all calls is not the cause of these
+      if (kind.substr(0, kind.find('=')) == option.name && exercise_.likely.count(kind) == 0)
+        likely = fmt::format("Only calls that give {} fail.", kind);
+    return {false, kind, likely.empty() ? sentence : sentence + ". " + likely};
   }
   /// Kinds that are wrong values in some cases alone.
   static bool values_too(const std::string& kind) {
