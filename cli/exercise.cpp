@@ -108,6 +108,7 @@ int hint(const Exercise& e) {
   nlohmann::json mine = kept(progress, e);
   const std::size_t given = std::min(number(mine, "hints"), e.hints.size() - 1);
   say("hint {} of {}: {}\n", given + 1, e.hints.size(), e.hints[given]);
+  if (given + 1 == e.hints.size()) say("`rooftile exercise solution {}` prints a solution.\n", e.name);
   mine["hints"] = given + 1;
   progress[e.name] = mine;
   write_progress(progress);
@@ -161,7 +162,7 @@ std::string first_error(const std::string& text, const std::string& file) {
     if (other.empty()) other = line;
   }
   return fmt::format(
-      "{} (behind the end of {} a ; or a }} may be missing, or a name is not what the exercise calls)",
+      "{} (at the end of {} a ; or a }} may be missing, or a name is not what the exercise calls)",
       other.empty() ? text.substr(0, text.find('\n')) : other, name.substr(0, name.size() - 1));
 }
 

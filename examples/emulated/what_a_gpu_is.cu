@@ -52,12 +52,14 @@ __global__ void much_shared_memory() {
 
 void launch_too_much() {
   using namespace rooftile::emulated;
-  const auto say = [](const rooftile::Status& s) { std::printf("%s\n", s ? "it runs" : s.message()); };
-  say(launch({.grid = 1, .block = 1024}, {}, "nothing", nothing));
-  say(launch({.grid = 1, .block = 1025}, {}, "nothing", nothing));
+  const auto say = [](const char* what, const rooftile::Status& s) {
+    std::printf("%s: %s\n", what, s ? "it runs" : s.message());
+  };
+  say("1024 threads", launch({.grid = 1, .block = 1024}, {}, "nothing", nothing));
+  say("1025 threads", launch({.grid = 1, .block = 1025}, {}, "nothing", nothing));
   const Geometry much{.grid = 1, .block = 32, .dynamic_shared = 200 * 1024};
-  for (int architecture : {90, 80})
-    say(launch(much, {.architecture = architecture}, "much_shared_memory", much_shared_memory));
+  say("200 KiB on sm_90", launch(much, {.architecture = 90}, "much_shared_memory", much_shared_memory));
+  say("200 KiB on sm_80", launch(much, {.architecture = 80}, "much_shared_memory", much_shared_memory));
 }
 // [/limits]
 

@@ -156,12 +156,15 @@ class Judge {
   }
 
   /// A sentence of the kind "what, where"; the exercise adds what one probably did.
-  Verdict wrong(const std::string& kind, std::string sentence) const {
+  Verdict wrong(const std::string& kind, const std::string& sentence) const {
     std::string likely;
     for (const std::string& name : {kind, std::string("values")})
       if (const auto it = exercise_.likely.find(name); it != exercise_.likely.end() && likely.empty())
         if (name == kind || values_too(kind)) likely = it->second;
-    return {false, kind, likely.empty() ? std::move(sentence) : sentence + ". " + likely};
+    for (const Option& option : spec_.options)  // what is wrong in all calls is not the cause of these
+      if (kind.substr(0, kind.find('=')) == option.name && exercise_.likely.count(kind) == 0)
+        likely = fmt::format("Only calls that give {} fail.", kind);
+    return {false, kind, likely.empty() ? sentence : sentence + ". " + likely};
   }
   /// Kinds that are wrong values in some cases alone.
   static bool values_too(const std::string& kind) {
@@ -203,7 +206,10 @@ class Judge {
     return faults.front();
   }
 
-  std::string kind_of(const std::vector<Fault>& faults, const std::vector<Case>& right) const {
+  std::string kind_of(std::vector<Fault> faults, const std::vector<Case>& right) {
+    // Who makes two mistakes is told of the one that shows with usual values.
+    const auto usual = [](const Fault& f) { return *nature(f.c.fill) == '\0'; };
+    if (std::any_of(faults.begin(), faults.end(), usual)) std::erase_if(faults, std::not_fn(usual));
     const auto all = [&](auto&& is) { return std::all_of(faults.begin(), faults.end(), is); };
     const auto any_right = [&](auto&& is) { return std::any_of(right.begin(), right.end(), is); };
     const auto has_elements = [](const Case& c) { return count_of(c.shape) > 0; };
@@ -211,28 +217,59 @@ class Judge {
     const bool unwritten = all([](const Fault& f) { return f.kind == "nothing" || f.c.in_place; });
     if (all([&](const Fault& f) { return f.c.in_place; })) return "in_place";
     if (unwritten && !any_right(has_elements)) return "nothing";
-    const auto odd = [&](const Case& c) { return length(c) % exercise_.whole != 0; };
     if (const std::string first = nature(faults[0].c.fill);
         !first.empty() && all([&](const Fault& f) { return nature(f.c.fill) == first; }))
       return first;
-    for (const Option& option : spec_.options) {
-      const auto it = faults[0].c.parameters.find(option.name);
-      if (it != faults[0].c.parameters.end() && exercise_.set.count(option.name) == 0 &&
-          all([&](const Fault& f) {  // what a kernel in f32 gets: 1e-60 is 0
-            return static_cast<float>(f.c.parameter(option.name, NAN)) == static_cast<float>(it->second);
-          }))
-        return fmt::format("{}={:g}", option.name, std::fabs(static_cast<float>(it->second)));
-    }
-    if (all([](const Fault& f) { return *nature(f.c.fill) != '\0'; })) return "unusual";
+    if (const std::string option = option_of(faults); !option.empty()) return option;
+    if (!usual(faults[0])) return "unusual";
     if (all([](const Fault& f) {
           return f.sentence.find("got nan") != f.sentence.npos ||
                  f.sentence.find("got -nan") != f.sentence.npos;
         }))
       return "nan";
-    if (exercise_.whole > 1 && all([&](const Fault& f) { return odd(f.c); }) &&
+    const auto odd = [&](const Case& c) { return length(c) % exercise_.whole != 0; };
+    if (all([&](const Fault& f) { return odd(f.c) && right_in(of_whole_length(f.c)); }) &&
         any_right([&](const Case& c) { return has_elements(c) && !odd(c); }))
       return "tail";
     return unwritten ? "missing" : "values";
+  }
+
+  /// The option that all faults give, and without which none is left: "beta=0", or "eps" of several values.
+  std::string option_of(const std::vector<Fault>& faults) {
+    for (const Option& option : spec_.options) {
+      const auto given = [&](const Fault& f) {
+        return exercise_.set.count(option.name) == 0 && f.c.parameters.count(option.name) != 0;
+      };
+      const auto right_without = [&](const Fault& f) {
+        Case c = f.c;
+        c.parameters.erase(option.name);
+        return right_in(c);
+      };
+      if (!std::all_of(faults.begin(), faults.end(), given) ||
+          !std::all_of(faults.begin(), faults.end(), right_without))
+        continue;
+      const auto value = [&](const Fault& f) {  // what a kernel in f32 gets: 1e-60 is 0, and so is -0
+        return static_cast<float>(f.c.parameter(option.name)) + 0.0f;
+      };
+      const float first = value(faults[0]);
+      return std::all_of(faults.begin(), faults.end(), [&](const Fault& f) { return value(f) == first; })
+                 ? fmt::format("{}={:g}", option.name, first)
+                 : option.name;
+    }
+    return "";
+  }
+
+  /// Whether the kernel gets a case right: a fault's case that is changed in one thing tells whether that
+  /// thing is the cause.
+  bool right_in(const Case& c) {
+    if ((spec_.suits && !spec_.suits(c)) || (spec_.refuses && spec_.refuses(c))) return false;
+    bool refused = false;
+    return !try_case(Problem(spec_, c, 1), refused);
+  }
+  /// The case with its rows grown to whole steps of the kernel.
+  Case of_whole_length(Case c) const {
+    if (!c.shape.empty()) c.shape.back() += exercise_.whole - 1 - (c.shape.back() - 1) % exercise_.whole;
+    return c;
   }
   /// A row's columns, or an elementwise op's elements.
   std::int64_t length(const Case& c) const {

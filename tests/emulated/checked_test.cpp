@@ -164,7 +164,7 @@ TEST(Checked, KnowsRegisteredMemory) {
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].kind, FindingKind::kOutOfBounds);
   EXPECT_NE(std::string(findings[0].sentence)
-                .find("thread 63 reads 4 bytes of global memory out of bounds, 0 bytes behind the end of x"),
+                .find("thread 63 reads 4 bytes of global memory out of bounds, 0 bytes past the end of x"),
             std::string::npos)
       << findings[0].sentence;
 }

@@ -164,7 +164,7 @@ TEST_P(Engine, TrapsAndAssertsAreSentences) {
 TEST_P(Engine, OverrunsAreSeenAtTheBlocksEnd) {
   EXPECT_OK(launch_of::overrun({2, 32}, options(), 0));
   EXPECT_SAYS(launch_of::overrun({2, 32}, options(), 1),
-              "wrote behind the end of its shared array line (128 bytes");
+              "wrote past the end of its shared array line (128 bytes");
 }
 
 TEST_P(Engine, CopiesAreMadeWhenWaitedFor) {

@@ -389,11 +389,10 @@ void ClusterRunner::run_cluster(unsigned which) {
     for (const Block& block : blocks)
       if (const SharedArray* array = damaged_guard(block)) {
         char text[300];
-        std::snprintf(text, sizeof text,
-                      "block (%u, %u, %u) wrote behind the end of its shared array %s (%zu bytes%s%s)",
-                      block.index.x, block.index.y, block.index.z,
-                      array->site ? array->site->name : "(dynamic)", array->bytes,
-                      array->site ? ", declared in " : "", array->site ? array->site->file : "");
+        std::snprintf(
+            text, sizeof text, "block (%u, %u, %u) wrote past the end of its shared array %s (%zu bytes%s%s)",
+            block.index.x, block.index.y, block.index.z, array->site ? array->site->name : "(dynamic)",
+            array->bytes, array->site ? ", declared in " : "", array->site ? array->site->file : "");
         set_status(*launch, text);
         break;
       }

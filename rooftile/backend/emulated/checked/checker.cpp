@@ -93,7 +93,7 @@ std::string Checker::array_at(const Block& block, std::size_t offset) const {
   const std::size_t within = offset - before->offset;
   if (within < before->bytes)
     return name + " (byte " + std::to_string(within) + " of " + std::to_string(before->bytes) + ")";
-  return std::to_string(within - before->bytes) + " bytes behind the end of " + name + " (" +
+  return std::to_string(within - before->bytes) + " bytes past the end of " + name + " (" +
          std::to_string(before->bytes) + " bytes)";
 }
 
@@ -183,7 +183,7 @@ void Checker::access_global(Thread& t, std::uintptr_t at, std::size_t bytes, Acc
                          (access == AccessKind::kRead ? " reads " : " writes ") + std::to_string(bytes) +
                          " bytes of global memory out of bounds";
       if (nearest && at >= nearest->end)
-        text += ", " + std::to_string(at - nearest->end) + " bytes behind the end of " + nearest->name;
+        text += ", " + std::to_string(at - nearest->end) + " bytes past the end of " + nearest->name;
       else if (nearest)
         text += ", across the end of " + nearest->name;
       add({FindingKind::kOutOfBounds,
@@ -274,13 +274,14 @@ void Checker::tell_race(Thread& t, const Stamp& then, bool then_writes, const St
     text += "global memory";
   }
   text += ": thread " + std::to_string(number);
-  if (then.cluster != clocks_.cluster())
-    text += " of cluster or block " + std::to_string(clocks_.cluster_index(then));
+  const bool far = then.cluster != clocks_.cluster();
+  const std::string group = runner_->blocks.size() > 1 ? "cluster " : "block ";
+  if (far) text += " of " + group + std::to_string(clocks_.cluster_index(then));
   text += then.atomic ? " updates it" : then_writes ? " writes it" : " reads it";
-  text += ", thread " + std::to_string(t.number) +
-          (now.atomic ? " updates it"
-           : writes   ? " writes it"
-                      : " reads it");
+  text += ", thread " + std::to_string(t.number) + (far ? " of this " + group : " ") +
+          (now.atomic ? "updates it"
+           : writes   ? "writes it"
+                      : "reads it");
   text += ", and nothing orders the two";
   tell(FindingKind::kRace, unpack(then.pc), unpack(now.pc), int(number), &t, std::move(text));
 }

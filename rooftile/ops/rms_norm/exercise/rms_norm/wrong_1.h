@@ -1,4 +1,4 @@
-// Wrong [values]: eps outside the root
+// Wrong [eps]: eps outside the root
 #pragma once
 #include "rooftile/tile/tile.h"
 

@@ -7,7 +7,8 @@ using namespace rooftile::tile;
 /// One row: y = exp(s·x - max) / Σ exp(s·x - max). `s` gives s·x - max as (s.unit * x - row_max) * s.rest.
 /// What you need: team.fill(value), team.each(x.size, [&](auto chunk) { … }), team.load(x, chunk),
 /// team.store(y, chunk, tile), team.only(chunk, tile, other): `other` in lanes past the row's end;
-/// team.max(tile) and team.sum(tile): over all lanes; max, exp, fma, select(condition, a, b); kInfinity.
+/// team.max(tile) and team.sum(tile): one float over all lanes; kInfinity. Of tiles, lane by lane: max, exp,
+/// fma(a, b, c) = a·b + c, select(a == b, this, that).
 template <class Team, class T>
 void softmax_one_pass(Team team, Row<const T> x, Row<T> y, const SplitScale& s) {
   using Tile = typename Team::Tile;
