@@ -105,8 +105,9 @@ class RowFunction {
     return list;
   }
   /// Widths of transformers; many short rows, so that gradients have several blocks, each of many turns where
-  /// rows are staged; long rows, of a GPU's block, of several blocks, and such as nothing holds; rows that
-  /// lie in each way and begin anywhere; each optional operand absent, or f32; each value of an option.
+  /// rows are staged; long rows, of a GPU's block, of several blocks, and such as nothing holds, two in a
+  /// block; rows that lie in each way and begin anywhere; each optional operand absent, or f32; each value of
+  /// an option.
   std::vector<Case> cases(const std::vector<DType>& dtypes,
                           const std::map<std::string, std::vector<double>>& values) const {
     std::vector<Case> list;
@@ -125,7 +126,7 @@ class RowFunction {
                                                    {6, 16384},
                                                    {2, 65536},
                                                    {2, 70001},
-                                                   {1, 140001},
+                                                   {2, 140001},
                                                    {1, 300001}})
         add(shape, {});
       add({1500, 101}, {}, Layout::offset, Fill::normal, 1, true);
