@@ -60,7 +60,7 @@ def test_strided_arrays_are_taken_as_they_are(function, call):
 
     def strided(x):  # every second element of each dimension, backwards, of memory full of NaN or 99
         room = np.full([2 * s for s in x.shape], 99 if x.dtype.kind != "f" else np.nan, x.dtype)
-        view = room[tuple(slice(None, None, -2) for _ in x.shape)]
+        view = room[(..., *(slice(None, None, -2) for _ in x.shape))]
         view[...] = x
         return view
 
