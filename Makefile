@@ -9,16 +9,17 @@ REPORT ?= report.html
 PHOTO ?=
 export PHOTO REPORT PREFIX  # as shell variables, so that file names with spaces or quotes stay whole
 
-.PHONY: help report build test test-python wheel test-all mutants sanitize-gpu format lint docs site install clean
+.PHONY: help report build test test-sanitized test-python wheel test-all mutants sanitize-gpu format lint docs site install clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make report    install what is missing, build for this machine, check, measure, write report.html"
 	@echo "               PHOTO=picture.jpg puts your picture through the image kernels, REPORT=file names the output"
-	@echo "make test      install what is missing, build and run all tests that fit a continuous integration's budget"
+	@echo "make test      install what is missing, build and run the tests"
+	@echo "make test-sanitized  the same code under AddressSanitizer and UBSan, and its threads under ThreadSanitizer"
 	@echo "make test-python  the Python package in a virtual environment in build/, on NumPy, PyTorch and JAX from PyPI"
 	@echo "make wheel     build/wheels: the Python package, tried in an empty environment; CUDA=1: and its plug-in for GPUs"
-	@echo "make test-all  the long tests too: everything under ThreadSanitizer, all cases, tensors beyond 2^31 elements,"
+	@echo "make test-all  both, and the long tests: everything under ThreadSanitizer, all cases, tensors beyond 2^31 elements,"
 	@echo "               planted faults (make mutants), reads of memory that nobody wrote (valgrind)"
 	@echo "make mutants   plant the faults of tests/mutants one by one; each must make its check fail"
 	@echo "make sanitize-gpu  compute-sanitizer's four tools over each kernel of build/cuda, on this machine's GPU"
@@ -45,6 +46,9 @@ build:
 
 test:
 	@scripts/test.sh
+
+test-sanitized:
+	@scripts/test.sh --sanitized
 
 test-python:
 	@scripts/test_python.sh

@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# What make test and make test-all run: everything as released, the suite under AddressSanitizer and UBSan, the thread
-# tests under ThreadSanitizer; with --all also what is too long for CI (all cases, planted faults, valgrind), the
-# whole suite under ThreadSanitizer, and random cases by the hundred thousand under AddressSanitizer and UBSan.
+# What make test, make test-sanitized and make test-all run: everything as released; the suite under AddressSanitizer and
+# UBSan, and the thread tests under ThreadSanitizer; both, with what is too long for CI (all cases, planted faults,
+# valgrind), the whole suite under ThreadSanitizer, and random cases by the hundred thousand under AddressSanitizer.
 # Ends with ctest's summary and one line of totals.
-#   scripts/test.sh [--all]
+#   scripts/test.sh [--sanitized | --all]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-all=
+released=yes sanitized='' all=''
 case "${1:-}" in
-  --all) all=yes ;;
+  --sanitized) released='' sanitized=yes ;;
+  --all) sanitized=yes all=yes ;;
   "") ;;
   *)
-    echo "test.sh: unknown option $1; it takes --all" >&2
+    echo "test.sh: unknown option $1; it takes --sanitized and --all" >&2
     exit 2
     ;;
 esac
@@ -46,11 +47,15 @@ run() {
   fi
 }
 
-configure=("-DROOFTILE_ISAS=baseline;avx2;avx512" -DROOFTILE_PYTHON=ON)
-if [ -n "$all" ]; then run release all; else run release all -LE long; fi
-configure=(-DROOFTILE_ISAS=native)
-run asan-ubsan all -LE 'once|long'
-if [ -n "$all" ]; then run tsan all -LE 'once|long'; else run tsan thread_tests -L threads; fi
+if [ -n "$released" ]; then
+  configure=("-DROOFTILE_ISAS=baseline;avx2;avx512" -DROOFTILE_PYTHON=ON)
+  if [ -n "$all" ]; then run release all; else run release all -LE long; fi
+fi
+if [ -n "$sanitized" ]; then
+  configure=(-DROOFTILE_ISAS=native)
+  run asan-ubsan all -LE 'once|long'
+  if [ -n "$all" ]; then run tsan all -LE 'once|long'; else run tsan thread_tests -L threads; fi
+fi
 if [ -n "$all" ]; then
   scripts/random_check.sh --count 100000 || {
     totals
