@@ -72,7 +72,7 @@ renewed() {
       rm -f "$folder/no_cute"
     elif [ "$line" = '```' ] && [ "$in_sh" -eq 1 ]; then
       in_sh=0
-      shown=$(printed "$commands")
+      shown=$(printed "$commands" | sed 's, *$,,')  # print_layout's lines end in a blank
       runs=$((runs + 1))
       ! [ -e "$folder/no_cute" ] || commands="" without_cute=$((without_cute + 1))
     elif [ "$in_sh" -eq 1 ]; then
