@@ -89,7 +89,8 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
           ->add_flag("--versions", all.check.versions,
                      "check the same functions in plain Python, NumPy, PyTorch, Triton and Numba instead")
           ->excludes(random);
-  add_list(check_app, "--language", all.check.languages, "these alone: plain,numpy,torch,triton,numba")
+  add_list(check_app, "--language", all.check.languages,
+           "these alone: plain,numpy,torch,triton,numba,cutile,cute")
       ->type_name("NAME")
       ->needs(versions);
   add_json(check_app, all.check.json);

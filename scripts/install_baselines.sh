@@ -4,6 +4,8 @@
 #   scripts/install_baselines.sh            oneDNN and OpenCV, 0.4 GB
 #   scripts/install_baselines.sh --torch    PyTorch as well
 #   scripts/install_baselines.sh --numba    Numba as well, for lesson 15
+#   scripts/install_baselines.sh --cute     headers of CuTe alone, and of CUDA for a machine without nvcc, 12 MB, into build/cute,
+#                                       for lesson 14
 #   scripts/install_baselines.sh --gpu      for a machine with a GPU whose python3 has PyTorch and Triton: Liger, 5 MB, into
 #                                       build/gpu-baselines, where scripts/bench_gpu.sh looks
 # Then configure again, so that the oneDNN baseline is built, and tell the bench which Python to use:
@@ -26,9 +28,19 @@ case "${1:-}" in
     echo "Liger is in build/gpu-baselines; for a bench by hand: PYTHONPATH=$PWD/build/gpu-baselines"
     exit 0
     ;;
+  --cute)
+    # CUTLASS 4.2's headers hold CuTe. The other three are CUDA 13.0's, which CuTe includes.
+    python3 -m pip install --disable-pip-version-check --no-deps --no-compile --upgrade --target build/cute/packages \
+      nvidia-cutlass==4.2.0.0 nvidia-cuda-runtime==13.0.88 nvidia-cuda-cccl==13.0.85 nvidia-cuda-crt==13.0.88
+    ln -sfn packages/cutlass_library/source/include build/cute/include
+    ln -sfn packages/nvidia/cu13/include build/cute/cuda
+    echo "-std=c++17 -isystem build/cute/include -isystem build/cute/cuda -isystem build/cute/cuda/cccl" >build/cute/flags
+    echo "CuTe is in build/cute: g++ @build/cute/flags …, or nvcc -std=c++17 -isystem build/cute/include …"
+    exit 0
+    ;;
   "") ;;
   *)
-    echo "install_baselines.sh: unknown option $1; it takes --torch, --numba or --gpu" >&2
+    echo "install_baselines.sh: unknown option $1; it takes --torch, --numba, --cute or --gpu" >&2
     exit 2
     ;;
 esac

@@ -46,6 +46,16 @@ expect "a version that ends its process" 1 'add_plain, .*the Python process ende
 edit "a trap that is right" 's/^    return \[alpha \* a + beta \* b for a, b in zip(x, y)\]$/    return axpby_plain(x, y, alpha, beta)/'
 expect "a trap that is right" 1 'FAILED: trap, not rejected'
 cp "$original" "$work/blas1/versions.py"
+# What runs on a GPU alone is left out in words, with or without its library.
+for language in cutile cute; do
+  "$rooftile" check copy --versions --language $language >"$work/out" 2>&1
+  code=$?
+  if [ $code != 2 ] || ! grep -q "left out: they run on a GPU alone" "$work/out"; then
+    echo "versions: $language without a GPU: exit code $code, must be 2 with a sentence"
+    cat "$work/out"
+    failed=1
+  fi
+done
 functions=""
 expect "every function" 0 'versions and [0-9]+ traps, all ok'
 [ $failed = 0 ] && echo "versions: ok"

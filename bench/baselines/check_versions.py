@@ -1,9 +1,10 @@
 """Runs versions of kernels (rooftile/ops/*/versions.py) on the cases that `rooftile check --versions` sends.
 
-  driver.py LANGUAGE DEVICE MEMORY     plain, numpy, torch, triton or numba; cpu or cuda; an inherited file descriptor
+  driver.py LANGUAGE DEVICE MEMORY     one of LANGUAGES in languages.py; cpu or cuda; an inherited file descriptor
 
 Requests and answers are lines of JSON on standard input and output; elements go through the memory behind the descriptor.
   {"command": "hello"}                 -> {"peers": [{"name", "version"}], "largest": elements of a case, "most": cases}
+                                          | {"peers": [], "why": sentence}
   {"command": "versions", "function"}  -> {"versions": [{"name", "trap"}]}
   {"command": "run", "version", "inputs": [{"name", "dtype", "shape", "strides", "letters", "at"}],
    "outputs": [{"name", "dtype", "shape", "letters", "at"}], "all_outputs": [names], "options": {name: value},
@@ -14,7 +15,7 @@ it computes; it is rounded to the output's here. None stands for an output that 
 """
 
 import array
-import importlib.util
+import importlib
 import json
 import mmap
 import os
@@ -31,11 +32,7 @@ language, device, memory_number = sys.argv[1], sys.argv[2], int(sys.argv[3])
 if device == "cpu":
     os.environ["TRITON_INTERPRET"] = "1"
     os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
-# A language sees its own libraries alone: what it needs is then known, and plain Python starts within 50 ms.
-MODULES = {"plain": (), "numpy": ("numpy",), "torch": ("torch",), "triton": ("triton", "torch"), "numba": ("numba",)}
-for module in ("torch", "triton", "numba") + (("numpy",) if language == "plain" else ()):
-    if module not in MODULES[language]:
-        sys.modules[module] = None
+os.environ["ROOFTILE_LANGUAGE"] = f"{language}/{device}"
 
 from call_versions import Declined, count_of, decline, flat_shape, nested, options_for, versions_in  # noqa: E402
 from languages import LANGUAGES, cuda, np, torch  # noqa: E402
@@ -149,8 +146,8 @@ versions = {}  # by function: [(name, version)]
 
 
 def hello(_):
-    if not all(importlib.util.find_spec(module) for module in own.modules if sys.modules.get(module, True) is not None):
-        return {"peers": []}
+    if not own.runs_on(device):
+        return {"peers": [], "why": f"versions in {own.name} are left out: they run on a GPU alone (--device cuda)"}
     try:
         for module in own.modules:
             importlib.import_module(module)

@@ -1,6 +1,6 @@
 """Times what a user would pick instead on a GPU, for `rooftile bench --device cuda`: PyTorch and its compiler, cuBLAS,
 Triton kernels of ours, and Liger and QuACK where they are installed; with the argument --versions also the kernels' versions in
-PyTorch, Triton and Numba (rooftile/ops/*/versions.py).
+PyTorch, Triton, Numba, cuTile and CuTe DSL (rooftile/ops/*/versions.py).
 
 The bench starts this program (`gpu_baselines.py cuda`) and speaks with it in lines of JSON on standard input and output:
   {"command": "hello"}                                -> {"peers": [{"name", "version"}], "device"}
@@ -118,7 +118,8 @@ def baselines():
             if op_baselines.any_in(table):
                 found.append((name, version_of(package), op_baselines.calls_of(table), True))
     if "--versions" in sys.argv:
-        found += op_baselines.versions(("torch", "triton", "numba") if device == "cuda" else ("torch",))
+        on_gpu = ("torch", "triton", "numba", "cutile", "cute")
+        found += op_baselines.versions(on_gpu if device == "cuda" else ("torch",))
     return found
 
 

@@ -203,5 +203,5 @@ def versions(wanted):
         for function, ones in call_versions.versions_in(language).items():
             for name, version in ones:
                 if not getattr(version, "trap", ""):
-                    found.append((name, number, version_calls(function, language, version, own), language == "triton"))
+                    found.append((name, number, version_calls(function, language, version, own), language in ("triton", "cutile")))
     return found

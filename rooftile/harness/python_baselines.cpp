@@ -101,7 +101,9 @@ std::unique_ptr<PythonBaselines> PythonBaselines::start(const std::vector<std::s
     baselines->hello_ = answer;
     return baselines;
   }
-  if (asked)
+  if (answer.contains("why"))
+    why = answer["why"].get<std::string>();
+  else if (asked)
     why = answer.contains("error")
               ? fmt::format("{} (ROOFTILE_PYTHON) failed: {}", python, answer["error"].get<std::string>())
               : fmt::format("{} (ROOFTILE_PYTHON) has {}", python, libraries);

@@ -275,7 +275,8 @@ void check_one(const Spec& spec, const VersionOptions& options, LanguageRun& run
 }  // namespace
 
 const std::vector<std::string>& version_languages() {
-  static const std::vector<std::string> all = {"plain", "numpy", "torch", "triton", "numba"};
+  static const std::vector<std::string> all = {"plain", "numpy",  "torch", "triton",
+                                               "numba", "cutile", "cute"};
   return all;
 }
 

@@ -18,7 +18,7 @@ struct VersionOptions {
   std::vector<std::string> functions;  ///< empty: all
   std::vector<std::string> languages;  ///< "numpy", …; empty: all that are installed
   std::vector<DType> dtypes;           ///< empty: all
-  bool cuda = false;                   ///< on the GPU: PyTorch's tensors, Triton compiled, Numba's kernels
+  bool cuda = false;                   ///< on the GPU: PyTorch's tensors, kernels compiled
   bool quick = false;                  ///< the two cases of check --quick
   std::uint64_t seed = 1;
   std::function<void(const Progress&)> progress;

@@ -11,34 +11,8 @@ both are read when this file is imported.
 """
 
 import importlib
+import os
 from dataclasses import dataclass
-
-
-class Missing:
-    """Stands for a library that is not installed: its decorators leave a function as it is, which nobody then calls."""
-
-    def __getattr__(self, name):
-        return self
-
-    def __call__(self, *arguments, **named):
-        return arguments[0] if arguments and callable(arguments[0]) else self
-
-    def __bool__(self):
-        return False
-
-
-def library(name):
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        return Missing()
-
-
-np = library("numpy")
-torch = library("torch")
-triton = library("triton")
-tl = library("triton.language")
-cuda = library("numba.cuda")
 
 REALS = ("f64", "f32", "f16", "bf16")
 INTEGERS = ("i64", "i32", "i8", "u8")
@@ -51,23 +25,70 @@ class Language:
     name: str
     modules: tuple  # what must be installed, besides Python
     dtypes: tuple
-    not_on_cpu: tuple  # of these
+    not_on_cpu: tuple  # of these; all of them: the language runs on a GPU alone
     strided: bool  # views whose elements are not next to each other
     flat: bool  # outer dimensions come as one: rows of C elements, whatever the tensor's rank
     # In a check on the CPU what is slow gets small cases alone, and not all of these:
     largest: int  # elements of a case
     most: int = 0  # cases of a dtype, taken evenly from the small ones; 0: all
 
+    def runs_on(self, device):
+        return device == "cuda" or not set(self.dtypes) <= set(self.not_on_cpu)
 
+
+ALL = (*REALS, *INTEGERS)
 LANGUAGES = {
-    "plain": Language("plain Python", (), (*REALS, *INTEGERS, "u4"), (), False, True, 20000),
+    "plain": Language("plain Python", (), (*ALL, "u4"), (), False, True, 20000),
     "numpy": Language("NumPy", ("numpy",), ("f64", "f32", "f16", *INTEGERS), (), True, False, 400000),
-    "torch": Language("PyTorch", ("torch",), (*REALS, *INTEGERS), (), True, False, 400000),
+    "torch": Language("PyTorch", ("torch",), ALL, (), True, False, 400000),
     # The interpreter adds the bits of two bf16, and cuts where a GPU rounds: bf16 on a GPU alone.
-    "triton": Language("Triton", ("triton", "torch"), (*REALS, *INTEGERS), ("bf16",), False, True, 20000, 200),
+    "triton": Language("Triton", ("triton", "torch"), ALL, ("bf16",), False, True, 20000, 200),
     # The simulator runs each thread of a kernel as a thread of Python, 1 ms each.
     "numba": Language("Numba CUDA", ("numba", "numpy"), ("f64", "f32", *INTEGERS), (), False, True, 400, 24),
+    "cutile": Language("cuTile", ("cuda.tile", "torch"), ALL, ALL, False, True, 0),
+    "cute": Language("CuTe DSL", ("cutlass", "torch"), ALL, ALL, False, True, 0),
 }
+
+
+class Missing:
+    """Stands for a library that is not installed: its decorators leave a function as it is, which nobody then calls."""
+
+    def __getattr__(self, name):
+        return self
+
+    def __getitem__(self, name):
+        return self
+
+    def __call__(self, *arguments, **named):
+        return arguments[0] if arguments and callable(arguments[0]) else self
+
+    def __bool__(self):
+        return False
+
+
+def library(name):
+    """A library where it is installed and needed. A process for one language alone (ROOFTILE_LANGUAGE=numpy/cpu) needs that
+    language's: what a version uses is then known, and plain Python starts within 50 ms."""
+    language, _, device = os.environ.get("ROOFTILE_LANGUAGE", "").partition("/")
+    if language:
+        own = LANGUAGES[language]
+        if not own.runs_on(device) or not any(f"{name}.".startswith(f"{module}.") for module in own.modules):
+            return Missing()
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return Missing()
+
+
+np = library("numpy")
+torch = library("torch")
+triton = library("triton")
+tl = library("triton.language")
+cuda = library("numba.cuda")
+ct = library("cuda.tile")
+cutlass = library("cutlass")
+cute = library("cutlass.cute")
+library("cutlass.torch")  # its current_stream
 
 
 def takes(**what):

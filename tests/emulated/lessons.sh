@@ -3,6 +3,7 @@
 # every ```sh block. A ```text block behind one must be what it prints. Not run: what builds, needs a GPU or PyTorch, or
 # changes the sources (make, cmake, nvcc, build/…/bin/…, scripts/new_op.sh, git, docker). Checks and benches need only begin, and print nothing that
 # a page shows: that would hang on how fast a machine is, and on its instruction set.
+# Lesson 14's programs need CuTe's headers in build/cute; without them its blocks stay as they are.
 # A judge, and what looks at this machine, may say "not yet" (exit code 1).
 #   lessons.sh SOURCE_FOLDER ROOFTILE [--update [PAGE…]]    ROOFTILE: the command, or "" for blocks of scripts/emulate.sh alone
 #                                                   --update: writes what they print into the pages
@@ -24,12 +25,19 @@ pages=(README.md docs/course/[0-9]*.md rooftile/ops/*/README.md rooftile/ops/*/l
 [ -z "$rooftile" ] || PATH=$(dirname "$rooftile"):$PATH
 
 runs=0
+without_cute=0
 : >"$folder/failed"
 # printed COMMANDS: what they print; a line for each that fails goes to the file `failed`.
 printed() {
   local line text code
   while IFS= read -r line; do
     case $line in
+      g++*build/cute/* | build/cute/*)
+        if ! [ -e build/cute/flags ]; then
+          touch "$folder/no_cute"
+          continue
+        fi
+        ;;
       make* | cmake* | nvcc* | build/* | compute-sanitizer* | nsys* | export* | git* | [A-Z]*=build/* | [A-Z]*=*\ build/* | scripts/new_op.sh* | scripts/install_* | docker* | '') continue ;;
     esac
     [[ $line = scripts/* || -n $rooftile ]] || continue
@@ -61,10 +69,12 @@ renewed() {
     elif [ "$line" = '```sh' ]; then
       in_sh=1
       commands=""
+      rm -f "$folder/no_cute"
     elif [ "$line" = '```' ] && [ "$in_sh" -eq 1 ]; then
       in_sh=0
-      shown=$(printed "$commands")
+      shown=$(printed "$commands" | sed 's, *$,,')  # print_layout's lines end in a blank
       runs=$((runs + 1))
+      ! [ -e "$folder/no_cute" ] || commands="" without_cute=$((without_cute + 1))
     elif [ "$in_sh" -eq 1 ]; then
       commands+=$line$'\n'
     elif [ "$line" = '```text' ] && [ -n "$commands" ] && { [ -n "$rooftile" ] || [[ $commands = scripts/* ]]; }; then
@@ -100,5 +110,7 @@ if [ "$runs" -lt 12 ] && [ $# -le 3 ]; then
   echo "lessons: only $runs blocks of commands were found"
   bad=$((bad + 1))
 fi
+[ "$without_cute" -eq 0 ] ||
+  echo "lessons: $without_cute blocks of them not run: there are no headers of CuTe in build/cute (scripts/install_baselines.sh --cute)"
 echo "lessons: $runs blocks of commands, $bad problems"
 [ "$bad" -eq 0 ]

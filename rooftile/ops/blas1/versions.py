@@ -1,10 +1,10 @@
-"""Vectors in five languages: rooftile/ops/languages.py says how these functions are found, run and judged."""
+"""Vectors in seven languages: rooftile/ops/languages.py says how these functions are found, run and judged."""
 
 import math
 
-from languages import cuda, np, takes, tl, torch, trap, triton
+from languages import ct, cuda, cute, cutlass, np, takes, tl, torch, trap, triton
 
-BLOCK = 1024  # elements of a Triton program
+BLOCK = 1024  # elements of a program of Triton or cuTile
 THREADS = 64  # of a CUDA block
 
 
@@ -72,6 +72,59 @@ def copy_numba(x):
         copy_threads[blocks(x.size), THREADS](x, y)
     return y
 # [/copy_numba]
+
+
+# [copy_cutile]
+@ct.kernel
+def copy_tiles(x, y):
+    """A tile that sticks out is loaded and stored as far as the array goes: no mask."""
+    tile = (ct.bid(0),)
+    ct.store(y, tile, ct.load(x, tile, (BLOCK,)))
+
+
+def copy_cutile(x):
+    y = torch.empty_like(x)
+    if x.numel() > 0:
+        ct.launch(torch.cuda.current_stream(), (ct.cdiv(x.numel(), BLOCK),), copy_tiles, (x, y))
+    return y
+# [/copy_cutile]
+
+
+# [copy_cute]
+def tensors(*arrays):
+    """As CuTe has them, each with its layout: sizes and strides not part of what is compiled."""
+    return [cute.runtime.from_dlpack(array).mark_layout_dynamic() for array in arrays]
+
+
+compiled = {}
+
+
+def call_compiled(function, key, *arguments):
+    """Compiles a function once for each key, then calls what came out."""
+    if (function, key) not in compiled:
+        compiled[function, key] = cute.compile(function, *arguments)
+    compiled[function, key](*arguments)
+
+
+@cute.kernel
+def copy_elements(x, y):
+    i = cute.arch.block_idx()[0] * THREADS + cute.arch.thread_idx()[0]
+    if i < cute.size(y):
+        y[i] = x[i]
+
+
+@cute.jit
+def copy_launch(x, y, stream):
+    grid = (cute.ceil_div(cute.size(y), THREADS), 1, 1)
+    copy_elements(x, y).launch(grid=grid, block=(THREADS, 1, 1), stream=stream)
+
+
+def copy_cute(x):
+    y = torch.empty_like(x)
+    if x.numel() > 0:
+        call_compiled(copy_launch, x.dtype, *tensors(x, y), cutlass.torch.current_stream())
+    return y
+# [/copy_cute]
 
 
 # [swap_plain]
@@ -237,6 +290,57 @@ def axpby_numba(x, y, alpha=1.0, beta=1.0):
         axpby_threads[blocks(y.size), THREADS](x, y, z, y.dtype.type(alpha), y.dtype.type(beta))
     return z
 # [/axpby_numba]
+
+
+# [axpby_cutile]
+@ct.kernel
+def axpby_tiles(x, y, z, alpha, beta, READ_X: ct.Constant[bool], READ_Y: ct.Constant[bool]):
+    tile = (ct.bid(0),)
+    result = ct.zeros((BLOCK,), ct.float32)
+    if READ_X:
+        result += alpha * ct.load(x, tile, (BLOCK,)).astype(ct.float32)
+    if READ_Y:
+        result += beta * ct.load(y, tile, (BLOCK,)).astype(ct.float32)
+    ct.store(z, tile, result.astype(z.dtype))
+
+
+@takes(dtypes=("f32", "f16", "bf16"))  # a float argument is an f32
+def axpby_cutile(x, y, alpha=1.0, beta=1.0):
+    z, n = torch.empty_like(y), y.numel()
+    if n > 0:
+        arguments = (x, y, z, alpha, beta, alpha != 0, beta != 0)
+        ct.launch(torch.cuda.current_stream(), (ct.cdiv(n, BLOCK),), axpby_tiles, arguments)
+    return z
+# [/axpby_cutile]
+
+
+# [axpby_cute]
+@cute.kernel
+def axpby_elements(x, y, z, alpha, beta):
+    i = cute.arch.block_idx()[0] * THREADS + cute.arch.thread_idx()[0]
+    if i < cute.size(z):
+        result = cutlass.Float32(0)
+        if alpha != 0:
+            result += alpha * cutlass.Float32(x[i])
+        if beta != 0:
+            result += beta * cutlass.Float32(y[i])
+        z[i] = z.element_type(result)
+
+
+@cute.jit
+def axpby_launch(x, y, z, alpha: cutlass.Float32, beta: cutlass.Float32, stream):
+    grid = (cute.ceil_div(cute.size(z), THREADS), 1, 1)
+    axpby_elements(x, y, z, alpha, beta).launch(grid=grid, block=(THREADS, 1, 1), stream=stream)
+
+
+@takes(dtypes=("f32", "f16", "bf16"))
+def axpby_cute(x, y, alpha=1.0, beta=1.0):
+    z = torch.empty_like(y)
+    if z.numel() > 0:
+        factors = cutlass.Float32(alpha), cutlass.Float32(beta)
+        call_compiled(axpby_launch, z.dtype, *tensors(x, y, z), *factors, cutlass.torch.current_stream())
+    return z
+# [/axpby_cute]
 
 
 # [add_plain]

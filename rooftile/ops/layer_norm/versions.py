@@ -1,11 +1,11 @@
-"""Layer norm in five languages: rooftile/ops/languages.py says how these functions are found, run and judged.
+"""Layer norm in six languages: rooftile/ops/languages.py says how these functions are found, run and judged.
 
 y = (h - mean)·rstd·weight + bias, rstd = 1 / √(variance + eps), h = x + residual. Returned: y, h, mean, rstd.
 """
 
 import math
 
-from languages import cuda, np, takes, tl, torch, trap, triton
+from languages import ct, cuda, np, takes, tl, torch, trap, triton
 
 THREADS = 32  # of a CUDA block, which has one row
 
@@ -162,6 +162,42 @@ def layer_norm_numba(x, weight, bias, eps=1e-5):
     layer_norm_threads[rows, THREADS](x, weight, bias, y, mean, rstd, eps)
     return y, None, mean, rstd
 # [/layer_norm_numba]
+
+
+# [layer_norm_cutile]
+@ct.kernel
+def layer_norm_tiles(x, weight, bias, y, mean, rstd, eps, WEIGHT: ct.Constant[bool], BIAS: ct.Constant[bool],
+                     SIZE: ct.Constant[int]):
+    """One tile, one row, shifted by its first element as the Triton kernel has it."""
+    row, columns = ct.bid(0), x.shape[1]
+    inside = ct.arange(SIZE, dtype=ct.int32) < columns
+    first = ct.load(x, (row, 0), (1, 1)).astype(ct.float32)
+    shifted = ct.where(inside, ct.load(x, (row, 0), (1, SIZE)).astype(ct.float32) - first, 0.0)
+    middle = ct.sum(shifted, axis=1, keepdims=True) / columns
+    centred = ct.where(inside, shifted - middle, 0.0)
+    scale = 1 / ct.sqrt(ct.sum(centred * centred, axis=1, keepdims=True) / columns + eps)
+    result = centred * scale
+    if WEIGHT:
+        result = result * ct.load(weight, (0,), (SIZE,)).astype(ct.float32)
+    if BIAS:
+        result = result + ct.load(bias, (0,), (SIZE,)).astype(ct.float32)
+    ct.store(y, (row, 0), result.astype(y.dtype))
+    ct.store(mean, (row,), ct.reshape(first + middle, (1,)))
+    ct.store(rstd, (row,), ct.reshape(scale, (1,)))
+
+
+@takes(longest=16384)
+def layer_norm_cutile(x, weight=None, bias=None, eps=1e-5):
+    rows, columns = x.shape
+    y = torch.empty_like(x)
+    mean, rstd = torch.full((2, rows), float("nan"), device=x.device)  # of rows without elements
+    if x.numel() > 0:
+        vectors = x if weight is None else weight, x if bias is None else bias  # absent: x, which is not read
+        given = weight is not None, bias is not None
+        arguments = (x, *vectors, y, mean, rstd, eps, *given, 1 << (columns - 1).bit_length())
+        ct.launch(torch.cuda.current_stream(), (rows,), layer_norm_tiles, arguments)
+    return y, None, mean, rstd
+# [/layer_norm_cutile]
 
 
 # [layer_norm_backward_plain]

@@ -1,8 +1,8 @@
-"""Softmax in five languages: rooftile/ops/languages.py says how these functions are found, run and judged."""
+"""Softmax in six languages: rooftile/ops/languages.py says how these functions are found, run and judged."""
 
 import math
 
-from languages import cuda, np, takes, tl, torch, trap, triton
+from languages import ct, cuda, np, takes, tl, torch, trap, triton
 
 THREADS = 32  # of a CUDA block, which has one row
 
@@ -138,6 +138,35 @@ def softmax_numba(x, scale=1.0, log=False):
         softmax_threads[x.shape[0], THREADS](x, y, scale, log)
     return y
 # [/softmax_numba]
+
+
+# [softmax_cutile]
+@ct.kernel
+def softmax_tiles(x, y, scale, UP: ct.Constant[bool], LOG: ct.Constant[bool], SIZE: ct.Constant[int]):
+    """One tile, one row, as the Triton kernel has it."""
+    row = ct.bid(0)
+    inside = ct.arange(SIZE, dtype=ct.int32) < x.shape[1]
+    values = ct.load(x, (row, 0), (1, SIZE)).astype(ct.float32)
+    if UP:
+        largest = ct.max(ct.where(inside, values, -math.inf), axis=1, keepdims=True)
+    else:
+        largest = ct.min(ct.where(inside, values, math.inf), axis=1, keepdims=True)
+    shifted = (values * 0.5 - largest * 0.5) * scale * 2
+    powers = ct.where(inside, ct.exp(shifted), 0.0)
+    total = ct.sum(powers, axis=1, keepdims=True)
+    result = shifted - ct.log(total) if LOG else powers / total
+    ct.store(y, (row, 0), result.astype(y.dtype))
+
+
+@takes(longest=16384)
+def softmax_cutile(x, scale=1.0, log=False):
+    y = torch.empty_like(x)
+    rows, columns = x.shape
+    if x.numel() > 0:
+        arguments = (x, y, scale, scale >= 0, bool(log), 1 << (columns - 1).bit_length())
+        ct.launch(torch.cuda.current_stream(), (rows,), softmax_tiles, arguments)
+    return y
+# [/softmax_cutile]
 
 
 # [softmax_backward_plain]
