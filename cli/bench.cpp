@@ -200,13 +200,12 @@ int bench(const BenchArguments& arguments) {
     if (!older.is_null()) say("{}", comparison(arguments.compare, older, record));
   }
   write_record(arguments, record, true);
+  stop_if_interrupted();
   if (!arguments.plot.empty()) {
     const std::string told = write_pictures(record, arguments.plot);
-    if (arguments.json != "-" && arguments.csv != "-") say("{}", told);
-    stop_if_interrupted();
     if (told.empty()) throw Failure(kFailedCheck, "no picture was drawn: fewer than two sizes were measured");
+    if (arguments.json != "-" && arguments.csv != "-") say("{}", told);
   }
-  stop_if_interrupted();
   return errors.empty() ? kOk : kFailedCheck;
 }
 

@@ -135,7 +135,7 @@ class Plot {
     for (std::size_t i = 0; i <= chart_.lines.size(); ++i) {
       if (i == chart_.lines.size() && chart_.copy.empty()) break;
       const double width =
-          34 + width_of(i < chart_.lines.size() ? shortened(chart_.lines[i].name) : kCopy, 13);
+          42 + width_of(i < chart_.lines.size() ? shortened(chart_.lines[i].name) : kCopy, 13);
       if (x > kLeft && x + width > kWidth - kRight) x = kLeft, ++row;
       place(i, x, row);
       x += width;
@@ -147,7 +147,7 @@ class Plot {
   }
 
   void legend() {
-    svg_.text(8, 20, chart_.title, "start", 14);
+    svg_.text(8, 20, shortened(chart_.title), "start", 14);
     lay_out([&](std::size_t i, double x, int row) {
       const double y = 38 + kRow * row;
       if (i == chart_.lines.size()) {
