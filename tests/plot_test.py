@@ -6,6 +6,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import shutil
 import struct
 import subprocess
@@ -106,8 +107,30 @@ def picture(path):
     said = " ".join(text for text, _, _ in texts(tree))
     for unit in ("GB/s", "KiB", "bytes moved by one call", "Measured: "):
         check(unit in said, f"{path}: its text lacks {unit!r}")
-    check("prefers-color-scheme: dark" in path.read_text(), f"{path}: has no dark colours")
+    contrasts(path)
     return tree
+
+
+def luminance(color):
+    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear))
+
+
+def contrasts(path):
+    """Every colour of a line against its ground, in light and in dark."""
+    light, dark = {}, {}
+    for style in re.findall(r"<style>(.*?)</style>", path.read_text(), re.S):
+        before, _, inside = style.partition("@media (prefers-color-scheme: dark)")
+        for colors, text in ((light, before), (dark, inside)):
+            colors.update(re.findall(r"\.([-\w]+) { (?:fill|stroke): (#[0-9a-f]{6}) }", text))
+    names = {name for name in light if re.fullmatch(r"series-\d|line-series-\d|ink|line-ink", name)}
+    check(len(names) == 18 and light.keys() == dark.keys(), f"{path}: colours {sorted(light)} and {sorted(dark)}")
+    for name in names:
+        for colors in (light, dark):
+            high, low = sorted((luminance(colors["ground"]), luminance(colors[name])), reverse=True)
+            ratio = (high + 0.05) / (low + 0.05)
+            check(ratio >= 3, f"{path}: {name} {colors[name]} has contrast {ratio:.2f} on {colors['ground']}")
 
 
 def png_size(path):
