@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <set>
 #include <system_error>
 
 #include "cli/arguments.h"
@@ -11,6 +12,7 @@
 #include "cli/failure.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
+#include "cli/plot.h"
 #include "cli/progress_bar.h"
 #include "cli/record.h"
 #include "cli/table.h"
@@ -123,9 +125,22 @@ std::string overheads_text(const Json& record) {
   return fmt::format("{}; a bare launch {:.2f}\n", out, number(record["overheads"][0], "bare_ns") * 1e-3);
 }
 
+/// --plot draws one whole run, in several sizes.
+void check_plot(const BenchArguments& arguments) {
+  if (!arguments.merge.empty() || !arguments.part.empty())
+    refuse("--plot draws what one run measures; draw merged parts with `rooftile plot FILE DIR`");
+  const std::set<std::string> sizes(arguments.shapes.begin(), arguments.shapes.end());
+  if (sizes.size() == 1)
+    refuse(
+        "--plot draws speed against size, and --shape names one; name several, or leave it out for the op's "
+        "own");
+  check_picture_folder(arguments.plot);
+}
+
 }  // namespace
 
 int bench(const BenchArguments& arguments) {
+  if (!arguments.plot.empty()) check_plot(arguments);
   if (!arguments.merge.empty()) return merge(arguments);
   const bool on_cpu = arguments.selection.device == "cpu";
   if (on_cpu && (arguments.resume || !arguments.part.empty()))
@@ -150,6 +165,7 @@ int bench(const BenchArguments& arguments) {
   check_shapes(ops, options.shapes, options.dtypes);
   options.threads = arguments.threads;
   options.scope = arguments.full ? harness::Scope::full : harness::Scope::standard;
+  options.series = !arguments.plot.empty();
   choose_baselines(arguments, options);
   options.baseline_seconds = arguments.baseline_seconds;
   options.seconds = arguments.seconds;
@@ -185,6 +201,11 @@ int bench(const BenchArguments& arguments) {
   }
   write_record(arguments, record, true);
   stop_if_interrupted();
+  if (!arguments.plot.empty()) {
+    const std::string told = write_pictures(record, arguments.plot);
+    if (told.empty()) throw Failure(kFailedCheck, "no picture was drawn: fewer than two sizes were measured");
+    if (arguments.json != "-" && arguments.csv != "-") say("{}", told);
+  }
   return errors.empty() ? kOk : kFailedCheck;
 }
 

@@ -27,6 +27,7 @@ struct Everything {
   ProfileArguments profile;
   AsmArguments assembly;
   ReportArguments report;
+  PlotArguments plot;
   GrayArguments gray;
   ExerciseArguments exercise;
   std::vector<std::string> helped;  ///< a command's words
@@ -153,6 +154,13 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
   bench_app->add_option("--seconds", all.bench.seconds, "start nothing new after so long")
       ->type_name("N")
       ->check(CLI::Range(0.0, 1e6));
+  bench_app
+      ->add_option(
+          "--plot", all.bench.plot,
+          "time speed against size, and put a picture of each function, dtype and number of threads into "
+          "this folder, as SVG and PNG")
+      ->type_name("DIR")
+      ->expected(1);
   add_json(bench_app, all.bench.json);
   add_csv(bench_app, all.bench.csv);
   bench_app->footer(
@@ -163,6 +171,7 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
       "  rooftile bench copy --csv - | column -ts,\n"
       "  rooftile bench softmax --compare before.json\n"
       "  rooftile bench softmax --versions\n"
+      "  rooftile bench softmax --dtype f32 --threads 1 --plot plots      speed against size, as pictures\n"
       "  rooftile bench --device cuda --part 1/2 --json a.json --resume      then 2/2 to b.json, and:\n"
       "  rooftile bench --merge a.json b.json --json gpu.json\n"
       "\"of copy\": a copy of the same bytes in the same cache state takes that share of the time; \"of "
@@ -313,6 +322,16 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
       "  rooftile report --from check.json bench.json\n"
       "The page holds all it needs and works offline. Exit code 1: it was written, and a check failed.");
   report_app->final_callback([&] { command = [&all] { return report(all.report); }; });
+
+  CLI::App* plot_app = app.add_subcommand("plot", "draw a record's speed against size as SVG and PNG");
+  plot_app->add_option("RECORD", all.plot.record, "of bench --plot --json, or perf_report's")->required();
+  plot_app->add_option("DIR", all.plot.folder, "for the pictures; made where it is not there")->required();
+  plot_app->footer(
+      "Example:\n"
+      "  rooftile plot softmax.json plots\n"
+      "Lines are variants, baselines, and a copy of the same bytes. PNG needs rsvg-convert, of "
+      "librsvg2-bin.");
+  plot_app->final_callback([&] { command = [&all] { return plot(all.plot); }; });
 
   CLI::App* help_app = app.add_subcommand("help", "the help of a command");
   help_app->add_option("COMMAND", all.helped, "none: of them all");

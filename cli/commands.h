@@ -52,6 +52,7 @@ struct BenchArguments {
   std::string compare;             ///< a record to set the times beside
   std::vector<std::string> merge;  ///< records to make one of, instead of measuring
   std::string json, csv;
+  std::string plot;  ///< a folder for pictures of speed against size
 };
 int bench(const BenchArguments& arguments);
 
@@ -92,6 +93,11 @@ struct ReportArguments {
   std::vector<std::string> from;
 };
 int report(const ReportArguments& arguments);
+
+struct PlotArguments {
+  std::string record, folder;
+};
+int plot(const PlotArguments& arguments);
 
 struct ExerciseArguments {
   std::string what;  ///< "list", "start", "check", "hint", "solution" or "progress"

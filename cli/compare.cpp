@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 std::string key_of(const Json& row) {
   Json key = Json::array();
   for (const char* field : {"op", "direction", "backend", "isa", "dtype", "shape", "layout", "parameters",
-                            "threads", "cache", "group", "rung"})
+                            "threads", "cache", "group", "rung", "series"})
     key.push_back(row.value(field, Json()));
   if (row.value("group", "") == "full") key.push_back(row.value("variant", Json()));
   return key.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -26,6 +26,17 @@ bool can_run(const std::filesystem::path& file) {
   return std::filesystem::is_regular_file(file, error) && ::access(file.c_str(), X_OK) == 0;
 }
 
+std::vector<std::filesystem::path> folders_of_path() {
+  std::vector<std::filesystem::path> folders;
+  const std::string path = variable("PATH");
+  for (std::size_t begin = 0; begin < path.size();) {
+    const std::size_t end = std::min(path.find(':', begin), path.size());
+    if (end > begin) folders.emplace_back(path.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return folders;
+}
+
 }  // namespace
 
 ProgramOutput run_program(const std::vector<std::string>& words, bool errors, const std::string& folder) {
@@ -64,6 +75,12 @@ ProgramOutput run_program(const std::vector<std::string>& words, bool errors, co
   return output;
 }
 
+std::string find_on_path(const std::string& name) {
+  for (const std::filesystem::path& folder : folders_of_path())
+    if (can_run(folder / name)) return (folder / name).string();
+  return {};
+}
+
 std::string find_cuda_tool(const std::string& name, const std::string& folder) {
   namespace fs = std::filesystem;
   if (!folder.empty()) {
@@ -74,12 +91,7 @@ std::string find_cuda_tool(const std::string& name, const std::string& folder) {
   }
   std::vector<fs::path> folders;
   if (const std::string named = variable("ROOFTILE_CUDA_TOOLS"); !named.empty()) folders.emplace_back(named);
-  const std::string path = variable("PATH");
-  for (std::size_t begin = 0; begin < path.size();) {
-    const std::size_t end = std::min(path.find(':', begin), path.size());
-    if (end > begin) folders.emplace_back(path.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  for (const fs::path& one : folders_of_path()) folders.push_back(one);
   if (const std::string home = variable("CUDA_HOME"); !home.empty())
     folders.push_back(fs::path(home) / "bin");
   folders.emplace_back("/usr/local/cuda/bin");

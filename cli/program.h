@@ -15,6 +15,9 @@ struct ProgramOutput {
 ProgramOutput run_program(const std::vector<std::string>& words, bool errors = true,
                           const std::string& folder = {});
 
+/// The path of a program on PATH; empty where there is none.
+std::string find_on_path(const std::string& name);
+
 /// The path of a tool of the CUDA toolkit: in `folder` if one is named, else in $ROOFTILE_CUDA_TOOLS, on
 /// PATH, in $CUDA_HOME/bin or where toolkits are installed. Empty where there is none.
 std::string find_cuda_tool(const std::string& name, const std::string& folder);

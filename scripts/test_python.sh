@@ -68,7 +68,7 @@ run "packages: $modules" "$venv/bin/python" -m pip install --prefer-binary -r "$
 # A test skips what is absent: here nothing is.
 run "which can be imported" "$venv/bin/python" -c "import $modules"
 if [ -n "$built" ]; then
-  export PYTHONPATH=$built PYTHONDONTWRITEBYTECODE=1
+  export PYTHONPATH=$built PYTHONDONTWRITEBYTECODE=1 PATH=$built/../bin:$PATH
 else
   # The emulated device is tested by make test, which builds it anyway.
   run "pip install ." "$venv/bin/python" -m pip install --force-reinstall --no-deps . -C build-dir=build/python \

@@ -30,11 +30,11 @@ for version in --version -V; do
   holds '^rooftile [0-9]+\.[0-9]+\.[0-9]+ \((unknown|[-.0-9a-z]+)\)$'
 done
 ok --help
-for command in devices list check bench why trace profile asm report exercise image; do
+for command in devices list check bench why trace profile asm report plot exercise image; do
   holds "^  $command "
 done
 for code in 0 1 2 3 130 143; do holds "^ *$code  [a-z]"; done
-for command in devices list check bench why trace profile asm report exercise "exercise check" "image gray"; do
+for command in devices list check bench why trace profile asm report plot exercise "exercise check" "image gray"; do
   # shellcheck disable=SC2086
   ok $command --help
   holds '^Examples?:'
@@ -56,7 +56,7 @@ holds '^  -V,--version '
 
 # The manual page: every command and option, exit codes, environment; no warning of those that render it.
 ok generate man --out rooftile.1
-for command in devices list check bench why trace profile asm report "exercise hint" help "image gray"; do
+for command in devices list check bench why trace profile asm report plot "exercise hint" help "image gray"; do
   holds "^\.SS rooftile $command\$" rooftile.1
 done
 for word in 'threads' 'json' 'luminosity' 'architecture' 'version'; do holds "\\\\-\\\\-${word}[\\\\]fR" rooftile.1; done

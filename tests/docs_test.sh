@@ -173,7 +173,7 @@ for figure in bars warp tile tree steps stairs roofs moving held over turns; do
   grep -q 'prefers-color-scheme: dark' docs/figures/$figure.svg && grep -q '<desc' docs/figures/$figure.svg ||
     complain "docs/figures/$figure.svg is not drawn, or says nothing to who cannot see it"
 done
-for expected in 'level of memory: L1, 32 KiB 200 GB/s; memory, 1 GiB 25.0 GB/s.](' 'size: copy from 8.19 GB/s at 8 KiB by 26.2 GB/s at 1 MiB to' \
+for expected in 'level of memory: L1, 32 KiB 200 GB/s; memory, 1 GiB 25.0 GB/s.](' 'against size. rooftile: 8.19 GB/s at 8 KiB, at most 26.2 GB/s at 1 MiB,' \
   'in the registers of 128 threads, 8 words of 16 bytes each. Thread 37' 'under 4 × 6 blocks of 32 × 32. Blue: the matrix. Grey: threads past its edge, 27%' \
   'it is written: 20 units. With row i written while row i + 1 is read: 14 units.' \
   'at most 100 GFLOP/s in f32; the ridge is at 4 flops a byte. softmax: 1.25 flops a byte, 16.4 GFLOP/s.]('; do
@@ -192,6 +192,8 @@ notices "a machine without such levels" 'no levels with threads=2' "sed -i 's/le
 notices "a plot of one size" 'needs records of several sizes' "sed -i 's/c.json op=copy/c.json op=copy shape=1024/' README.md"
 notices "a roofline of a copy" 'no place for a kernel without flops' "sed -i 's/c.json op=softmax threads/c.json op=copy threads/' README.md"
 notices "a roofline without its peak" 'needs threads=N dtype=D' "sed -i 's/\"dtype\": \"f32\", \"threads\": 1, \"gflops\"/\"dtype\": \"f64\", \"threads\": 1, \"gflops\"/' bench/c.json"
+notices "a plot of two functions" 'the filters let 2 through' "sed -i 's/c.json op=copy/c.json threads=1/' README.md
+  sed -i 's/\"results\": \[/&{\"op\": \"softmax\", \"dtype\": \"f32\", \"threads\": 1, \"median_us\": 1.0, \"bytes\": 64},/' bench/c.json"
 notices "a new measurement under a chart" 'stairs.svg:1: is not what its page draws' "sed -i 's/\"median_us\": 1.0, \"bytes\": 8192/\"median_us\": 2.0, \"bytes\": 8192/' bench/c.json"
 notices "a figure of no baseline" 'has the baseline MKL' "sed -i 's/baselines=oneDNN/baselines=MKL/' README.md"
 notices "a picture that its trace contradicts" 'has 8 sectors a request in t.json, the picture shows 16' "sed -i 's/strides=1,2/strides=1,4/' README.md"

@@ -1,33 +1,23 @@
 // Charts of a machine and of what was measured on it, from a bench record:
 //   levels    the copy rate of each level of memory: record=FILE.json threads=N
-//   sizes     GB/s against the bytes that a call moves, a line for each op: record=FILE.json and filters
+//   sizes     speed against size, as `rooftile bench --plot` draws it: record=FILE.json and filters
 //   roofline  the machine's roofs and a mark for each record: record=FILE.json and filters with threads=N
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
+#include "rooftile/harness/drawing/speed.h"
 #include "tools/docs_figures.h"
 
 namespace docs {
 namespace {
 
 using nlohmann::json;
+using rooftile::drawing::bytes_text;
+using rooftile::drawing::Scale;
+using rooftile::drawing::threads_text;
 constexpr double kWidth = 720, kRight = 16;
-const char* const kColors[] = {"main", "warn", "other"};
-
-/// A logarithmic scale from `low` to `high` on the drawing's `from` to `to`.
-struct Scale {
-  double low, high, from, to;
-  double at(double value) const { return from + (to - from) * std::log(value / low) / std::log(high / low); }
-};
-
-std::string bytes_text(double bytes) {
-  int unit = 0;
-  for (; bytes >= 1024 && unit < 3; ++unit) bytes /= 1024;
-  return fmt::format("{:.3g} {}", bytes, std::array{"B", "KiB", "MiB", "GiB"}[std::size_t(unit)]);
-}
 
 /// The record's file; where it was given none, or holds no `results` and `machine`, a sentence.
 std::string open(const Repository& repository, const Settings& settings, json& document) {
@@ -70,10 +60,6 @@ double size_of(const json& document, const std::string& level, const char* key) 
   return 0;
 }
 
-std::string name_of_threads(const std::string& threads) {
-  return threads == "1" ? "one thread" : threads + " threads";
-}
-
 /// The distinct ops of the records, in their order.
 std::vector<std::string> ops_of(const std::vector<json>& records) {
   std::vector<std::string> ops;
@@ -96,7 +82,7 @@ std::string draw_levels(const Repository& repository, const Settings& settings, 
   for (const json& level : levels) most = std::max(most, number(level, "copy_gbs"));
   const double unit = (kWidth - kLabels - 90) / most, bottom = kTop + kRow * double(levels.size());
   Svg svg(kWidth, bottom + 26);
-  const std::string title = fmt::format("What {} can copy in each level of memory", name_of_threads(threads));
+  const std::string title = fmt::format("What {} can copy in each level of memory", threads_text(threads));
   svg.text(8, 20, title, "start", 14);
   std::string alternative = title;
   for (std::size_t i = 0; i < levels.size(); ++i) {
@@ -120,67 +106,13 @@ std::string draw_sizes(const Repository& repository, const Settings& settings, F
   json document;
   std::vector<json> records;
   if (const std::string error = open(repository, settings, document, records); !error.empty()) return error;
-  const std::vector<std::string> ops = ops_of(records);
-  if (ops.size() > std::size(kColors)) return "sizes shows at most three ops";
-  const auto rate = [](const json& r) { return number(r, "bytes") / number(r, "median_us") / 1e3; };
-  double low = 1e300, high = 0, most = 0;
-  for (const json& record : records) {
-    low = std::min(low, number(record, "bytes")), high = std::max(high, number(record, "bytes"));
-    most = std::max(most, rate(record));
-  }
-  if (high <= low) return "sizes needs records of several sizes";
-  const double step = most > 200  ? 50
-                      : most > 80 ? 20
-                      : most > 40 ? 10
-                                  : 5,
-               top = std::ceil(most / step) * step;
-  constexpr double kLeft = 48, kTop = 44, kBottom = 274;
-  const Scale x{low, high, kLeft, kWidth - kRight};
-  const auto y_of = [&](double gbs) { return kBottom - (kBottom - kTop) * gbs / top; };
-  Svg svg(kWidth, kBottom + 58);
-  for (double gbs = 0; gbs <= top + step / 2; gbs += step) {
-    svg.line(kLeft, y_of(gbs), kWidth - kRight, y_of(gbs), "soft");
-    svg.text(kLeft - 6, y_of(gbs) + 4, fmt::format("{:.0f}", gbs), "end", 11);
-  }
-  for (double bytes = std::exp2(std::ceil(std::log2(low))); bytes <= high; bytes *= 16)
-    svg.text(x.at(bytes), kBottom + 16, bytes_text(bytes), bytes > low * 2 ? "middle" : "start", 11);
-  std::string alternative = "Speed against size:";
-  for (const char* level : {"L1", "L2", "L3"}) {
-    const double bytes = size_of(document, level, "effective_bytes");
-    if (bytes <= low || bytes >= high) continue;
-    svg.line(x.at(bytes), kTop - 8, x.at(bytes), kBottom, "ink", true);
-    svg.text(x.at(bytes), kTop - 12, fmt::format("{}: {}", level, bytes_text(bytes)), "middle", 11);
-  }
-  for (std::size_t k = 0; k < ops.size(); ++k) {
-    std::vector<json> line;
-    for (const json& record : records)
-      if (record.value("op", "") == ops[k]) line.push_back(record);
-    std::sort(line.begin(), line.end(),
-              [](const json& a, const json& b) { return number(a, "bytes") < number(b, "bytes"); });
-    const auto best = std::max_element(line.begin(), line.end(),
-                                       [&](const json& a, const json& b) { return rate(a) < rate(b); });
-    for (std::size_t i = 0; i < line.size(); ++i) {
-      const double at = x.at(number(line[i], "bytes"));
-      if (i > 0)
-        svg.line(x.at(number(line[i - 1], "bytes")), y_of(rate(line[i - 1])), at, y_of(rate(line[i])),
-                 k == 1   ? "warn"
-                 : k == 2 ? "ink"
-                          : "main");
-      svg.circle(at, y_of(rate(line[i])), 3, kColors[k]);
-    }
-    svg.circle(kLeft + 12 + 130 * double(k), 16, 5, kColors[k]);
-    svg.text(kLeft + 22 + 130 * double(k), 20, ops[k]);
-    alternative += fmt::format(" {} from {} GB/s at {} by {} GB/s at {} to {} GB/s at {}.", ops[k],
-                               three_digits(rate(line.front())), bytes_text(number(line.front(), "bytes")),
-                               three_digits(rate(*best)), bytes_text(number(*best, "bytes")),
-                               three_digits(rate(line.back())), bytes_text(number(line.back(), "bytes")));
-  }
-  svg.text(kWidth - kRight, 20, "GB/s against bytes moved in a call", "end", 12);
-  svg.text(8, kBottom + 48,
-           "Measured: " + machine_of(document) + ", " + name_of_threads(text_of(records[0]["threads"])) +
-               ". Dashed: how much of each cache was found to serve.",
-           "start", 11);
-  figure = {svg.file("Speed against size", alternative), alternative, {}};
+  const auto charts = rooftile::drawing::speed_charts(document, records);
+  if (charts.empty()) return "sizes needs records of several sizes";
+  if (charts.size() > 1)
+    return fmt::format("sizes draws one function, dtype and number of threads; the filters let {} through",
+                       charts.size());
+  const rooftile::drawing::Picture picture = draw(charts.front());
+  figure = {picture.svg, picture.alternative, {}};
   return "";
 }
 
@@ -228,7 +160,7 @@ std::string draw_roofline(const Repository& repository, const Settings& settings
     svg.text(x.at(ridge) + 6, kBottom - 8, fmt::format("memory's ridge: {:.2g}", ridge), "start", 11);
     alternative = fmt::format(
         "Roofline of {}: from memory {} GB/s, at most {} GFLOP/s in {}; the ridge is at {:.2g} flops a byte.",
-        name_of_threads(threads), three_digits(gbs), three_digits(peak), dtype, ridge);
+        threads_text(threads), three_digits(gbs), three_digits(peak), dtype, ridge);
   }
   double last = 0;  // where the last op's name stands, so that no two of them cross
   for (const std::string& op : ops_of(records)) {
@@ -249,7 +181,7 @@ std::string draw_roofline(const Repository& repository, const Settings& settings
                                low < high ? three_digits(low) + " to " : "", three_digits(high));
   }
   svg.text(8, kBottom + 66,
-           "Measured: " + machine_of(document) + ", " + name_of_threads(threads) +
+           "Measured: " + machine_of(document) + ", " + threads_text(threads) +
                ". Orange: from memory; blue: data in a cache.",
            "start", 11);
   figure = {svg.file("Roofline", alternative), alternative, {}};

@@ -3,10 +3,12 @@
 
 #include <string>
 
+#include "rooftile/harness/drawing/svg.h"
 #include "tools/docs_records.h"
-#include "tools/svg.h"
 
 namespace docs {
+
+using rooftile::drawing::Svg;
 
 struct Figure {
   std::string svg, alternative;

@@ -20,11 +20,6 @@ std::string text_of(const json& value) {
   return value.is_null() ? "" : value.dump();
 }
 
-std::string three_digits(double value) {
-  const int decimals = value >= 100 ? 0 : value >= 10 ? 1 : value >= 1 ? 2 : 3;
-  return fmt::format("{:.{}f}", value, decimals);
-}
-
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts;
   std::istringstream stream(text);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "rooftile/harness/drawing/axis.h"
 #include "rooftile/harness/json_number.h"
 #include "tools/docs.h"
 
@@ -15,9 +16,8 @@ using Filters = std::map<std::string, std::vector<std::string>>;
 
 /// "8192x4096" of a list, a number or a text as they are; "" of null.
 std::string text_of(const nlohmann::json& value);
+using rooftile::drawing::three_digits;
 using rooftile::harness::number;
-/// Three digits say all that a measurement of ours can.
-std::string three_digits(double value);
 std::vector<std::string> split(const std::string& text, char separator);
 
 /// A file's JSON, discarded where it is none.

@@ -54,6 +54,13 @@ std::vector<std::string> isas_of(const BenchOptions& options, BenchSession& sess
   return isas;
 }
 
+/// A plot's sizes: until memory alone serves, and operands, the copy's and the baselines' have room.
+SeriesRange series_range() {
+  const double past_caches =
+      std::clamp(8 * static_cast<double>(last_level_cache_bytes()), 67108864., 1073741824.);
+  return {4096, std::min(past_caches, static_cast<double>(available_memory_bytes()) / 6)};
+}
+
 }  // namespace
 
 json bench(const BenchOptions& options) {
@@ -71,7 +78,7 @@ json bench(const BenchOptions& options) {
   Machine machine = describe_machine();
   Roofs& roofs = shared_roofs();
   BenchSession preparing(roofs, machine, nullptr);
-  PlanOptions limits{last_level_cache_bytes(), machine.cores, isas_of(options, preparing)};
+  PlanOptions limits{last_level_cache_bytes(), machine.cores, isas_of(options, preparing), series_range()};
   const std::vector<BenchRow> rows =
       plan_rows(options, limits, all_specs());  // throws before anything is measured
   if (rows.empty()) throw std::invalid_argument(kNoCase);

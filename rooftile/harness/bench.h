@@ -20,7 +20,8 @@ struct BenchOptions {
   std::vector<Shape> shapes;      ///< empty: those of the spec's bench()
   std::vector<int> threads;       ///< empty: 1 and all
   Scope scope = Scope::standard;
-  bool roofs = true;  ///< measure every level and peak first (8 s), not only what the rows need
+  bool series = false;  ///< speed against size: `shapes`, or series_cases(), of every variant asked for
+  bool roofs = true;    ///< measure every level and peak first (8 s), not only what the rows need
   bool baselines = true;
   std::vector<std::string> baseline_names;  ///< these alone; empty: all that are here
   bool versions = false;          ///< the kernels' versions in Python's languages are baselines, too

@@ -42,16 +42,11 @@ std::vector<Case> cases_of(const Spec& spec, const BenchOptions& options, bool t
       if (wanted(options.dtypes, c.dtype)) cases.push_back(tiny ? made_tiny(std::move(c)) : std::move(c));
     return cases;
   }
-  Case like = !bench.gpu.empty() ? bench.gpu[0] : !bench.memory.empty() ? bench.memory[0] : Case{};
+  const Case like = !bench.gpu.empty() ? bench.gpu[0] : !bench.memory.empty() ? bench.memory[0] : Case{};
   for (const Shape& shape : options.shapes) {
-    if (shape.size() < like.shape.size())
-      throw std::invalid_argument(fmt::format("{} takes {}; {} has {} sizes", spec.function, spec.axes,
-                                              dimensions(shape), shape.size()));
     for (const DType dtype : options.dtypes.empty() ? spec.dtypes : options.dtypes) {
-      if (!wanted(spec.dtypes, dtype)) continue;
-      like.shape = shape;
-      like.dtype = dtype;
-      cases.push_back(like);
+      Case c = shaped(spec, like, shape, dtype);
+      if (wanted(spec.dtypes, dtype)) cases.push_back(std::move(c));
     }
   }
   return cases;
@@ -69,6 +64,32 @@ void add_ladder(const Queue& queue, const Spec& spec, const Op& op, const Case& 
   if (rung > 0) rows.push_back({&spec, c, "", "ladder", ++rung, false, unit});
 }
 
+/// Each size of a plot; the baselines run beside the first line.
+void add_series(const BenchOptions& options, const Queue& queue, const Spec& spec, const Op& op, bool tiny,
+                std::size_t& unit, std::vector<GpuRow>& rows) {
+  const SeriesRange range = tiny ? SeriesRange{2048, 32768} : SeriesRange{65536, 1073741824};
+  std::vector<std::string> lines;
+  if (options.variants.empty()) lines.emplace_back();
+  for (std::size_t v = 0; v < op.variants.size(); ++v) {
+    const bool asked = options.variants.empty()
+                           ? options.scope == Scope::full && op.variants[v].role != Role::oracle
+                           : wanted(options.variants, std::string(op.variants[v].name));
+    if (asked && has_variant(queue, op, v)) lines.emplace_back(op.variants[v].name);
+  }
+  std::vector<Case> cases;
+  if (!options.shapes.empty())
+    cases = cases_of(spec, options, tiny);
+  else
+    for (const DType dtype : series_dtypes(spec, options))
+      for (Case& c : series_cases(spec, dtype, range)) cases.push_back(std::move(c));
+  for (const Case& c : cases) {
+    for (const std::string& line : lines)
+      rows.push_back(
+          {&spec, c, line, "sweep", 0, false, unit, series_name(line, ""), &line == &lines.front()});
+    ++unit;
+  }
+}
+
 std::vector<GpuRow> plan(const BenchOptions& options, const Queue& queue) {
   const bool tiny = queue.device() == Device::emulated;
   std::vector<GpuRow> rows;
@@ -76,6 +97,10 @@ std::vector<GpuRow> plan(const BenchOptions& options, const Queue& queue) {
   for (const Spec& spec : all_specs()) {
     const Op* op = find_op(spec.function);
     if (!op || !wanted(options.functions, std::string(spec.function))) continue;
+    if (options.series) {
+      add_series(options, queue, spec, *op, tiny, unit, rows);
+      continue;
+    }
     const std::vector<Case> cases = cases_of(spec, options, tiny);
     bool climbed = options.scope != Scope::full || !options.variants.empty();
     for (const Case& c : cases) {
@@ -102,7 +127,7 @@ std::vector<GpuRow> plan(const BenchOptions& options, const Queue& queue) {
 std::string key_of(const json& result) {
   const std::string group = result.value("group", "");
   json key = {group, result.value("rung", 0), group == "full" ? result.value("variant", "") : ""};
-  for (const char* field : {"op", "direction", "dtype", "shape", "layout", "parameters"})
+  for (const char* field : {"op", "direction", "dtype", "shape", "layout", "parameters", "series"})
     key.push_back(result.value(field, json()));
   return key.dump();
 }
@@ -118,6 +143,7 @@ std::string key_of(const GpuRow& row) {
       {"group", row.group}};
   if (!row.c.parameters.empty()) result["parameters"] = row.c.parameters;
   if (row.rung > 0) result["rung"] = row.rung;
+  if (!row.series.empty()) result["series"] = row.series;
   return key_of(result);
 }
 

@@ -99,6 +99,31 @@ class Plan {
           {&spec, c, "", machine_.isas.front(), threads, CacheState::kWarm, false, "sweep", 0, false});
   }
 
+  /// Each size of a plot, in whatever cache it fits; the baselines run beside the first line.
+  void series(const Spec& spec, const Op* op, const Case& c) {
+    for (const std::string& isa : machine_.isas)
+      for (const int threads : threads_) {
+        bool first = true;
+        for (const std::string& variant : lines(op, threads)) {
+          BenchRow row{&spec, c, variant, isa, threads, CacheState::kWarm, false, "sweep", 0, first};
+          row.series = series_name(variant, machine_.isas.size() > 1 ? isa : "");
+          rows_.push_back(row);
+          first = false;
+        }
+      }
+  }
+
+  /// The variants of a plot: those asked for; else the library's choice, and of Scope::full each beside it.
+  std::vector<std::string> lines(const Op* op, int threads) const {
+    if (!options_.variants.empty()) return options_.variants;
+    std::vector<std::string> all = {""};
+    if (op && options_.scope == Scope::full)
+      for (const Variant& v : op->variants)
+        if (v.role != Role::oracle && v.role != Role::gpu_rung && (v.role != Role::rung || threads == 1))
+          all.emplace_back(v.name);
+    return all;
+  }
+
   /// What the library would not choose by itself: on all instruction sets, rungs where no ladder shows them.
   /// Not in memory: there the plainest would take minutes for 2 GiB.
   void others(const Spec& spec, const Op& op, const Case& c, CacheState cache, bool in_memory,
@@ -153,6 +178,58 @@ Case scale_memory(const Spec& spec, Case c, double bytes) {
   return c;
 }
 
+Case shaped(const Spec& spec, const Case& like, const Shape& shape, DType dtype) {
+  if (shape.size() < like.shape.size())
+    throw std::invalid_argument(fmt::format("{} takes {}; {} has {} sizes", spec.function, spec.axes,
+                                            dimensions(shape), shape.size()));
+  Case c = like;
+  c.shape = shape;
+  c.dtype = dtype;
+  return c;
+}
+
+std::vector<DType> series_dtypes(const Spec& spec, const BenchOptions& options) {
+  std::vector<DType> dtypes;
+  if (!options.dtypes.empty()) {
+    for (const DType dtype : options.dtypes)
+      if (has(spec.dtypes, dtype) && !has(dtypes, dtype)) dtypes.push_back(dtype);
+    return dtypes;
+  }
+  if (options.scope == Scope::full) return spec.dtypes;
+  for (const Case& c : spec.bench().cache)
+    if (!has(dtypes, c.dtype)) dtypes.push_back(c.dtype);
+  return dtypes.empty() ? spec.dtypes : dtypes;
+}
+
+std::vector<Case> series_cases(const Spec& spec, DType dtype, const SeriesRange& range) {
+  const BenchCases bench = spec.bench();
+  std::vector<Case> cases;
+  const auto add = [&](Case c) {
+    const double bytes = spec.bytes(c);
+    const bool larger = cases.empty() || bytes > spec.bytes(cases.back());
+    if (larger && bytes <= range.most * 1.01) cases.push_back(std::move(c));
+  };
+  for (Case c : bench.sweep) {
+    c.dtype = dtype;
+    if (spec.bytes(c) >= range.least / 1.01) add(std::move(c));
+  }
+  if (!bench.sweep.empty()) return cases;
+  Case like = !bench.cache.empty() ? bench.cache[0] : !bench.memory.empty() ? bench.memory[0] : Case{};
+  for (const Case& c : bench.cache)
+    if (c.dtype == dtype) {  // with the fill that suits it
+      like = c;
+      break;
+    }
+  like.dtype = dtype;
+  if (like.shape.empty()) return cases;
+  for (double bytes = range.least; bytes <= range.most; bytes *= 2) add(scale_memory(spec, like, bytes));
+  return cases;
+}
+
+std::string series_name(const std::string& variant, const std::string& isa) {
+  return "rooftile" + (variant.empty() ? "" : " " + variant) + (isa.empty() ? "" : ", " + isa);
+}
+
 std::string describe(const BenchRow& row) {
   return fmt::format("{} {}{} {} {}, {} {}, {}", row.spec->function, row.variant,
                      row.variant.empty() ? row.isa : " " + row.isa, name(row.c.dtype),
@@ -171,20 +248,27 @@ std::vector<BenchRow> plan_rows(const BenchOptions& options, const PlanOptions& 
     if (options.functions.empty() || has(options.functions, std::string(spec.function)))
       if (spec.bench) chosen.emplace_back(&spec, spec.bench());
 
+  if (options.series) {
+    for (const auto& [spec, cases] : chosen)
+      for (const DType dtype : series_dtypes(*spec, options)) {
+        std::vector<Case> sizes;
+        if (options.shapes.empty()) sizes = series_cases(*spec, dtype, machine.series);
+        for (const Shape& shape : options.shapes)
+          sizes.push_back(shaped(*spec, cases.cache.empty() ? Case{} : cases.cache[0], shape, dtype));
+        for (const Case& c : sizes) plan.series(*spec, find_op(spec->function), c);
+      }
+    return std::move(plan).rows();
+  }
+
   if (!options.shapes.empty()) {
     for (const auto& [spec, cases] : chosen) {
       const Case like = !cases.cache.empty()    ? cases.cache[0]
                         : !cases.memory.empty() ? cases.memory[0]
                                                 : Case{};
       for (const Shape& shape : options.shapes) {
-        if (shape.size() < like.shape.size())
-          throw std::invalid_argument(fmt::format("{} takes {}; {} has {} sizes", spec->function, spec->axes,
-                                                  dimensions(shape), shape.size()));
         for (const DType dtype : options.dtypes.empty() ? spec->dtypes : options.dtypes) {
+          const Case c = shaped(*spec, like, shape, dtype);
           if (!has(spec->dtypes, dtype)) continue;
-          Case c = like;
-          c.shape = shape;
-          c.dtype = dtype;
           if (plan.fits_caches(*spec, c)) {
             plan.best(*spec, c, CacheState::kWarm, false);
             if (options.scope != Scope::report) plan.best(*spec, c, CacheState::kCold, false);

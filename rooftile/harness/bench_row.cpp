@@ -411,6 +411,7 @@ Outcome BenchSession::measure(const BenchRow& row, double seconds, int most_samp
                    {"peers", baseline_list}};
     if (!row.c.parameters.empty()) result["parameters"] = row.c.parameters;
     if (row.rung > 0) result["rung"] = row.rung;
+    if (!row.series.empty()) result["series"] = row.series;
     if (op)
       for (const Variant& v : op->variants)
         if (row.rung > 0 && chosen == v.name) result["title"] = row.threads > 1 ? kAllThreads : v.idea;

@@ -211,6 +211,7 @@ json GpuSession::measure(const GpuRow& row, GpuBaselines* baselines) {
     result["throttled"] = sensors.throttled;
   }
   if (!c.parameters.empty()) result["parameters"] = c.parameters;
+  if (!row.series.empty()) result["series"] = row.series;
   if (row.rung > 0) {
     result["rung"] = row.rung;
     for (const Variant& v : op->variants)

@@ -16,13 +16,15 @@ namespace rooftile::harness {
 struct GpuRow {
   const Spec* spec = nullptr;
   Case c;
-  std::string variant;   ///< empty: what the library chooses
-  std::string group;     ///< "best", "ladder" or "full"
-  int rung = 0;          ///< in a ladder, from 1
-  bool named = false;    ///< GpuBaselineCase::named
-  std::size_t unit = 0;  ///< rows of one case have one number
+  std::string variant;      ///< empty: what the library chooses
+  std::string group;        ///< "best", "ladder", "sweep" or "full"
+  int rung = 0;             ///< in a ladder, from 1
+  bool named = false;       ///< GpuBaselineCase::named
+  std::size_t unit = 0;     ///< rows of one case have one number
+  std::string series = {};  ///< in a sweep: which line of a plot
+  bool first_line = false;  ///< and beside which the baselines run
 
-  bool wants_baselines() const { return group == "best"; }
+  bool wants_baselines() const { return group == "best" || first_line; }
 };
 
 /// Keeps what rows share: the memory that flushes the cache, the copy's, the last case's operands.

@@ -57,7 +57,7 @@ struct Baseline {
 };
 
 struct Result {
-  std::string op, direction, variant, backend, isa, dtype, shape, layout, cache, limit, group, title;
+  std::string op, direction, variant, backend, isa, dtype, shape, layout, cache, limit, group, series, title;
   std::vector<double> sizes;
   Number threads, n, median_us, p5_us, p95_us, floor_us, bytes, flops, workspace_bytes, peak_bytes, copy_us;
   Number limit_us, of_limit, clock_mhz, power_w, rung;
@@ -94,6 +94,7 @@ inline Result parse_result(const Json& json) {
                                      {"cache", &r.cache},
                                      {"limit", &r.limit},
                                      {"group", &r.group},
+                                     {"series", &r.series},
                                      {"title", &r.title}})
     *target = text(json, name);
   for (const auto& [name, target] : {std::pair{"threads", &r.threads},

@@ -279,8 +279,8 @@ inline std::string machine(const Record& record) {
 }
 
 inline bool in_speed_chart(const Result& r) {
-  return r.group == "sweep" && (r.op == "copy" || r.op == "softmax") && r.bytes && *r.bytes > 0 &&
-         r.rate_gbs().value_or(0) > 0;
+  return r.group == "sweep" && (r.series.empty() || r.series == "rooftile") &&
+         (r.op == "copy" || r.op == "softmax") && r.bytes && *r.bytes > 0 && r.rate_gbs().value_or(0) > 0;
 }
 
 inline std::string roofline(const Record& record) {

@@ -78,6 +78,8 @@ inline BenchCases transpose_bench() {
   }
   b.gpu.push_back({{8192, 8192}, DType::f64, {}});
   b.gpu.push_back({{16384, 16384}, DType::u8, {}, Layout::contiguous, Fill::bytes});
+  for (std::int64_t n = 16; n <= 8192; n *= 2)  // powers of two, and between them none
+    for (const std::int64_t side : {n, n * 3 / 2}) b.sweep.push_back({{side, side}, DType::f32, {}});
   return b;
 }
 

@@ -1,8 +1,8 @@
-#include "tools/svg.h"
+#include "rooftile/harness/drawing/svg.h"
 
 #include <fmt/format.h>
 
-namespace docs {
+namespace rooftile::drawing {
 namespace {
 
 std::string escaped(const std::string& text) {
@@ -14,10 +14,16 @@ std::string escaped(const std::string& text) {
       out += "&gt;";
     else if (c == '&')
       out += "&amp;";
+    else if (static_cast<unsigned char>(c) < 0x20)  // no XML holds them
+      out += ' ';
     else
       out += c;
   }
   return out;
+}
+
+std::string title(const std::string& says) {
+  return says.empty() ? "" : "<title>" + escaped(says) + "</title>";
 }
 
 /// Without digits that say nothing: 12.5, 3.
@@ -70,7 +76,25 @@ void Svg::text(double x, double y, const std::string& text, const std::string& a
                        anchor == "start" ? "" : " text-anchor=\"" + anchor + "\"", escaped(text));
 }
 
-void Svg::begin_group(const std::string& name) { body_ += "<g class=\"" + name + "\">\n"; }
+void Svg::polyline(const std::vector<std::pair<double, double>>& points, const std::string& color,
+                   const std::string& dashes) {
+  std::string list;
+  for (const auto& [x, y] : points) list += (list.empty() ? "" : " ") + figure(x) + "," + figure(y);
+  body_ += fmt::format("<polyline class=\"line-{}\" fill=\"none\" stroke-width=\"1.5\" points=\"{}\"{}/>\n",
+                       color, list, dashes.empty() ? "" : " stroke-dasharray=\"" + dashes + "\"");
+}
+
+void Svg::mark(double x, double y, int kind, const std::string& color, const std::string& says) {
+  // Of about one area each, around their place.
+  const char* const shapes[] = {"M-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0z", "M-3.2 -3.2h6.4v6.4h-6.4z",
+                                "M0 -4.5L4.5 0L0 4.5L-4.5 0z", "M0 -4.4L4.2 3.2H-4.2z"};
+  body_ += fmt::format("<path class=\"mark {}\" transform=\"translate({} {})\" d=\"{}\">{}</path>\n", color,
+                       figure(x), figure(y), shapes[static_cast<unsigned>(kind) % 4], title(says));
+}
+
+void Svg::begin_group(const std::string& name, const std::string& says) {
+  body_ += "<g class=\"" + name + "\">" + title(says) + "\n";
+}
 void Svg::end_group() { body_ += "</g>\n"; }
 void Svg::add_style(const std::string& rules) { rules_ += rules; }
 
@@ -85,4 +109,4 @@ std::string Svg::file(const std::string& title, const std::string& alternative) 
       rules_.empty() ? "" : "<style>\n" + rules_ + "</style>\n", body_);
 }
 
-}  // namespace docs
+}  // namespace rooftile::drawing

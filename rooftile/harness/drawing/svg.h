@@ -2,8 +2,10 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
-namespace docs {
+namespace rooftile::drawing {
 
 /// Colours are classes, so that one style gives each two values: "ink", "soft" (lines, empty boxes), "main",
 /// "other", "warn".
@@ -15,11 +17,17 @@ class Svg {
   void frame(double x, double y, double width, double height, const std::string& color);
   void line(double x1, double y1, double x2, double y2, const std::string& color, bool dashed = false);
   void circle(double x, double y, double r, const std::string& color);
+  void polyline(const std::vector<std::pair<double, double>>& points, const std::string& color,
+                const std::string& dashes = "");
+  /// A point of a plot: `kind` 0 circle, 1 square, 2 diamond, 3 triangle. `says`: what a pointer over it
+  /// shows.
+  void mark(double x, double y, int kind, const std::string& color, const std::string& says = "");
   /// anchor: "start", "middle" or "end".
   void text(double x, double y, const std::string& text, const std::string& anchor = "start",
             double size = 13, bool code = false);
-  /// What is drawn until end_group() has the class `name`, for rules that add_style() adds.
-  void begin_group(const std::string& name);
+  /// What is drawn until end_group() has the class `name`, for rules that add_style() adds. `says`: as
+  /// mark().
+  void begin_group(const std::string& name, const std::string& says = "");
   void end_group();
   void add_style(const std::string& rules);
   /// The whole file. `title` and `alternative` are what a screen reader says.
@@ -30,4 +38,4 @@ class Svg {
   std::string body_, rules_;
 };
 
-}  // namespace docs
+}  // namespace rooftile::drawing
