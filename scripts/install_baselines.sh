@@ -14,6 +14,16 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+# make_venv FOLDER: a virtual environment there, if there is none.
+make_venv() {
+  [ ! -x "$1/bin/pip" ] || return 0
+  mkdir -p "${1%/*}"
+  if ! python3 -m venv "$1" >&2; then
+    echo "install_baselines.sh: python3 cannot make a virtual environment; on Debian, install python3-venv" >&2
+    exit 1
+  fi
+}
+
 # oneDNN: the last CPU build with OpenMP, and its headers (later packages of that name are SYCL builds).
 packages=(onednn-cpu-gomp==2023.2.0 onednn-devel-cpu-gomp==2023.2.0
   numpy==2.4.6 opencv-python-headless==5.0.0.93)
@@ -30,7 +40,8 @@ case "${1:-}" in
     ;;
   --cute)
     # CUTLASS 4.2's headers hold CuTe. The other three are CUDA 13.0's, which CuTe includes.
-    python3 -m pip install --disable-pip-version-check --no-deps --no-compile --upgrade --target build/cute/packages \
+    make_venv build/cute/venv
+    build/cute/venv/bin/pip install -q --disable-pip-version-check --no-deps --no-compile --upgrade --target build/cute/packages \
       nvidia-cutlass==4.2.0.0 nvidia-cuda-runtime==13.0.88 nvidia-cuda-cccl==13.0.85 nvidia-cuda-crt==13.0.88
     ln -sfn packages/cutlass_library/source/include build/cute/include
     ln -sfn packages/nvidia/cu13/include build/cute/cuda
@@ -46,13 +57,7 @@ case "${1:-}" in
 esac
 
 venv=build/baselines-venv
-if ! [ -x "$venv/bin/pip" ]; then
-  mkdir -p build
-  if ! python3 -m venv "$venv" >&2; then
-    echo "install_baselines.sh: python3 cannot make a virtual environment; on Debian, install python3-venv" >&2
-    exit 1
-  fi
-fi
+make_venv "$venv"
 "$venv/bin/pip" install --disable-pip-version-check "${packages[@]}" || {
   echo "install_baselines.sh: pip could not install ${packages[*]} (its last lines are above)" >&2
   exit 1
