@@ -275,7 +275,7 @@ def test_jax_is_waited_for():
         return x @ x @ x @ x
 
     def make(n):
-        return jax.numpy.ones((n, n), jax.numpy.float32) / n
+        return jax.device_put(jax.numpy.ones((n, n), jax.numpy.float32) / n, jax.devices("cpu")[0])
 
     row = short({"JAX": jax.jit(product)}, [n], make, flops=6 * n**3).record["results"][0]
     assert row["dtype"] == "f32" and row["backend"] == "cpu"

@@ -82,7 +82,8 @@ struct Fault {
 };
 
 const char* kind_of(FindingKind kind) {
-  constexpr const char* kNames[] = {"race", "bounds", "unwritten", "wait", "barrier", "deadlock", "trap"};
+  constexpr const char* kNames[] = {"race",    "bounds",   "unwritten", "wait",
+                                    "barrier", "deadlock", "trap",      "misaligned"};
   return kNames[static_cast<int>(kind)];
 }
 

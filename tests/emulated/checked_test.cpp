@@ -57,6 +57,7 @@ constexpr Expected kExpected[] = {
     {Bug::kClusterBarrier, FindingKind::kRace},
     {Bug::kSourceWritten, FindingKind::kMissingWait},
     {Bug::kTwoShuffles, FindingKind::kDivergentBarrier},
+    {Bug::kMisaligned, FindingKind::kMisaligned},
 };
 
 class Planted : public testing::TestWithParam<Expected> {};

@@ -64,6 +64,14 @@ __global__ void unequal_teams(const float* x, float* y) {
 }
 
 template <Bug kBug>
+__global__ void words(const float* x, float* y) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  const float* const from = x + i % 1024 * 4 + (kBug == Bug::kMisaligned ? 1 : 0);
+  const float4 word = *reinterpret_cast<const float4*>(from);
+  y[i] = word.x + word.w;
+}
+
+template <Bug kBug>
 __global__ void copy(const float* x, float* y) {
   ROOFTILE_SHARED(line, float[4096]);
   const unsigned t = threadIdx.x, n = blockDim.x;
@@ -263,6 +271,7 @@ Status launch_bug(const Geometry& g, const Options& o, const float* x, float* y,
   if constexpr (kBug == Bug::kDivergentBarrier || kBug == Bug::kTwoBarriers)
     return launch(g, o, "half_wait", &half_wait<kBug>, x, y);
   if constexpr (kBug == Bug::kTwoShuffles) return launch(g, o, "unequal_teams", &unequal_teams<kBug>, x, y);
+  if constexpr (kBug == Bug::kMisaligned) return launch(g, o, "words", &words<kBug>, x, y);
   if constexpr (kBug == Bug::kMissingWait || kBug == Bug::kBarrierAfterWait)
     return launch(g, o, "copy", &copy<kBug>, x, y);
   if constexpr (kBug == Bug::kBarrierBeforeCopy) return launch(g, o, "copy_often", &copy_often<kBug>, x, y);
@@ -303,6 +312,7 @@ Status launch_planted(Bug bug, const Geometry& g, const Options& o, const float*
     ROOFTILE_CASE(kClusterBarrier)
     ROOFTILE_CASE(kSourceWritten)
     ROOFTILE_CASE(kTwoShuffles)
+    ROOFTILE_CASE(kMisaligned)
     case Bug::kNone:
       break;
   }
@@ -351,6 +361,8 @@ Status launch_right(int which, const Geometry& g, const Options& o, const float*
       return launch(g, o, "polled_flag", &polled_flag<false>, x, y);
     case 18:
       return launch(g, o, "unequal_teams", &unequal_teams<kNone>, x, y);
+    case 19:
+      return launch(g, o, "words", &words<kNone>, x, y);
     default:
       return launch(g, o, "volatile_flag", &volatile_flag, x, y, counter);
   }

@@ -21,8 +21,9 @@ enum class Bug {
   kClusterBarrier,     // another block's shared memory, after one's own barrier only
   kSourceWritten,      // what an asynchronous copy has yet to read
   kTwoShuffles,        // teams of a warp have unequal numbers of rows, and exchange after the last one
+  kMisaligned,         // 16 bytes at once, from the second float on
 };
-constexpr int kRightPrograms = 20;
+constexpr int kRightPrograms = 21;
 
 /// The grid has 2 blocks or more, clusters of 2 for kClusterBarrier; x and y hold 8192 floats, counter 64.
 Status launch_planted(Bug, const Geometry&, const Options&, const float* x, float* y, unsigned* counter);

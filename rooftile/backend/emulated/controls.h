@@ -18,6 +18,7 @@ enum class FindingKind : int {
   kDivergentBarrier,  // threads at different barriers, or gone, while others wait
   kDeadlock,          // nobody can go on
   kTrap,              // __trap, or a failed assert
+  kMisaligned,        // a word whose address is no multiple of its bytes
 };
 const char* name(FindingKind) noexcept;
 

@@ -3,8 +3,9 @@
 namespace rooftile::emulated {
 
 const char* name(FindingKind kind) noexcept {
-  constexpr const char* kNames[] = {
-      "race", "out of bounds", "unwritten memory", "missing wait", "divergent barrier", "deadlock", "trap"};
+  constexpr const char* kNames[] = {"race",         "out of bounds",     "unwritten memory",
+                                    "missing wait", "divergent barrier", "deadlock",
+                                    "trap",         "misaligned address"};
   return kNames[static_cast<int>(kind)];
 }
 const char* name(TraceKind kind) noexcept {

@@ -27,16 +27,21 @@ extern __thread uint3 checked_block_size asm("blockDim") __attribute__((tls_mode
 extern __thread uint3 checked_grid_size asm("gridDim") __attribute__((tls_model("initial-exec")));
 }
 
-void Checker::access(const void* at, std::size_t bytes, AccessKind access, const void* pc) {
+void Checker::access(const void* at, std::size_t bytes, AccessKind access, const void* pc, bool word) {
   if (!current || bytes == 0 || busy_) return;
   const Busy busy(*this);
-  see(at, bytes, access, pc);
+  see(at, bytes, access, pc, word);
 }
 
-void Checker::see(const void* at, std::size_t bytes, AccessKind access, const void* pc) {
+void Checker::see(const void* at, std::size_t bytes, AccessKind access, const void* pc, bool word) {
   Thread* t = current;
   const auto a = reinterpret_cast<std::uintptr_t>(at);
   if (a - reinterpret_cast<std::uintptr_t>(t->fiber->stack) < kStackBytes) return;  // its own locals
+  if (word && a % bytes != 0)
+    tell(FindingKind::kMisaligned, pc, pc, int(t->number), t,
+         "thread " + std::to_string(t->number) + (access == AccessKind::kRead ? " reads " : " writes ") +
+             std::to_string(bytes) + " bytes at once, " + std::to_string(a % bytes) +
+             " bytes past a multiple of them: a GPU ends the launch here");
   const auto arenas = reinterpret_cast<std::uintptr_t>(runner_->arenas);
   if (a - arenas < runner_->arenas_bytes) {
     t->last_pc = pc;

@@ -23,8 +23,9 @@ enum class AccessKind : std::uint8_t { kRead, kWrite, kAtomic };
 
 class Checker final : public Observer {
  public:
-  /// An access of the current thread, from the hooks.
-  void access(const void* at, std::size_t bytes, AccessKind, const void* pc);
+  /// An access of the current thread, from the hooks. A `word` must lie at a multiple of its bytes: elsewhere
+  /// a GPU ends the launch.
+  void access(const void* at, std::size_t bytes, AccessKind, const void* pc, bool word = false);
 
   void begin_launch(const char* kernel, unsigned blocks) override;
   void end_launch() override;
@@ -135,7 +136,7 @@ class Checker final : public Observer {
     bool& flag_;
     bool before_;
   };
-  void see(const void* at, std::size_t bytes, AccessKind, const void* pc);
+  void see(const void* at, std::size_t bytes, AccessKind, const void* pc, bool word = false);
 
   bool busy_ = false;  // only the launch's one thread asks and sets
   bool compares_ = true,

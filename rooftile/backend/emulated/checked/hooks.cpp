@@ -52,8 +52,8 @@ void __tsan_write_range(void* at, std::size_t bytes) {
 }
 
 #define ROOFTILE_HOOKS(n)                                                                                    \
-  void __tsan_read##n(void* at) { checker.access(at, n, AccessKind::kRead, ROOFTILE_PC); }                   \
-  void __tsan_write##n(void* at) { checker.access(at, n, AccessKind::kWrite, ROOFTILE_PC); }                 \
+  void __tsan_read##n(void* at) { checker.access(at, n, AccessKind::kRead, ROOFTILE_PC, true); }             \
+  void __tsan_write##n(void* at) { checker.access(at, n, AccessKind::kWrite, ROOFTILE_PC, true); }           \
   void __tsan_unaligned_read##n(void* at) { checker.access(at, n, AccessKind::kRead, ROOFTILE_PC); }         \
   void __tsan_unaligned_write##n(void* at) { checker.access(at, n, AccessKind::kWrite, ROOFTILE_PC); }       \
   void __tsan_volatile_read##n(void* at) { rooftile::emulated::access_volatile(at, n, false, ROOFTILE_PC); } \
