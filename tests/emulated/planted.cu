@@ -66,9 +66,8 @@ __global__ void unequal_teams(const float* x, float* y) {
 template <Bug kBug>
 __global__ void words(const float* x, float* y) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
-  const float* const from = x + i % 1024 * 4 + (kBug == Bug::kMisaligned ? 1 : 0);
-  const float4 word = *reinterpret_cast<const float4*>(from);
-  y[i] = word.x + word.w;
+  const float* const from = x + i % 2048 * 2 + (kBug == Bug::kMisaligned ? 1 : 0);
+  y[i] = float(*reinterpret_cast<const double*>(from));
 }
 
 template <Bug kBug>
