@@ -15,6 +15,7 @@
 
 #include "rooftile/backend/cpu/fp_mode.h"
 #include "rooftile/core/check.h"
+#include "rooftile/core/queue_state.h"
 #include "rooftile/core/rows.h"
 #include "rooftile/harness/contract.h"
 #include "rooftile/harness/standard_cases.h"
@@ -42,6 +43,7 @@ enum class Defect {
   wrong_in_place,
   refuses_a_size,
   refuses_interleaved,
+  kernel_fails,
   takes_any_dtype,
   takes_overlap,
   takes_absent,
@@ -137,6 +139,11 @@ Status center(const Queue& queue, ConstView x, View y, const char* variant, Work
     ROOFTILE_TRY(check_workspace(f, workspace, kNeeded));
     ROOFTILE_TRY(check_workspace_apart(f, workspace, {"x", x}));
     ROOFTILE_TRY(check_workspace_apart(f, workspace, {"y", y}));
+  }
+  if (is(Defect::kernel_fails) && x.shape[x.rank - 1] == 63) {
+    const Observer& observer = queue.state().observer;
+    if (observer.notify) observer.notify(observer.context, f, "rung", "");
+    return Status::error("center: no such memory");
   }
   if (workspace.pointer)
     write_zeros(static_cast<std::byte*>(workspace.pointer), kNeeded + is(Defect::workspace_too_short));
@@ -296,6 +303,7 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{Defect::biased, "root mean square"},
         Broken{Defect::reads_behind, "touches memory behind its operands"},
         Broken{Defect::wrong_in_place, "in place"}, Broken{Defect::refuses_a_size, "is refused: center: 63"},
+        Broken{Defect::kernel_fails, "fails in its kernel: center: no such memory"},
         Broken{Defect::refuses_interleaved, "output y between the elements of x is refused"},
         Broken{Defect::takes_any_dtype, "x of dtype bool is taken"},
         Broken{Defect::takes_overlap, "output y half over x is taken"},

@@ -179,6 +179,8 @@ class SpecCheck {
         failure = "is taken, but must be refused";
       else if (got.message.find(word) == std::string::npos)
         failure = fmt::format("is refused by a sentence without \"{}\": {}", word, got.message);
+    } else if (got.refused && !got.chosen.empty()) {  // a variant was found that takes the call
+      failure = "fails in its kernel: " + got.message;
     } else if (got.refused && variant) {
       if (got.message.find(spec_.function) == std::string::npos)
         failure =
