@@ -59,7 +59,11 @@ struct SumsKernel {
   static constexpr RowTuning kTuning = row_tuning({kInputs, kVectors, int(sizeof(T)), true});
   static constexpr int kHeldThreads = kTuning.max_threads;
   static constexpr Clusters kClusters = kTuning.clusters;
-  static constexpr Streaming kStreaming = kTuning.streaming;
+  /// A row that begins anywhere comes in words that hold neighbours' elements, which are written where they
+  /// lie only after a sum that all wait for. Without one such rows do not stream.
+  static constexpr Streaming kStreaming = {kTuning.streaming.from, kTuning.streaming.stages,
+                                           kTuning.streaming.resident,
+                                           kOnlyWrites<Program> ? Scope::any : kTuning.streaming.anywhere};
   static constexpr Scope kShortest = Scope::warp, kLongest = Scope::any;
   static constexpr bool kFull = kPlain, kStrided = true, kMayStage = true, kAllPieces = true,
                         kSkips = kTuning.skips_empty_chunks;
