@@ -1,6 +1,6 @@
 """Runs versions of kernels (rooftile/ops/*/versions.py) on the cases that `rooftile check --versions` sends.
 
-  driver.py LANGUAGE DEVICE MEMORY     one of LANGUAGES in languages.py; cpu or cuda; an inherited file descriptor
+  check_versions.py LANGUAGE DEVICE MEMORY     one of LANGUAGES in languages.py; cpu or cuda; an inherited file descriptor
 
 Requests and answers are lines of JSON on standard input and output; elements go through the memory behind the descriptor.
   {"command": "hello"}                 -> {"peers": [{"name", "version"}], "largest": elements of a case, "most": cases}

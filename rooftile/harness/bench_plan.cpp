@@ -19,6 +19,11 @@ bool has(const std::vector<T>& list, const T& one) {
   return std::find(list.begin(), list.end(), one) != list.end();
 }
 
+/// What a row is like of which no case is named: the op's first in a cache, else in memory.
+Case first_case(const BenchCases& bench) {
+  return !bench.cache.empty() ? bench.cache[0] : !bench.memory.empty() ? bench.memory[0] : Case{};
+}
+
 /// Cases of the wished dtypes; where the list holds none of one, its first case with that dtype, if the op
 /// takes it.
 std::vector<Case> wished(const Spec& spec, const std::vector<Case>& cases, const BenchOptions& options) {
@@ -214,7 +219,7 @@ std::vector<Case> series_cases(const Spec& spec, DType dtype, const SeriesRange&
     if (spec.bytes(c) >= range.least / 1.01) add(std::move(c));
   }
   if (!bench.sweep.empty()) return cases;
-  Case like = !bench.cache.empty() ? bench.cache[0] : !bench.memory.empty() ? bench.memory[0] : Case{};
+  Case like = first_case(bench);
   for (const Case& c : bench.cache)
     if (c.dtype == dtype) {  // with the fill that suits it
       like = c;
@@ -254,7 +259,7 @@ std::vector<BenchRow> plan_rows(const BenchOptions& options, const PlanOptions& 
         std::vector<Case> sizes;
         if (options.shapes.empty()) sizes = series_cases(*spec, dtype, machine.series);
         for (const Shape& shape : options.shapes)
-          sizes.push_back(shaped(*spec, cases.cache.empty() ? Case{} : cases.cache[0], shape, dtype));
+          sizes.push_back(shaped(*spec, first_case(cases), shape, dtype));
         for (const Case& c : sizes) plan.series(*spec, find_op(spec->function), c);
       }
     return std::move(plan).rows();
@@ -262,9 +267,7 @@ std::vector<BenchRow> plan_rows(const BenchOptions& options, const PlanOptions& 
 
   if (!options.shapes.empty()) {
     for (const auto& [spec, cases] : chosen) {
-      const Case like = !cases.cache.empty()    ? cases.cache[0]
-                        : !cases.memory.empty() ? cases.memory[0]
-                                                : Case{};
+      const Case like = first_case(cases);
       for (const Shape& shape : options.shapes) {
         for (const DType dtype : options.dtypes.empty() ? spec->dtypes : options.dtypes) {
           const Case c = shaped(*spec, like, shape, dtype);

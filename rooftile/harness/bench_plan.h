@@ -54,8 +54,7 @@ std::vector<DType> series_dtypes(const Spec& spec, const BenchOptions& options);
 /// that each case moves about twice the last one's bytes.
 std::vector<Case> series_cases(const Spec& spec, DType dtype, const SeriesRange& range);
 
-/// The first case of the op's bench, of another shape and dtype; throws std::invalid_argument where the shape
-/// has too few sizes.
+/// `like` in another shape and dtype; throws std::invalid_argument where the shape has too few sizes.
 Case shaped(const Spec& spec, const Case& like, const Shape& shape, DType dtype);
 
 /// A line's name in a plot: "rooftile", "rooftile tile", "rooftile tile, avx2".

@@ -106,7 +106,7 @@ inline constexpr bool kOnlyWrites = requires {
   Program::kOnlyWrites;
 };
 template <class Program>
-inline constexpr bool kWidensOnce = !requires {
+inline constexpr bool kWidensOnce = !kOnlyWrites<Program> && !requires {
   Program::kReadsAgain;
 };
 

@@ -331,9 +331,8 @@ Status for_row_program(const CpuLaunch& launch, const char*, const typename Prog
   for (int k = 0; k < n.outputs; ++k) tensors += p.data[Problem::kOutputs + k] != nullptr;
   const std::int64_t bytes = p.rows.rows * columns * bits(p.dtype) / 8 * tensors;
   const bool adds = Program::kAddsResidual && p.data[n.inputs - 1];
-  constexpr bool kKeeps = kWidensOnce<Program> && !kOnlyWrites<Program>;
-  const int kept =
-      (adds || (p.dtype != DType::f32 && kKeeps) ? kRowInputs<Program> : 0) + (plain ? 0 : n.vectors);
+  const int kept = (adds || (p.dtype != DType::f32 && kWidensOnce<Program>) ? kRowInputs<Program> : 0) +
+                   (plain ? 0 : n.vectors);
   // Rows that scratch does not hold, in whole tiles of at most 64 floats, are read again, in small pieces.
   const bool fits = kept == 0 || columns <= std::int64_t(kScratchBytes) / 4 / kept / 64 * 64;
   const bool sums = p.wants_gradients();

@@ -40,8 +40,8 @@ void Checker::see(const void* at, std::size_t bytes, AccessKind access, const vo
   if (word && a % bytes != 0)
     tell(FindingKind::kMisaligned, pc, pc, int(t->number), t,
          "thread " + std::to_string(t->number) + (access == AccessKind::kRead ? " reads " : " writes ") +
-             std::to_string(bytes) + " bytes at once, " + std::to_string(a % bytes) +
-             " bytes past a multiple of them: a GPU ends the launch here");
+             std::to_string(bytes) + " bytes at once from an address " + std::to_string(a % bytes) +
+             " bytes past a multiple of " + std::to_string(bytes) + ": a GPU ends the launch here");
   const auto arenas = reinterpret_cast<std::uintptr_t>(runner_->arenas);
   if (a - arenas < runner_->arenas_bytes) {
     t->last_pc = pc;
