@@ -1,15 +1,10 @@
 #include "cli/gray.h"
 
 #include "cli/failure.h"
+#include "rooftile/core/signature.h"
 #include "rooftile/core/view.h"
+#include "rooftile/harness/spec.h"
 #include "rooftile/harness/timing.h"
-
-#if __has_include("rooftile/ops/image/image.h")
-#include "rooftile/ops/image/image.h"
-#define ROOFTILE_HAS_GRAY 1
-#else
-#define ROOFTILE_HAS_GRAY 0
-#endif
 
 namespace rooftile::cli {
 namespace {
@@ -18,13 +13,11 @@ namespace {
 constexpr int kRuns = 15;
 constexpr double kSeconds = 0.5;
 
+const Op* gray_op() { return harness::find_op("rgb_to_gray"); }
+
 Status convert(const Queue& queue, ConstView rgb, View gray, bool luminosity) {
-#if ROOFTILE_HAS_GRAY
-  return rgb_to_gray(queue, rgb, gray, {luminosity ? GrayWeights::luminosity : GrayWeights::bt601});
-#else
-  (void)queue, (void)rgb, (void)gray, (void)luminosity;
-  return Status::error("gray: this build has no image kernels");
-#endif
+  const ConstView result = gray;
+  return call(queue, *gray_op(), {&rgb, &result}, {luminosity ? 1. : 0.}, nullptr);
 }
 
 Image three_channels(const Image& gray) {
@@ -36,7 +29,7 @@ Image three_channels(const Image& gray) {
 
 }  // namespace
 
-bool has_gray() { return ROOFTILE_HAS_GRAY; }
+bool has_gray() { return gray_op() != nullptr; }
 
 GrayResult to_gray(const Queue& queue, const Image& image, bool luminosity) {
   if (image.channels == 1) return to_gray(queue, three_channels(image), luminosity);

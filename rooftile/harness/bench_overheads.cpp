@@ -6,7 +6,7 @@
 
 #include "rooftile/core/queue_state.h"
 #include "rooftile/harness/bench_row.h"
-#include "rooftile/ops/softmax/softmax.h"
+#include "rooftile/harness/signature_spec.h"
 
 namespace rooftile::harness {
 namespace {
@@ -58,12 +58,13 @@ json call_overhead(const Queue& queue) {
   float* const x = memory.data();
   float* const y = memory.data() + 512 + kColumns;
   for (std::int64_t i = 0; i < kColumns; ++i) x[i] = 0.25f * static_cast<float>(i) - 2;
-  const auto call = [&] { return softmax(queue, view(x, {1, kColumns}), view(y, {1, kColumns})); };
+  const Op* op = find_op("softmax");
+  if (!op) return nullptr;  // a build without it
+  const std::vector<ConstView> views = {view(x, {1, kColumns}), view(y, {1, kColumns})};
+  const auto call = [&] { return call_with_defaults(queue, *op, views); };
   if (!call()) return nullptr;
   Queue::State& state = queue.state();
   const Backend* const backend = state.backend;
-  const Op* op = find_op("softmax");
-  if (!op) return nullptr;
   Probe here;
   Backend probing = *backend;
   here.kernel = backend->entries[static_cast<std::size_t>(op->slot)].kernel;

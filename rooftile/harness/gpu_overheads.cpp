@@ -10,7 +10,7 @@
 #include "rooftile/harness/device_calls.h"
 #include "rooftile/harness/gpu_row.h"
 #include "rooftile/harness/timing.h"
-#include "rooftile/rooftile.h"
+#include "rooftile/harness/signature_spec.h"
 
 namespace rooftile::harness {
 namespace {
@@ -60,15 +60,16 @@ json measure_gpu_overheads(const Queue& queue) {
     std::function<Status()> call;
     Samples us;
   };
-  Contender all[] = {
-      {"add", [&] { return add(queue, x, y, z); }, {}},
-      {"softmax", [&] { return softmax(queue, x, z); }, {}},
-      {"layer_norm",
-       [&] {
-         return layer_norm(queue, {.x = x, .weight = w, .bias = b}, {.y = z, .mean = mean, .rstd = rstd});
-       },
-       {}},
+  // Two and three operands, and a row function with all of its statistics: those that this build has.
+  std::vector<Contender> all;
+  const auto contend = [&](const char* name, std::vector<ConstView> views) {
+    const Op* op = find_op(name);
+    if (!op) return;
+    all.push_back({name, [&queue, op, views] { return call_with_defaults(queue, *op, views); }, {}});
   };
+  contend("add", {x, y, z});
+  contend("softmax", {x, z});
+  contend("layer_norm", {x, {}, w, b, z, {}, mean, rstd});
   Samples bare;
   const auto time = [&](Samples& us, const auto& run) {
     require(device.synchronize(launch));

@@ -107,6 +107,14 @@ std::vector<Option> options_of(const Signature& signature) {
   return options;
 }
 
+Status call_with_defaults(const Queue& queue, const Op& op, const std::vector<ConstView>& views) {
+  const ConstView* pointers[Signature::kMaxOperands];
+  double options[Signature::kMaxOptions];
+  for (std::size_t o = 0; o < views.size(); ++o) pointers[o] = &views[o];
+  for (int k = 0; k < op.signature.option_count(); ++k) options[k] = op.signature.options[k].otherwise;
+  return call(queue, op, Call{pointers, options});
+}
+
 Spec elements_spec(const char* function, const OracleFunctions& oracle, std::vector<double> values,
                    bool exact) {
   const Op* op = find_op(function);

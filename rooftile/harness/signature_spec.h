@@ -48,4 +48,7 @@ Status with_call(const Signature& s, const std::vector<Option>& its, const Case&
   return run(Call{pointers, options});
 }
 
+/// Calls a function on views in its signature's order, every option at its default.
+Status call_with_defaults(const Queue& queue, const Op& op, const std::vector<ConstView>& views);
+
 }  // namespace rooftile::harness
