@@ -2,6 +2,8 @@
 its outputs, and which values its gradient needs."""
 
 import inspect
+import math
+import re
 
 from rooftile import _functions
 
@@ -18,6 +20,7 @@ class Signature:
         self.name = signature["name"]
         self.operands = signature["operands"]
         self.options = signature["options"]
+        self.where = signature["where"]
         self.inputs = [o for o in self.operands if o["role"] != OUTPUT]
         self.outputs = [o for o in self.operands if o["role"] == OUTPUT]
         self.output_names = [o["name"] for o in self.outputs]
@@ -36,7 +39,7 @@ class Signature:
         value = option["default"]
         if option["kind"] == "flag":
             return bool(value)
-        return int(value) if option["kind"] == "choice" else float(_functions.shortest(value))
+        return int(value) if option["kind"] in ("choice", "whole") else float(_functions.shortest(value))
 
     # -- Calls
 
@@ -91,6 +94,10 @@ class Signature:
             return words.index(value) if isinstance(value, str) else int(value)
         if kind == "flag" or isinstance(value, str):
             raise TypeError(f"{self.name}: {name} is {value!r}, must be {'True or False' if kind == 'flag' else 'a number'}")
+        if kind == "whole":
+            if int(value) != value:
+                raise ValueError(f"{self.name}: {name} is {value!r}, must be a whole number")
+            return int(value)
         return float(value)
 
     def show(self, results, wanted):
@@ -110,7 +117,39 @@ class Signature:
 
     # -- Outputs
 
-    def infer(self, arrays, operand):
+    def size_of(self, letter, arrays, options):
+        """What a letter stands for in a call: a size of an input, or what a relation of the signature says; None where
+        neither tells. Sizes may be symbolic."""
+        if letter.isdigit():
+            return int(letter)
+        for o in self.inputs:
+            array = arrays.get(o["name"])
+            if letter in o["letters"] and array is not None:
+                at = len(array.shape) - len(o["letters"]) + o["letters"].index(letter)
+                if at < 0:
+                    raise ValueError(f"{self.name}: {o['name']} has {len(array.shape)} dimensions, needs at least "
+                                     f"{len(o['letters'])}")
+                return array.shape[at]
+        for relation in self.where.split(";"):
+            left, _, right = relation.partition("=")
+            if left.strip() != letter:
+                continue
+            names = {name: self.size_of(name, arrays, options) for name in re.findall(r"\b[A-Z]\b", right)}
+            names |= {name: int(options.get(name, default)) for name, default in self.defaults.items()
+                      if self.numbers[name]["kind"] not in ("real", "any_real")}
+            names["outer"] = math.prod(self.outer_of(arrays))
+            return eval(right.replace("/", "//"), {"__builtins__": {}}, names)  # the library's own text
+        return None
+
+    def outer_of(self, arrays):
+        """The outer sizes of a call."""
+        for o in self.inputs:
+            array = arrays.get(o["name"])
+            if o["outer"] and array is not None:
+                return list(array.shape[:len(array.shape) - len(o["letters"])])
+        return []
+
+    def infer(self, arrays, operand, options):
         """An output's shape, and its dtype as an array of the call has it or by the library's name. The library's own check
         refuses what does not fit."""
         dtype, letter = None, operand["type"]
@@ -118,23 +157,8 @@ class Signature:
             bound = [o for o in self.inputs if o["type"] == letter and arrays.get(o["name"]) is not None]
             dtype = arrays[bound[0]["name"]].dtype if bound else None
             letter = next(o for o in self.operands if o["type"] == letter)["or_as"]
-        shape = []
-        for o in self.inputs if operand["outer"] else ():
-            array = arrays.get(o["name"])
-            if o["outer"] and array is not None:
-                shape += array.shape[:len(array.shape) - len(o["letters"])]
-                break
-        for letter in operand["letters"]:
-            size = int(letter) if letter.isdigit() else None
-            for o in self.inputs:
-                array = arrays.get(o["name"])
-                if size is None and letter in o["letters"] and array is not None:
-                    at = len(array.shape) - len(o["letters"]) + o["letters"].index(letter)
-                    if at < 0:
-                        raise ValueError(f"{self.name}: {o['name']} has {len(array.shape)} dimensions, needs at least "
-                                         f"{len(o['letters'])}")
-                    size = array.shape[at]
-            shape.append(size)
+        shape = self.outer_of(arrays) if operand["outer"] else []
+        shape += [self.size_of(letter, arrays, options) for letter in operand["letters"]]
         return shape, operand["dtypes"][0] if dtype is None else dtype
 
     # -- Gradients

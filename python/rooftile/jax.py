@@ -37,7 +37,7 @@ class Function(Signature):
         made = [o for o in self.results if not o["optional"] or o["name"] in wanted]
         shapes = []
         for o in made:
-            shape, dtype = self.infer(arrays, o)
+            shape, dtype = self.infer(arrays, o, dict(zip(self.defaults, options)))
             if o["role"] == IN_OUT:
                 shape, dtype = arrays[o["name"]].shape, arrays[o["name"]].dtype
             elif isinstance(dtype, str):

@@ -132,6 +132,7 @@ class Call {
       PyErr_Format(PyExc_TypeError, "%s: %s is %R, must be %s", s_.name, option.name, value,
                    option.kind == ROOFTILE_FLAG     ? "True or False"
                    : option.kind == ROOFTILE_CHOICE ? option.words
+                   : option.kind == ROOFTILE_WHOLE  ? "a whole number"
                                                     : "a number");
     }
     return false;
@@ -234,63 +235,14 @@ class Call {
     return true;
   }
 
-  /// What a letter is in the operands that are there; -1: none has it. The first one that has it binds it, as
-  /// in the library's own check.
-  int bound_dtype(char letter) const {
-    for (int o = 0; o < s_.operands; ++o)
-      if (views_[o] && operand(o).type == letter) return array_[o].view.dtype;
-    return -1;
-  }
-  int dtype_of(const rooftile_operand& it) const {
-    int dtype = bound_dtype(it.type);
-    for (char letter = it.or_as; dtype < 0 && letter;) {  // "f32, or as x": as x
-      dtype = bound_dtype(letter);
-      char next = 0;
-      for (int o = 0; o < s_.operands; ++o)
-        if (operand(o).type == letter) next = operand(o).or_as;
-      letter = next;
-    }
-    for (int t = 0; dtype < 0; ++t)
-      if (it.dtypes >> t & 1) dtype = t;
-    return dtype;
-  }
-  bool shape_of(const rooftile_operand& it, int& rank, std::int64_t* shape) const {
-    rank = 0;
-    if (it.one) return true;
-    const auto letters = [](const rooftile_operand& o) { return static_cast<int>(std::strlen(o.letters)); };
-    if (it.outer) {
-      for (int o = 0; o < s_.operands; ++o) {
-        if (!views_[o] || !operand(o).outer) continue;
-        const int outer = views_[o]->rank - letters(operand(o));
-        if (outer < 0 || views_[o]->rank > 8) return false;
-        for (; rank < outer; ++rank) shape[rank] = views_[o]->shape[rank];
-        break;
-      }
-    }
-    for (const char* letter = it.letters; *letter; ++letter) {
-      std::int64_t size = *letter <= '9' ? *letter - '0' : -1;
-      for (int o = 0; o < s_.operands && size < 0; ++o) {
-        if (!views_[o] || views_[o]->rank > 8) continue;
-        const char* at = std::strchr(operand(o).letters, *letter);
-        if (!at) continue;
-        const int d = views_[o]->rank - letters(operand(o)) + static_cast<int>(at - operand(o).letters);
-        if (d >= 0) size = views_[o]->shape[d];
-      }
-      if (size < 0 || rank == 8) return false;
-      shape[rank++] = size;
-    }
-    return true;
-  }
-
   bool make_outputs() {
     for (int o = 0; o < s_.operands; ++o) {
       if (object_[o] || operand(o).role != ROOFTILE_OUTPUT || (operand(o).optional && !wanted_[o])) continue;
-      int rank = 0;
-      std::int64_t shape[9];
-      // An input of too few dimensions: the library's sentence says so. It sees this output as absent.
-      if (!shape_of(operand(o), rank, shape)) continue;
-      if (!new_array(object_[first_], array_[first_], dtype_of(operand(o)), rank, shape, place(o), made_[o],
-                     array_[o]))
+      rooftile_view inferred;
+      const rooftile_status status = rooftile_infer(s_.name, views_, options_, o, &inferred);
+      if (status.message[0]) return refused(status);
+      if (!new_array(object_[first_], array_[first_], inferred.dtype, inferred.rank, inferred.shape, place(o),
+                     made_[o], array_[o]))
         return false;
       object_[o] = made_[o].get();
       views_[o] = &array_[o].view;
@@ -375,6 +327,14 @@ class Call {
                                                  static_cast<int>(array_[first_].device.id))};
   }
 
+  /// What a letter is in the operands that are there; -1: none has it. The first one that has it binds it, as
+  /// in the library's own check.
+  int bound_dtype(char letter) const {
+    for (int o = 0; o < s_.operands; ++o)
+      if (views_[o] && operand(o).type == letter) return views_[o]->dtype;
+    return -1;
+  }
+
   /// The library's sentence: a TypeError where it is about a dtype.
   bool refused(const rooftile_status& status) const {
     bool type = false;
@@ -443,12 +403,12 @@ class Call {
  private:
   Function& f_;
   const rooftile_function& s_;
-  PyObject* object_[12] = {};  // borrowed: the caller's, or made_
-  bool wanted_[12] = {};
-  Owned made_[12];
-  Array array_[12];
-  const rooftile_view* views_[12] = {};
-  double options_[8];
+  PyObject* object_[ROOFTILE_MAX_OPERANDS] = {};  // borrowed: the caller's, or made_
+  bool wanted_[ROOFTILE_MAX_OPERANDS] = {};
+  Owned made_[ROOFTILE_MAX_OPERANDS];
+  Array array_[ROOFTILE_MAX_OPERANDS];
+  const rooftile_view* views_[ROOFTILE_MAX_OPERANDS] = {};
+  double options_[ROOFTILE_MAX_OPTIONS];
   int first_ = -1;
   PyObject *out_ = nullptr, *queue_ = nullptr;
   const char *device_ = nullptr, *variant_ = nullptr;

@@ -129,15 +129,15 @@ PyObject* describe(const rooftile_operand& o) {
     Owned name{PyUnicode_FromString(kDTypeNames[t])};
     PyList_Append(dtypes.get(), name.get());
   }
-  const char type[] = {o.type, '\0'}, or_as[] = {o.or_as, '\0'};
-  return Py_BuildValue("{ss ss ss ss ss ss sO sN sN sN ss}", "name", o.name, "role", kRoles[o.role], "may_be",
-                       o.may_be, "sum_of", o.sum_of, "type", type, "or_as", or_as, "dtypes", dtypes.get(),
-                       "optional", PyBool_FromLong(o.optional), "one", PyBool_FromLong(o.one), "outer",
-                       PyBool_FromLong(o.outer), "letters", o.letters);
+  const char type[] = {o.type, '\0'}, or_as[] = {o.or_as, '\0'}, below[] = {o.below, '\0'};
+  return Py_BuildValue("{ss ss ss ss ss ss sO sN sN sN ss ss}", "name", o.name, "role", kRoles[o.role],
+                       "may_be", o.may_be, "sum_of", o.sum_of, "type", type, "or_as", or_as, "dtypes",
+                       dtypes.get(), "optional", PyBool_FromLong(o.optional), "one", PyBool_FromLong(o.one),
+                       "outer", PyBool_FromLong(o.outer), "letters", o.letters, "below", below);
 }
 
 PyObject* describe(const rooftile_option& o) {
-  constexpr const char* kKinds[] = {"flag", "choice", "real", "any_real"};
+  constexpr const char* kKinds[] = {"flag", "choice", "real", "any_real", "whole"};
   return Py_BuildValue("{ss ss ss sd sd sd}", "name", o.name, "kind", kKinds[o.kind], "words", o.words,
                        "default", o.otherwise, "least", o.least, "most", o.most);
 }
@@ -194,9 +194,9 @@ PyObject* describe_functions(PyObject*, PyObject*) {
       Owned one{describe(f.option[k])};
       if (!one || PyList_Append(options.get(), one.get()) != 0) return nullptr;
     }
-    Owned one{Py_BuildValue("{ss sz sN sO sO}", "name", f.name, "backward", f.backward, "workspace",
-                            PyBool_FromLong(f.has_workspace), "operands", operands.get(), "options",
-                            options.get())};
+    Owned one{Py_BuildValue("{ss sz sN ss sO sO}", "name", f.name, "backward", f.backward, "workspace",
+                            PyBool_FromLong(f.has_workspace), "where", f.where, "operands", operands.get(),
+                            "options", options.get())};
     if (!one || PyList_Append(all.get(), one.get()) != 0) return nullptr;
   }
   return all.release();

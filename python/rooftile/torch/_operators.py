@@ -114,7 +114,7 @@ class Function(Signature):
     # -- What it would return: shapes and dtypes from the letters
 
     def fake(self, *args):
-        tensors, _, wanted = self.split(args)
+        tensors, options, wanted = self.split(args)
         if not self.outputs:
             return None
         like = next(t for t in tensors.values() if t is not None)
@@ -123,7 +123,7 @@ class Function(Signature):
             if o["optional"] and o["name"] not in wanted:
                 made.append(like.new_empty(0))
             else:
-                shape, dtype = self.infer(tensors, o)
+                shape, dtype = self.infer(tensors, o, options)
                 made.append(like.new_empty(shape, dtype=dtype_of(dtype) if isinstance(dtype, str) else dtype))
         return made[0] if len(made) == 1 else tuple(made)
 
