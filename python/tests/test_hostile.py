@@ -3,6 +3,8 @@
 import ctypes
 import gc
 import itertools
+import pathlib
+import subprocess
 import sys
 
 import numpy as np
@@ -321,3 +323,43 @@ def test_an_array_of_jax_that_was_deleted():
     x.delete()
     with pytest.raises((RuntimeError, ValueError, TypeError)):
         rooftile.softmax(x)
+
+
+# ---- Interpreters
+
+
+def test_a_subinterpreter_is_refused():
+    """In a process of its own: whether the main interpreter has it or not."""
+    program = """
+import sys
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+if sys.argv[1] == "yes":
+    import rooftile
+one = interpreters.create("legacy") if sys.version_info >= (3, 13) else interpreters.create(isolated=False)
+code = "try:\\n  import rooftile\\nexcept ImportError as e:\\n  print(e)\\nelse:\\n  print('taken')"
+interpreters.run_string(one, code)
+"""
+    for main in ("yes", "no"):
+        said = subprocess.run([sys.executable, "-c", program, main], capture_output=True, text=True, check=True).stdout
+        assert "rooftile: is imported in a subinterpreter" in said
+
+
+def test_unloading_the_library_leaves_a_live_queue_alone():
+    """dlclose, as a program with plug-ins of its own may do it: the queue's threads go on."""
+    folder = pathlib.Path(rooftile.__file__).parent
+    file = next(f for f in (folder / "lib" / "librooftile.so.0", folder.parents[1] / "lib" / "librooftile.so") if f.exists())
+    program = """
+import _ctypes, ctypes, sys, time
+class Status(ctypes.Structure):
+    _fields_ = [("message", ctypes.c_char * 400)]
+library, queue = ctypes.CDLL(sys.argv[1]), ctypes.c_void_p()
+library.rooftile_queue_cpu.restype = Status
+said = library.rooftile_queue_cpu(2, ctypes.byref(queue)).message
+_ctypes.dlclose(library._handle)
+time.sleep(0.2)
+sys.exit(said.decode() or 0)
+"""
+    assert subprocess.run([sys.executable, "-c", program, file]).returncode == 0
