@@ -81,7 +81,7 @@ class Function(Signature):
             results = self.apply(tuple(float({**self.defaults, **options}[n]) for n in self.defaults), tuple(sorted(wanted)),
                                  arrays)
             if not self.outputs:
-                return self.show_all(results)
+                return self.named(list(results), results)
             if self.backward:
                 names = {o["name"] for o in self.known[self.backward].inputs}
                 results = {n: r if "d" + n in names or n in self.sums else jax.lax.stop_gradient(r)
@@ -89,11 +89,6 @@ class Function(Signature):
             return self.show(results, wanted)
 
         return self.dress(call)
-
-    @staticmethod
-    def show_all(results):
-        written = tuple(results.values())
-        return written[0] if len(written) == 1 else written
 
 
 known = Function.known

@@ -81,6 +81,23 @@ def test_gradients(name, optional):
     jax.test_util.check_grads(run, inputs, order=1, modes=["rev"], eps=2**-7, atol=2e-2, rtol=2e-2)
 
 
+def test_results_are_named_as_rooftiles(function, call):
+    places, words = arrays(function, True)
+    wanted = dict.fromkeys(known[function].optional_outputs, True)
+    numpy_places, numpy_words = arguments(function, True)
+    theirs = call(*numpy_places, **numpy_words, **wanted)
+    for ours in (getattr(rooftile.jax, function)(*places, **words, **wanted),
+                 jax.jit(lambda p, w: getattr(rooftile.jax, function)(*p, **w, **wanted))(places, words)):
+        assert type(ours) is type(theirs) or not isinstance(theirs, tuple)
+
+
+def test_a_traced_option_is_refused():
+    with pytest.raises(TypeError, match="softmax: scale is one of JAX's tracers, and options are Python's numbers"):
+        jax.grad(lambda s: rooftile.jax.softmax(jnp.ones((2, 3)), scale=s).sum())(1.0)
+    with pytest.raises(TypeError, match="softmax: scale is one of JAX's tracers"):
+        jax.jit(lambda x, s: rooftile.jax.softmax(x, scale=s))(jnp.ones((2, 3)), 1.0)
+
+
 def test_gradients_against_jax():
     x = jnp.asarray(np.random.default_rng(0).standard_normal((4, 33)), jnp.float32)
     dy = jnp.asarray(np.random.default_rng(1).standard_normal((4, 33)), jnp.float32)

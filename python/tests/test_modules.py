@@ -145,6 +145,17 @@ def test_gates():
         ours.SwiGLU()(torch.randn(3, 7))
 
 
+@pytest.mark.parametrize("word", ["tahn", "Tanh", "", None, True])
+def test_a_misspelt_gelu_is_refused(word):
+    for kind in (ours.GELU, ours.GEGLU):
+        with pytest.raises(ValueError, match=f"{kind.__name__}: approximate is {word!r}, must be one of: none tanh"):
+            kind(word)
+    module = nn.GELU(word)  # PyTorch's own says so when it is called
+    rooftile.torch.patch(module)
+    with pytest.raises((ValueError, RuntimeError, TypeError)):
+        module(torch.ones(2, 3))
+
+
 class LlamaMLP(nn.Module):
     def __init__(self, act_fn, bias=False):
         super().__init__()
