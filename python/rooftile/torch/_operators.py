@@ -251,7 +251,8 @@ class Function(Signature):
             needs = torch.is_grad_enabled() and any(t.requires_grad for t in tensors.values())
             if needs and self.mutates:
                 raise RuntimeError(f"{self.name}: writes its operand and has no gradient; call it under torch.no_grad()")
-            computed = wanted | self.needed_outputs(tensors) if needs else wanted
+            # One trace serves with gradients and without.
+            computed = wanted | self.needed_outputs(tensors) if needs or torch.jit.is_tracing() else wanted
             result = self.call(*self.join(tensors, options, computed))
             if self.outputs:
                 return self.show(self.by_name(result), wanted)
