@@ -111,9 +111,14 @@ dlpack::DataType dlpack_of_dtype(int dtype) {
 bool read_tensor(const dlpack::Tensor& t, Place place, Array& a) {
   const int dtype = dtype_of_dlpack(t.dtype);
   if (dtype < 0) {
-    PyErr_Format(PyExc_TypeError,
-                 "%s: %s has a dtype that the library does not know (DLPack's code %d, %d bits, %d lanes)",
-                 place.function, place.operand, t.dtype.code, t.dtype.bits, t.dtype.lanes);
+    constexpr const char* kNames[] = {"int", "uint", "float", "opaque", "bfloat", "complex", "bool"};
+    if (t.dtype.lanes == 1 && t.dtype.code < 7)
+      PyErr_Format(PyExc_TypeError, "%s: %s has dtype %s%d, which the library does not know", place.function,
+                   place.operand, kNames[t.dtype.code], t.dtype.bits);
+    else
+      PyErr_Format(PyExc_TypeError,
+                   "%s: %s has a dtype that the library does not know (DLPack's code %d, %d bits, %d lanes)",
+                   place.function, place.operand, t.dtype.code, t.dtype.bits, t.dtype.lanes);
     return false;
   }
   if (t.rank < 0 || (t.rank > 0 && !t.shape)) {

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "python/src/arrays.h"
 #include "python/src/function.h"
@@ -416,15 +417,22 @@ class Call {
                                                  static_cast<int>(array_[first_].device.id))};
   }
 
-  /// The library's sentence: a TypeError where it is about a dtype.
+  /// The library's sentence: a TypeError where it says which dtype there must be. What a letter may stand for
+  /// in this call is the library's to know.
   bool refused(const rooftile_status& status) const {
-    bool type = false;
-    for (int o = 0; o < s_.operands; ++o) {
-      if (!views_[o]) continue;
-      const int dtype = views_[o]->dtype, bound = bound_dtype(operand(o).type);
-      type = type || !(operand(o).dtypes >> dtype & 1) || dtype != bound;
-    }
-    PyErr_SetString(type ? PyExc_TypeError : PyExc_ValueError, status.message);
+    PyErr_SetString(asks_for_dtype(status.message) ? PyExc_TypeError : PyExc_ValueError, status.message);
+    return false;
+  }
+  /// "..., must be f32 as x is", "..., must be one of f32, f16".
+  static bool asks_for_dtype(const char* message) {
+    constexpr std::string_view kMust = ", must be ", kOne = "one of ";
+    const char* at = std::strstr(message, kMust.data());
+    if (!at) return false;
+    at += kMust.size();
+    if (std::strncmp(at, kOne.data(), kOne.size()) == 0) at += kOne.size();
+    const std::size_t length = std::strcspn(at, ", ");
+    for (const char* const name : kDTypeNames)
+      if (std::strlen(name) == length && std::strncmp(at, name, length) == 0) return true;
     return false;
   }
 

@@ -22,6 +22,37 @@ def as_list(result):
     return list(result) if isinstance(result, tuple) else [result]
 
 
+# ---- Dtypes
+
+ALL_DTYPES = {**NUMPY, "i16": np.int16, "u16": np.uint16, "c64": np.complex64}
+
+
+def test_every_wrong_dtype_is_a_type_error(signature, call):
+    """Of each operand, beside others of f32 and f16: what is refused is a TypeError, whichever operand it is."""
+    name, refused = signature["name"], 0
+    places = [o["name"] for o in _functions.inputs(signature)]
+    for base in (np.float32, np.float16):
+        by_place, words = arguments(name, True)
+        plain = {n: a.astype(base) if a.dtype == np.float32 else a for n, a in (dict(zip(places, by_place)) | words).items()}
+        for operand in signature["operands"]:
+            for dtype in ALL_DTYPES.values():
+                given = {n: a.copy() for n, a in plain.items()}
+                if operand["name"] in given:
+                    with np.errstate(all="ignore"):
+                        given[operand["name"]] = given[operand["name"]].astype(dtype)
+                elif operand["role"] == "output":
+                    outputs = [o["name"] for o in _functions.outputs(signature)]
+                    wrong = np.empty(shape_of(operand), dtype)
+                    given |= ({operand["name"]: wrong} if operand["optional"] else
+                              {"out": tuple(wrong if n == operand["name"] else None for n in outputs)})
+                try:
+                    call(**given)
+                except TypeError as error:
+                    refused += 1
+                    assert str(error).startswith(name + ": ")
+    assert refused
+
+
 # ---- Sizes and strides
 
 

@@ -48,8 +48,12 @@ def test_errors():
         rooftile.softmax(np.ones((2, 3), np.float32), out=x)
     with pytest.raises(TypeError, match="under jit, grad and vmap call rooftile.jax.softmax"):
         jax.jit(rooftile.softmax)(x)
-    with pytest.raises(Exception, match="softmax: x is 2x3 i32, must be one of f32, f16, bf16"):
-        jax.block_until_ready(rooftile.jax.softmax(jnp.ones((2, 3), jnp.int32)))
+    with pytest.raises(TypeError, match="softmax: x is 2x3 i32, must be one of f32, f16, bf16"):
+        rooftile.jax.softmax(jnp.ones((2, 3), jnp.int32))
+    with pytest.raises(TypeError, match="softmax: x is 2x3 int16, must be one of f32, f16, bf16"):
+        rooftile.jax.softmax(jnp.ones((2, 3), jnp.int16))
+    with pytest.raises(TypeError, match="add: y is 2x3 f16, must be f32 as x is"):
+        rooftile.jax.add(x, jnp.ones((2, 3), jnp.float16))
     with pytest.raises(Exception, match="add: y is 3x2 f32, must be 2x3"):
         jax.block_until_ready(rooftile.jax.add(x, x.T))
     with pytest.raises(TypeError, match="takes no 'scales'"):
