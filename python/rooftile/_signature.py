@@ -2,10 +2,11 @@
 its outputs, and which values its gradient needs."""
 
 import inspect
+import itertools
 import math
 import re
 
-from rooftile import _functions
+from rooftile import _frameworks, _functions
 
 OUTPUT, IN_OUT = "output", "in_out"
 
@@ -32,6 +33,7 @@ class Signature:
         self.defaults = {o["name"]: self.default(o) for o in self.options}
         self.numbers = {o["name"]: o for o in self.options}
         #: Outputs that are the sum of inputs: {"sum": ["x", "residual"]}.
+        self.tuples = self.result_types()
         self.sums = {o["name"]: o["sum_of"].split() for o in self.outputs if o["sum_of"]}
 
     @staticmethod
@@ -85,25 +87,40 @@ class Signature:
     def number(self, option, value):
         """An option as a bool, an int or a float."""
         name, kind = option["name"], option["kind"]
-        if kind == "flag" and value in (0, 1):
-            return bool(value)
         if kind == "choice":
             words = option["words"].split()
             if isinstance(value, str) and value not in words:
                 raise ValueError(f"{self.name}: {name} is {value!r}, must be one of: {option['words']}")
             return words.index(value) if isinstance(value, str) else int(value)
-        if kind == "flag" or isinstance(value, str):
+        if isinstance(value, str):
             raise TypeError(f"{self.name}: {name} is {value!r}, must be {'True or False' if kind == 'flag' else 'a number'}")
-        if kind == "whole":
-            if int(value) != value:
-                raise ValueError(f"{self.name}: {name} is {value!r}, must be a whole number")
-            return int(value)
-        return float(value)
+        number = value if isinstance(value, (bool, int, float)) else _frameworks.option_value(self.name, name, value)
+        if kind == "flag" and number not in (0, 1):
+            raise TypeError(f"{self.name}: {name} is {value!r}, must be True or False")
+        if kind == "whole" and int(number) != number:
+            raise ValueError(f"{self.name}: {name} is {value!r}, must be a whole number")
+        return bool(number) if kind == "flag" else int(number) if kind == "whole" else float(number)
 
     def show(self, results, wanted):
-        """Of all outputs by name those that a call asked for: one, or a tuple."""
-        shown = tuple(results[n] for n in self.output_names if n not in self.optional_outputs or n in wanted)
-        return shown[0] if len(shown) == 1 else shown
+        """Of all outputs by name those that a call asked for."""
+        return self.named([n for n in self.output_names if n not in self.optional_outputs or n in wanted], results)
+
+    def named(self, names, results):
+        """One result, or the named tuple that rooftile's own function returns."""
+        if len(names) == 1:
+            return results[names[0]]
+        return self.tuples[tuple(names)](*[results[n] for n in names])
+
+    def result_types(self):
+        """Of each selection of optional outputs; all now, as torch.compile follows no making of types."""
+        types = {}
+        for count in range(len(self.optional_outputs) + 1):
+            for wanted in itertools.combinations(self.optional_outputs, count):
+                names = tuple(n for n in self.output_names if n not in self.optional_outputs or n in wanted)
+                names = names or tuple(o["name"] for o in self.inputs if o["role"] == IN_OUT)
+                if len(names) > 1:
+                    types[names] = _frameworks.result_type(self.name, names).__self__
+        return types
 
     def dress(self, call):
         """Name, signature and documentation for what the framework's module shows."""

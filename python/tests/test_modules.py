@@ -145,6 +145,17 @@ def test_gates():
         ours.SwiGLU()(torch.randn(3, 7))
 
 
+@pytest.mark.parametrize("word", ["tahn", "Tanh", "", None, True])
+def test_a_misspelt_gelu_is_refused(word):
+    for kind in (ours.GELU, ours.GEGLU):
+        with pytest.raises(ValueError, match=f"{kind.__name__}: approximate is {word!r}, must be one of: none tanh"):
+            kind(word)
+    module = nn.GELU(word)  # PyTorch's own says so when it is called
+    rooftile.torch.patch(module)
+    with pytest.raises((ValueError, RuntimeError, TypeError)):
+        module(torch.ones(2, 3))
+
+
 class LlamaMLP(nn.Module):
     def __init__(self, act_fn, bias=False):
         super().__init__()
@@ -220,6 +231,28 @@ def test_gated_mlp_has_llamas_state_dict(activation, bias):
     assert f"activation='{activation}'" in repr(ours.GatedMLP(8, 12, activation))
     with pytest.raises(ValueError, match="activation is 'relu', must be one of: silu gelu gelu_tanh"):
         ours.GatedMLP(8, 12, "relu")
+
+
+MODULES = [ours.LayerNorm(8), ours.RMSNorm(8), ours.DyT(8), ours.Softmax(-1), ours.Softmax(0), ours.LogSoftmax(-1), ours.Normalize(),
+           ours.ReLU(), ours.Sigmoid(), ours.Tanh(), ours.SiLU(), ours.GELU(), ours.GELU("tanh"), ours.SwiGLU(), ours.GEGLU(),
+           ours.GatedMLP(8, 12)]
+
+
+def test_each_module_is_in_the_list():
+    assert {type(m) for m in MODULES} == {m for m in vars(ours).values() if isinstance(m, type) and issubclass(m, nn.Module)
+                                          and m.__module__ == ours.__name__ and m is not ours.Gated}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("module", MODULES, ids=repr)
+def test_jit_trace(module):
+    """The trace's own check runs it again without gradients."""
+    x, other = torch.randn(3, 8), torch.randn(5, 8)
+    for args in ((x,), (x, x)) if isinstance(module, (ours.LayerNorm, ours.RMSNorm, ours.Gated)) else ((x,),):
+        traced, args = torch.jit.trace(module, args), [other] * len(args)
+        torch.testing.assert_close(traced(*args), tuple(e) if isinstance(e := module(*args), tuple) else e)
+        with torch.no_grad():
+            torch.jit.trace(module, tuple(args))
 
 
 # ---- patch
