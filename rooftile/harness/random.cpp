@@ -65,7 +65,7 @@ std::size_t some_dimension(const Problem& p, std::mt19937_64& random) {
   for (std::size_t l = 0; l < spec.letters.size(); ++l)
     if (outer + l > 0 && spec.independent.find(spec.letters[l]) != std::string::npos)
       dims.push_back(outer + l);
-  return dims[random() % dims.size()];
+  return dims.size() == 1 ? 0 : dims[random() % dims.size()];
 }
 
 /// Some indices of such a dimension in a call of their own, on dense operands.
