@@ -126,7 +126,8 @@ def on_config(config):
         {"Course": ["docs/course/README.md", *sections]},
         {"Reference": [{"Functions": "docs/reference.md"}, {"Python": "python/README.md"},
                        {"Every kernel in Python's languages": "docs/versions.md"}]},
-        {"Guides": [{"CUDA without a GPU": "docs/emulated-device.md"}, {"The block language": "docs/block-language.md"}]},
+        {"Guides": [{"CUDA without a GPU": "docs/emulated-device.md"}, {"The block language": "docs/block-language.md"},
+                    {"rooftile's words and NVIDIA's": "docs/words.md"}]},
         {"Performance": [{"Figures and known gaps": "docs/performance.md"}, *report]},
         {"Contributing": [{"To take part": "CONTRIBUTING.md"}, {"Changes": "CHANGELOG.md"}]},
     ]
