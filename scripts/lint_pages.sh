@@ -6,7 +6,8 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
 lessons=(README.md docs/course/[0-9]*.md rooftile/ops/*/README.md rooftile/ops/*/lessons/*.md)
-guides=(docs/words.md examples/*/README.md)  # what they list may be long
+guides=(CONTRIBUTING.md docs/block-language.md docs/emulated-device.md docs/performance.md docs/versions.md docs/words.md
+  docs/course/README.md python/README.md examples/*/README.md)  # what they list may be long
 pages=("${lessons[@]}" "${guides[@]}")
 counts=$(mktemp)
 trap 'rm -f "$counts"' EXIT
@@ -39,7 +40,7 @@ for page in "${pages[@]}"; do
     /^<!-- \/kernels/ { listed = 0; rows = 0 }
     /^ *\|/ { flush(); ++rows; next }
     { if (rows > 10 && !listed) print "table of " rows - 2 " rows"; rows = 0 }
-    /^ *<!--/ || /^#/ || /^ *$/ || /^!\[/ || /^<\/?(details|summary)/ { flush(); next }
+    /^ *<!--/ || /^#/ || /^ *$/ || /^!\[/ || /^>/ || /^<\/?(details|summary)/ { flush(); next }
     /^ *([-*]|[0-9]+\.) / { flush(); sub(/^ *([-*]|[0-9]+\.) /, "") }
     { paragraph = paragraph (paragraph == "" ? "" : " ") $0 }
     END { flush(); if (rows > 10) print "table of " rows - 2 " rows" }
