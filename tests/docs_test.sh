@@ -220,6 +220,11 @@ notices "two figures of one name" 'is drawn in two ways' "sed -i 's/figure: tree
 notices "a time that no figure shows" '101 µs is in no ladder and no table' "echo 'Both: 100 → 101 µs.' >>README.md"
 notices "an earlier time that no figure shows" '99 µs is in no ladder' "echo 'Both: 99 → 100 µs.' >>README.md"
 notices "a gap that closed" 'differs from its source' "sed -i 's/50.0/98.0/' bench/b.json"
+make_repository
+sed -i 's/"file": "docs\/course\/01_one.md#more"/&, "continued": [{"title": "More", "file": "docs\/course\/01_more.md"}]/' docs/course/course.json
+echo '# More' >docs/course/01_more.md
+"$tool" --update . >"$work/update.txt" 2>&1 || complain "a lesson that goes on has problems: $(cat "$work/update.txt")"
+grep -qF '| | [More](01_more.md) | `docs/course/01_more.md` |' docs/course/README.md || complain "a lesson's further page is not in the index"
 notices "a lesson that came" 'README.md:[0-9]+: differs' "echo '# Two' >docs/course/02_two.md"
 notices "a lesson that leads nowhere" '01_one.md:[0-9]+: a lesson ends with' "echo '# Two' >docs/course/02_two.md"
 notices "a lesson that leads past the next" '01_one.md:[0-9]+: the next lesson that is there is' \

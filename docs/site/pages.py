@@ -115,6 +115,9 @@ def lessons_of(section):
         title = re.sub(r"[`*]", "", lessons[0]["title"])
         title = re.sub(r" \([^)]*\)$", "", title)
         yield {f"{first if first == last else f'{first}–{last}'} · {title}": file}
+        for more in (page for lesson in lessons for page in lesson.get("continued", [])):
+            if (ROOT / more["file"]).is_file():
+                yield {f"{last}, continued · {more['title']}": more["file"]}
 
 
 def on_config(config):
