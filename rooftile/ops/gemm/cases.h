@@ -5,10 +5,12 @@
 
 namespace rooftile::harness {
 
-/// A case's shape is {…, M, K, N}. "out" 1: y is f32 where it may; "bias" 1: of y's dtype, 2: f32; "c" 1: there
-/// though beta is 0, then full of NaN; "ones": a and b hold 1 throughout.
+/// A case's shape is {…, M, K, N}. "out" 1: y is f32 where it may; "bias" 1: of y's dtype, 2: f32; "c" 1:
+/// there though beta is 0, then full of NaN; "ones": a and b hold 1 throughout; "turned" 1: a is kept by
+/// columns, 2: b is, 3: both.
 struct GemmCase {
-  explicit GemmCase(const Case& its) : c(its), rank(its.shape.size()), outer(its.shape.begin(), its.shape.end() - 3) {}
+  explicit GemmCase(const Case& its)
+      : c(its), rank(its.shape.size()), outer(its.shape.begin(), its.shape.end() - 3) {}
   const Case& c;
   std::size_t rank;
   Shape outer;
@@ -22,9 +24,7 @@ struct GemmCase {
     s.push_back(columns);
     return s;
   }
-  bool widens() const {
-    return c.dtype == DType::f16 || c.dtype == DType::bf16 || c.dtype == DType::tf32;
-  }
+  bool widens() const { return c.dtype == DType::f16 || c.dtype == DType::bf16 || c.dtype == DType::tf32; }
   DType out() const {
     return c.dtype == DType::i8 ? DType::i32 : widens() && c.parameter("out") != 0 ? DType::f32 : c.dtype;
   }
@@ -36,8 +36,11 @@ struct GemmCase {
 inline std::vector<Operand> gemm_operands(const Case& c) {
   const GemmCase g(c);
   const bool batch = !g.outer.empty();
-  std::vector<Operand> list{{"a", Operand::Kind::input, c.dtype, g.matrix(g.m(), g.k())},
-                            {"b", Operand::Kind::input, c.dtype, g.matrix(g.k(), g.n()), batch}};
+  const bool a_turned = gemm_turned(c, 'a'), b_turned = gemm_turned(c, 'b');
+  std::vector<Operand> list{{"a", Operand::Kind::input, c.dtype,
+                             a_turned ? g.matrix(g.k(), g.m()) : g.matrix(g.m(), g.k()), batch || !a_turned},
+                            {"b", Operand::Kind::input, c.dtype,
+                             b_turned ? g.matrix(g.n(), g.k()) : g.matrix(g.k(), g.n()), batch}};
   Operand y{"y", Operand::Kind::output, g.out(), g.matrix(g.m(), g.n())};
   if (g.has_c()) {
     list.push_back({"c", Operand::Kind::input, g.out(), y.shape});
@@ -60,7 +63,8 @@ inline double gemm_elements(const Shape& shape) {
 inline double gemm_bytes(const Case& c) {
   double sum = 0;
   for (const Operand& o : gemm_operands(c))
-    if (std::string_view(o.name) != "c" || gemm_beta(c) != 0) sum += gemm_elements(o.shape) * bits(o.dtype) / 8;
+    if (std::string_view(o.name) != "c" || gemm_beta(c) != 0)
+      sum += gemm_elements(o.shape) * bits(o.dtype) / 8;
   return sum;
 }
 /// 2·M·N·K, and what the oracle's epilogue takes.
@@ -70,7 +74,8 @@ inline double gemm_flops(const Case& c) {
   one.shape = {1, 0, 1};
   Arrays<Counted> arrays;
   for (const Operand& o : gemm_operands(one))
-    arrays[o.name] = Array<Counted>(std::vector<Counted>(static_cast<std::size_t>(gemm_elements(o.shape)), 0.5));
+    arrays[o.name] =
+        Array<Counted>(std::vector<Counted>(static_cast<std::size_t>(gemm_elements(o.shape)), 0.5));
   Counted::operations() = 0;
   GemmOracle::run(one, arrays);
   const double elements = gemm_elements(g.matrix(g.m(), g.n()));
@@ -79,7 +84,15 @@ inline double gemm_flops(const Case& c) {
 
 inline Status gemm_call(const Queue& queue, const Case& c, const Arguments& a, const char* variant,
                         Workspace workspace) {
-  return gemm(queue, {a.in("a"), a.in("b"), a.in("c"), a.in("bias")}, a.out("y"),
+  const auto matrix = [&](const char* name) {
+    ConstView v = a.in(name);
+    if (gemm_turned(c, *name)) {
+      std::swap(v.shape[v.rank - 1], v.shape[v.rank - 2]);
+      std::swap(v.stride[v.rank - 1], v.stride[v.rank - 2]);
+    }
+    return v;
+  };
+  return gemm(queue, {matrix("a"), matrix("b"), a.in("c"), a.in("bias")}, a.out("y"),
               {c.parameter("alpha", 1), c.parameter("beta"), gemm_activation(c), variant}, workspace);
 }
 
@@ -120,9 +133,10 @@ inline std::vector<Case> gemm_cases() {
       add(shape, {{"out", 1}});
     }
     for (const Shape& shape :
-         {Shape{12, 64, 32}, Shape{97, 170, 101}, Shape{1, 300, 129}, Shape{130, 40, 1}, Shape{1, 1, 1}, Shape{5, 0, 7},
-          Shape{0, 5, 7}, Shape{5, 7, 0}, Shape{16, 400, 16}, Shape{2, 333, 700}, Shape{700, 333, 2}, Shape{17, 65, 260},
-          Shape{3, 20, 30, 40}, Shape{2, 2, 5, 6, 7}, Shape{5, 1, 70, 33}, Shape{2, 0, 3, 4}})
+         {Shape{12, 64, 32}, Shape{97, 170, 101}, Shape{1, 300, 129}, Shape{130, 40, 1}, Shape{1, 1, 1},
+          Shape{5, 0, 7}, Shape{0, 5, 7}, Shape{5, 7, 0}, Shape{16, 400, 16}, Shape{2, 333, 700},
+          Shape{700, 333, 2}, Shape{17, 65, 260}, Shape{3, 20, 30, 40}, Shape{2, 2, 5, 6, 7},
+          Shape{5, 1, 70, 33}, Shape{2, 0, 3, 4}})
       add(shape);
     add({5, 0, 7}, {{"bias", 1}, {"beta", 0.5}, {"activation", 1}});
     if (type == DType::f32 || type == DType::bf16) add({197, 530, 190}, all);
@@ -133,6 +147,12 @@ inline std::vector<Case> gemm_cases() {
       add({2, 90, 40}, {}, layout);
       // flashinfer 4724: beta = 0, C full of NaN, every layout: finite.
       add({14, 20, 34}, {{"c", 1}}, layout);
+    }
+    // The four orders of A and B; whole words of 16 bytes, as a GPU's large tiles want them, and ends; then
+    // none.
+    for (double turned : {0., 1., 2., 3.}) {
+      add({104, 80, 200}, {{"turned", turned}});
+      add({2, 37, 51, 45}, {{"turned", turned}});
     }
     // cutlass 2697: M = N = 128, K = 8, all ones: K below one stage of a pipeline.
     add({128, 8, 128}, {{"ones", 1}});
@@ -149,8 +169,8 @@ inline BenchCases gemm_bench() {
     for (std::int64_t side : {256, 1024, 2048}) b.cache.push_back({{side, side, side}, type, {}});
   // A transformer's products, thin and whole.
   for (DType type : {DType::f32, DType::bf16})
-    for (const Shape& shape : {Shape{1, 4096, 4096}, Shape{4, 4096, 4096}, Shape{16, 4096, 4096}, Shape{128, 4096, 4096},
-                               Shape{512, 768, 3072}, Shape{512, 3072, 768}})
+    for (const Shape& shape : {Shape{1, 4096, 4096}, Shape{4, 4096, 4096}, Shape{16, 4096, 4096},
+                               Shape{128, 4096, 4096}, Shape{512, 768, 3072}, Shape{512, 3072, 768}})
       b.cache.push_back({shape, type, {}});
   for (DType type : {DType::bf16, DType::f16, DType::tf32, DType::f32}) {
     for (std::int64_t side : {1024, 2048, 4096, 8192}) b.gpu.push_back({{side, side, side}, type, {}});
@@ -175,10 +195,12 @@ inline std::vector<Spec> gemm_specs() {
       .bytes = gemm_bytes,
       .tolerance = {.c = 2,
                     // And what comes after the products: a factor, a bias, a function, c.
-                    .chain = [](const Case& c, std::string_view) { return static_cast<double>(GemmCase(c).k()) + 4; },
+                    .chain = [](const Case& c,
+                                std::string_view) { return static_cast<double>(GemmCase(c).k()) + 4; },
                     .accumulator =
                         [](const Case& c) {
-                          return c.dtype == DType::f64 || c.dtype == DType::i8 ? GemmCase(c).out() : DType::f32;
+                          return c.dtype == DType::f64 || c.dtype == DType::i8 ? GemmCase(c).out()
+                                                                               : DType::f32;
                         },
                     .reason = "one chain of K fused multiply-adds; on an ISA without them each rounds twice"},
       .excuses = {},
@@ -188,7 +210,8 @@ inline std::vector<Spec> gemm_specs() {
                   {"beta", Option::Kind::real, 0, -kMaxFloat, kMaxFloat},
                   {"activation", Option::Kind::choice, 0, 0, 6},
                   {"bias", Option::Kind::choice, 0, 0, 2},
-                  {"out"}},
+                  {"out"},
+                  {"turned", Option::Kind::choice, 0, 0, 3}},
       .least_rank = 3,
       // Products of two stay numbers.
       .largest_exponent = 56,
@@ -199,7 +222,10 @@ inline std::vector<Spec> gemm_specs() {
       .suits = gemm_suits,
       .prepare = gemm_prepare,
       // DeepGEMM 238: M·K beyond 2^31.
-      .huge_case = [] { return Case{{1048577, 2100, 5}, DType::bf16, {}}; },
+      .huge_case =
+          [] {
+            return Case{{1048577, 2100, 5}, DType::bf16, {}};
+          },
   }};
 }
 

@@ -63,9 +63,8 @@ void multiply(const GemmProblem& p, std::int64_t matrix) {
         for (std::int64_t k = 0; k < p.k; ++k)
           sum = std::fma(at(p.a, a + k * p.a_column), at(p.b, b + k * p.b_row), sum);
         const auto any = [&](const void* q, DType type, std::int64_t k) {
-          return type == DType::tf32
-                     ? S(static_cast<const float*>(q)[k])
-                     : S(load_scalar(static_cast<const char*>(q) + k * bits(type) / 8, type));
+          return type == DType::tf32 ? S(static_cast<const float*>(q)[k])
+                                     : S(load_scalar(static_cast<const char*>(q) + k * bits(type) / 8, type));
         };
         S v = S(p.alpha) * sum;
         if (p.bias) v = std::fma(S(p.alpha), sum, any(p.bias, p.bias_type, j * p.bias_stride));
