@@ -5,10 +5,11 @@
 
 namespace rooftile::harness {
 
-/// A case's shape is {…, M, K, N}. "out" 1: y is f32 where it may; "bias" 1: of y's dtype, 2: f32; "c" 1: there
-/// though beta is 0, then full of NaN; "ones": a and b hold 1 throughout.
+/// A case's shape is {…, M, K, N}. "out" 1: y is f32 where it may; "bias" 1: of y's dtype, 2: f32; "c" 1:
+/// there though beta is 0, then full of NaN; "ones": a and b hold 1 throughout.
 struct GemmCase {
-  explicit GemmCase(const Case& its) : c(its), rank(its.shape.size()), outer(its.shape.begin(), its.shape.end() - 3) {}
+  explicit GemmCase(const Case& its)
+      : c(its), rank(its.shape.size()), outer(its.shape.begin(), its.shape.end() - 3) {}
   const Case& c;
   std::size_t rank;
   Shape outer;
@@ -22,9 +23,7 @@ struct GemmCase {
     s.push_back(columns);
     return s;
   }
-  bool widens() const {
-    return c.dtype == DType::f16 || c.dtype == DType::bf16 || c.dtype == DType::tf32;
-  }
+  bool widens() const { return c.dtype == DType::f16 || c.dtype == DType::bf16 || c.dtype == DType::tf32; }
   DType out() const {
     return c.dtype == DType::i8 ? DType::i32 : widens() && c.parameter("out") != 0 ? DType::f32 : c.dtype;
   }
@@ -60,7 +59,8 @@ inline double gemm_elements(const Shape& shape) {
 inline double gemm_bytes(const Case& c) {
   double sum = 0;
   for (const Operand& o : gemm_operands(c))
-    if (std::string_view(o.name) != "c" || gemm_beta(c) != 0) sum += gemm_elements(o.shape) * bits(o.dtype) / 8;
+    if (std::string_view(o.name) != "c" || gemm_beta(c) != 0)
+      sum += gemm_elements(o.shape) * bits(o.dtype) / 8;
   return sum;
 }
 /// 2·M·N·K, and what the oracle's epilogue takes.
@@ -70,7 +70,8 @@ inline double gemm_flops(const Case& c) {
   one.shape = {1, 0, 1};
   Arrays<Counted> arrays;
   for (const Operand& o : gemm_operands(one))
-    arrays[o.name] = Array<Counted>(std::vector<Counted>(static_cast<std::size_t>(gemm_elements(o.shape)), 0.5));
+    arrays[o.name] =
+        Array<Counted>(std::vector<Counted>(static_cast<std::size_t>(gemm_elements(o.shape)), 0.5));
   Counted::operations() = 0;
   GemmOracle::run(one, arrays);
   const double elements = gemm_elements(g.matrix(g.m(), g.n()));
@@ -120,9 +121,10 @@ inline std::vector<Case> gemm_cases() {
       add(shape, {{"out", 1}});
     }
     for (const Shape& shape :
-         {Shape{12, 64, 32}, Shape{97, 170, 101}, Shape{1, 300, 129}, Shape{130, 40, 1}, Shape{1, 1, 1}, Shape{5, 0, 7},
-          Shape{0, 5, 7}, Shape{5, 7, 0}, Shape{16, 400, 16}, Shape{2, 333, 700}, Shape{700, 333, 2}, Shape{17, 65, 260},
-          Shape{3, 20, 30, 40}, Shape{2, 2, 5, 6, 7}, Shape{5, 1, 70, 33}, Shape{2, 0, 3, 4}})
+         {Shape{12, 64, 32}, Shape{97, 170, 101}, Shape{1, 300, 129}, Shape{130, 40, 1}, Shape{1, 1, 1},
+          Shape{5, 0, 7}, Shape{0, 5, 7}, Shape{5, 7, 0}, Shape{16, 400, 16}, Shape{2, 333, 700},
+          Shape{700, 333, 2}, Shape{17, 65, 260}, Shape{3, 20, 30, 40}, Shape{2, 2, 5, 6, 7},
+          Shape{5, 1, 70, 33}, Shape{2, 0, 3, 4}})
       add(shape);
     add({5, 0, 7}, {{"bias", 1}, {"beta", 0.5}, {"activation", 1}});
     if (type == DType::f32 || type == DType::bf16) add({197, 530, 190}, all);
@@ -149,8 +151,8 @@ inline BenchCases gemm_bench() {
     for (std::int64_t side : {256, 1024, 2048}) b.cache.push_back({{side, side, side}, type, {}});
   // A transformer's products, thin and whole.
   for (DType type : {DType::f32, DType::bf16})
-    for (const Shape& shape : {Shape{1, 4096, 4096}, Shape{4, 4096, 4096}, Shape{16, 4096, 4096}, Shape{128, 4096, 4096},
-                               Shape{512, 768, 3072}, Shape{512, 3072, 768}})
+    for (const Shape& shape : {Shape{1, 4096, 4096}, Shape{4, 4096, 4096}, Shape{16, 4096, 4096},
+                               Shape{128, 4096, 4096}, Shape{512, 768, 3072}, Shape{512, 3072, 768}})
       b.cache.push_back({shape, type, {}});
   for (DType type : {DType::bf16, DType::f16, DType::tf32, DType::f32}) {
     for (std::int64_t side : {1024, 2048, 4096, 8192}) b.gpu.push_back({{side, side, side}, type, {}});
@@ -175,10 +177,12 @@ inline std::vector<Spec> gemm_specs() {
       .bytes = gemm_bytes,
       .tolerance = {.c = 2,
                     // And what comes after the products: a factor, a bias, a function, c.
-                    .chain = [](const Case& c, std::string_view) { return static_cast<double>(GemmCase(c).k()) + 4; },
+                    .chain = [](const Case& c,
+                                std::string_view) { return static_cast<double>(GemmCase(c).k()) + 4; },
                     .accumulator =
                         [](const Case& c) {
-                          return c.dtype == DType::f64 || c.dtype == DType::i8 ? GemmCase(c).out() : DType::f32;
+                          return c.dtype == DType::f64 || c.dtype == DType::i8 ? GemmCase(c).out()
+                                                                               : DType::f32;
                         },
                     .reason = "one chain of K fused multiply-adds; on an ISA without them each rounds twice"},
       .excuses = {},
@@ -199,7 +203,10 @@ inline std::vector<Spec> gemm_specs() {
       .suits = gemm_suits,
       .prepare = gemm_prepare,
       // DeepGEMM 238: M·K beyond 2^31.
-      .huge_case = [] { return Case{{1048577, 2100, 5}, DType::bf16, {}}; },
+      .huge_case =
+          [] {
+            return Case{{1048577, 2100, 5}, DType::bf16, {}};
+          },
   }};
 }
 

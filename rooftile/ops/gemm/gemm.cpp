@@ -10,15 +10,15 @@ namespace rooftile {
 namespace {
 
 constexpr const char* kName = "gemm";
-constexpr Signature kGemm{kName,
-                          {{'T', {DType::f64, DType::f32, DType::tf32, DType::f16, DType::bf16, DType::i8}},
-                           {'O', {DType::f32, DType::i32}, 'T'},
-                           {'B', {DType::f32}, 'O'}},
-                          {input("a", 'T', "... M K"), input("b", 'T', "... K N"),
-                           optional(input("c", 'O', "... M N")), optional(input("bias", 'B', "N")),
-                           output("y", 'O', "... M N", "c")},
-                          {any_real("alpha", 1), any_real("beta", 0),
-                           choice("activation", "none relu gelu gelu_tanh silu sigmoid tanh")}};
+constexpr Signature kGemm{
+    kName,
+    {{'T', {DType::f64, DType::f32, DType::tf32, DType::f16, DType::bf16, DType::i8}},
+     {'O', {DType::f32, DType::i32}, 'T'},
+     {'B', {DType::f32}, 'O'}},
+    {input("a", 'T', "... M K"), input("b", 'T', "... K N"), optional(input("c", 'O', "... M N")),
+     optional(input("bias", 'B', "N")), output("y", 'O', "... M N", "c")},
+    {any_real("alpha", 1), any_real("beta", 0),
+     choice("activation", "none relu gelu gelu_tanh silu sigmoid tanh")}};
 enum Operand { kA, kB, kC, kBias, kY };
 enum Option { kAlpha, kBeta, kActivation };
 
@@ -36,7 +36,8 @@ Status plain_product(const GemmProblem& p) {
                          said(p.batch.rows));
   if (p.bias || p.reads_c() || p.alpha != 1 || p.activation != 0)
     return Status::error(
-        "%s: the ladder's rungs compute A·B alone; alpha is %g, beta is %g, activation is %d, and a bias is %s",
+        "%s: the ladder's rungs compute A·B alone; alpha is %g, beta is %g, activation is %d, and a bias is "
+        "%s",
         kName, p.alpha, p.beta, p.activation, p.bias ? "given" : "absent");
   const auto rows = [](std::int64_t outer, std::int64_t row, std::int64_t inner, std::int64_t column) {
     return (outer <= 1 || row == inner) && (inner <= 1 || column == 1);
@@ -65,8 +66,7 @@ constexpr Variant kVariants[] = {
     {"simt", "a register tile in each thread; all dtypes and strides", Role::standard, accepts<any_product>},
     {"05_packed", "blocks of A and B copied into the order in which they are read", Role::rung,
      accepts<plain_product>},
-    {"04_register_tile", "a tile of y stays in registers while K passes", Role::rung,
-     accepts<plain_product>},
+    {"04_register_tile", "a tile of y stays in registers while K passes", Role::rung, accepts<plain_product>},
     {"03_vectors", "a row of y in vectors, a multiple of a row of B added at a time", Role::rung,
      accepts<plain_product>},
     {"02_loop_order", "the loops' order changed, so that B is read along its rows", Role::rung,
@@ -93,10 +93,10 @@ Status check_kinds(const GemmProblem& p, bool has_c) {
   const bool widened = o == DType::f32 && (t == DType::f16 || t == DType::bf16 || t == DType::tf32);
   if (t == DType::i8 ? o != DType::i32 : o != t && !widened)
     return Status::error("%s: y is %s, must be %s where a is %s", kName, name(o),
-                         t == DType::i8    ? "i32"
-                         : bits(t) == 16   ? (t == DType::f16 ? "f16 or f32" : "bf16 or f32")
+                         t == DType::i8     ? "i32"
+                         : bits(t) == 16    ? (t == DType::f16 ? "f16 or f32" : "bf16 or f32")
                          : t == DType::tf32 ? "tf32 or f32"
-                                           : name(t),
+                                            : name(t),
                          name(t));
   if (p.bias && p.bias_type != o && (p.bias_type != DType::f32 || o == DType::f64 || o == DType::i32))
     return Status::error("%s: bias is %s, must be %s where y is %s", kName, name(p.bias_type),

@@ -4,8 +4,8 @@
 
 namespace rooftile {
 
-/// y[i, j] = activation(alpha · Σ_p a[i, p]·b[p, j] + bias[j]) + beta · c[i, j], i below m, j below n, p below
-/// k. Strides in elements; pointers are of the first matrix.
+/// y[i, j] = activation(alpha · Σ_p a[i, p]·b[p, j] + bias[j]) + beta · c[i, j], i below m, j below n, p
+/// below k. Strides in elements; pointers are of the first matrix.
 struct GemmProblem {
   const void *a, *b, *c, *bias;  ///< bias: null where absent; c: as it was given, see reads_c()
   void* y;
