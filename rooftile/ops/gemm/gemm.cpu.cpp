@@ -4,7 +4,7 @@
 #include "rooftile/ops/gemm/epilogue.h"
 #include "rooftile/ops/gemm/ladder/ladder.h"
 #include "rooftile/ops/gemm/micro_kernel.h"
-#include "rooftile/ops/gemm/pack.h"
+#include "rooftile/ops/gemm/pack_pairs.h"
 
 namespace rooftile {
 namespace {
