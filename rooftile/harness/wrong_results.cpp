@@ -160,6 +160,9 @@ void WrongResults::show(const Problem& p) {
     meet("last_row", "", [&] { return last_row(p, o); });
     meet("last_column", "", [&] { return last_column(p, o); });
     meet("unread_tail", "", [&] { return unread(p, o, p.what().shape.size() - 1); });
+    // What lies between rows and columns: of a product, the dimension that is added up.
+    for (std::size_t dim = 1; dim + 1 < p.what().shape.size(); ++dim)
+      meet("unread_inner", fmt::format(" {}", dim).c_str(), [&] { return unread(p, o, dim); });
     // Where rows are added up, the last of them, too.
     if (!output.batched && p.what().shape.size() > 1) meet("unread_row", "", [&] { return unread(p, o, 0); });
     if (spec_.tolerance.exact)
