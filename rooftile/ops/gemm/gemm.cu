@@ -1,5 +1,5 @@
-// The GPU's products: tensor cores (gpu_mma.h), fused multiply-adds (gpu_simt.h), and the ladder.
-#include "rooftile/ops/gemm/gpu_product.h"
+// The GPU's products: tensor cores (gemm.mma.h), fused multiply-adds (gemm.simt.h), and the ladder.
+#include "rooftile/ops/gemm/gemm.gpu.h"
 #include "rooftile/ops/gemm/ladder/ladder_gpu.h"
 
 namespace rooftile {

@@ -1,5 +1,5 @@
 // Tensor cores, 16-bit operands.
-#include "rooftile/ops/gemm/gpu_mma.h"
+#include "rooftile/ops/gemm/gemm.mma.h"
 
 namespace rooftile::gemm_gpu {
 Status launch_mma_16(const CudaLaunch& launch, const GemmProblem& p) {

@@ -1,5 +1,5 @@
 // Registers and fused multiply-adds.
-#include "rooftile/ops/gemm/gpu_simt.h"
+#include "rooftile/ops/gemm/gemm.simt.h"
 
 namespace rooftile::gemm_gpu {
 namespace {

@@ -8,7 +8,7 @@
 // rows that ldmatrix reads at once then are in all 32 banks.
 #include "rooftile/backend/cuda/ptx.h"
 #include "rooftile/backend/cuda/shared.h"
-#include "rooftile/ops/gemm/gpu_product.h"
+#include "rooftile/ops/gemm/gemm.gpu.h"
 
 namespace rooftile::gemm_gpu {
 

@@ -5,7 +5,7 @@
 // may be one element.
 #include "rooftile/backend/cuda/ptx.h"
 #include "rooftile/backend/cuda/shared.h"
-#include "rooftile/ops/gemm/gpu_product.h"
+#include "rooftile/ops/gemm/gemm.gpu.h"
 
 namespace rooftile::gemm_gpu {
 
