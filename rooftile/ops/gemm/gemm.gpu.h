@@ -1,7 +1,7 @@
 #pragma once
 // What the GPU's kernels get: a product in the order in which it is computed, and where tiles lie in it.
-#include "rooftile/ops/gemm/gemm.problem.h"
 #include "rooftile/ops/gemm/gemm.gpu_epilogue.h"
+#include "rooftile/ops/gemm/gemm.problem.h"
 
 namespace rooftile::gemm_gpu {
 using namespace rooftile::tile;

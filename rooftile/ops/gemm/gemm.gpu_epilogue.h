@@ -113,7 +113,8 @@ ROOFTILE_TILE void store_floats(const GpuEpilogue& e, std::int64_t at, int live,
     }
     unsigned* const y = static_cast<unsigned*>(e.y) + at;
     if (e.y_words && live == 4) {
-      *reinterpret_cast<uint4*>(y) = {w[0], w[1], w[2], w[3]};
+      const uint4 word{w[0], w[1], w[2], w[3]};
+      *reinterpret_cast<uint4*>(y) = word;
       return;
     }
     ROOFTILE_UNROLL for (int i = 0; i < 4; ++i) {
@@ -125,7 +126,8 @@ ROOFTILE_TILE void store_floats(const GpuEpilogue& e, std::int64_t at, int live,
   ROOFTILE_UNROLL for (int i = 0; i < 4; ++i) h[i] = half_bits(v.v[i], e.out);
   std::uint16_t* const y = static_cast<std::uint16_t*>(e.y) + at;
   if (e.y_words && live == 4) {
-    *reinterpret_cast<uint2*>(y) = {h[0] | h[1] << 16, h[2] | h[3] << 16};
+    const uint2 word{h[0] | h[1] << 16, h[2] | h[3] << 16};
+    *reinterpret_cast<uint2*>(y) = word;
     return;
   }
   ROOFTILE_UNROLL for (int i = 0; i < 4; ++i) {

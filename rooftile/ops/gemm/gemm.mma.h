@@ -236,8 +236,9 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
       ROOFTILE_UNROLL for (int j = 0; j < 2 * kAcross; ++j) {
         float* const at = part + lane / 4 * Shape::kPitch + j * 8 + lane % 4 * 2;
         const float(&d)[4] = sums[which][j];
-        *reinterpret_cast<float2*>(at) = {d[0], d[1]};
-        *reinterpret_cast<float2*>(at + 8 * Shape::kPitch) = {d[2], d[3]};
+        const float2 upper{d[0], d[1]}, lower{d[2], d[3]};
+        *reinterpret_cast<float2*>(at) = upper;
+        *reinterpret_cast<float2*>(at + 8 * Shape::kPitch) = lower;
       }
     }
     __syncwarp();

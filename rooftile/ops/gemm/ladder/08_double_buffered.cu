@@ -68,8 +68,8 @@ __global__ void __launch_bounds__(kThreads)
     ROOFTILE_UNROLL for (int half = 0; half < 2; ++half) {
       const int i = first_i + row + r % 4 + r / 4 * 64, j = first_j + column + 64 * half;
       const float* s = &sum[r][4 * half];
-      if (i < m && j < n)
-        *reinterpret_cast<float4*>(y + std::int64_t{i} * n + j) = {s[0], s[1], s[2], s[3]};  // [y]
+      const float4 word{s[0], s[1], s[2], s[3]};
+      if (i < m && j < n) *reinterpret_cast<float4*>(y + std::int64_t{i} * n + j) = word;  // [y]
     }
   }
 }
