@@ -1,0 +1,76 @@
+#pragma once
+// The innermost part of a product on the CPU: a small tile of sums that stays in vector registers while K
+// passes.
+#include "rooftile/tile/cpu/vector.h"
+
+namespace rooftile::tile {
+inline namespace ROOFTILE_ISA {
+
+/// A tile's rows; it is two vectors wide. A step of K loads two vectors and as many numbers as there are
+/// rows, for twice as many multiply-adds: 24 on AVX-512, for which 14 loads suffice. The sums, two vectors of
+/// B and one of A take 27 of 32 registers, or 15 of 16.
+inline constexpr int kMicroRows = kVectorBytes == 64 ? 12 : kVectorBytes == 32 ? 6 : 4;
+template <class S>
+inline constexpr int kMicroColumns = 2 * kVecLanes<S>;
+
+/// How much of K is packed at a time, and so how far apart A's packed rows are: known to the compiler, every
+/// number of A has an address of one register and a constant.
+inline constexpr int kMicroDepth = 128;
+
+/// a·b + c; of integers, which stand for two neighbours in K of 16 bits, a₀·b₀ + a₁·b₁ + c.
+template <class S>
+ROOFTILE_TILE Vec<S> multiply_add(Vec<S> a, Vec<S> b, Vec<S> c) {
+  if constexpr (std::is_integral_v<S>)
+    return multiply_pairs(a, b) + c;
+  else
+    return vfma(a, b, c);
+}
+
+/// sums[r][j] += Σ_p a[r][p]·b[p][j], p ascending below `depth`; `first`: from 0 instead.
+template <int kRows, class S>
+__attribute__((noinline)) void multiply_tile(const S* a, const S* b, std::int64_t b_pitch, std::int64_t depth,
+                                             S* sums, std::int64_t pitch, bool first) {
+  constexpr int kLanes = kVecLanes<S>;
+  Vec<S> sum[kRows][2] = {};
+  if (!first) {
+    const S* row = sums;
+#pragma GCC unroll 12
+    for (int r = 0; r < kRows; ++r, row += pitch) {
+      sum[r][0] = load_unaligned<Vec<S>>(row);
+      sum[r][1] = load_unaligned<Vec<S>>(row + kLanes);
+    }
+  }
+  for (std::int64_t p = 0; p < depth; ++p, ++a, b += b_pitch) {
+    const Vec<S> b0 = load_unaligned<Vec<S>>(b), b1 = load_unaligned<Vec<S>>(b + kLanes);
+#pragma GCC unroll 12
+    for (int r = 0; r < kRows; ++r) {
+      const Vec<S> x = splat<S>(a[r * kMicroDepth]);
+      sum[r][0] = multiply_add<S>(x, b0, sum[r][0]);
+      sum[r][1] = multiply_add<S>(x, b1, sum[r][1]);
+    }
+  }
+#pragma GCC unroll 12
+  for (int r = 0; r < kRows; ++r, sums += pitch) {
+    store_unaligned(sums, sum[r][0]);
+    store_unaligned(sums + kLanes, sum[r][1]);
+  }
+}
+
+/// The same for any number of rows up to kMicroRows; says how many it did.
+template <class S>
+ROOFTILE_TILE int multiply_rows(std::int64_t rows, const S* a, const S* b, std::int64_t b_pitch,
+                                std::int64_t depth, S* sums, std::int64_t pitch, bool first) {
+  const auto run = [&]<int kRows>() ROOFTILE_INLINE {
+    multiply_tile<kRows>(a, b, b_pitch, depth, sums, pitch, first);
+    return kRows;
+  };
+  if (rows >= kMicroRows) return run.template operator()<kMicroRows>();
+  if constexpr (kMicroRows > 8)
+    if (rows >= 8) return run.template operator()<8>();
+  if (rows >= 4) return run.template operator()<4>();
+  if (rows >= 2) return run.template operator()<2>();
+  return run.template operator()<1>();
+}
+
+}  // namespace ROOFTILE_ISA
+}  // namespace rooftile::tile
