@@ -1,8 +1,5 @@
 #include "rooftile/ops/cross_entropy/cross_entropy.h"
 
-#include <cmath>
-
-#include "rooftile/core/check.h"
 #include "rooftile/ops/cross_entropy/cross_entropy.problem.h"
 
 namespace rooftile {
@@ -11,21 +8,22 @@ namespace {
 constexpr Signature::Types kT{'T', {DType::f32, DType::f16, DType::bf16}};
 constexpr Signature::Types kI{'I', {DType::i64, DType::i32}};
 constexpr Signature::Types kF{'F', {DType::f32}};
-constexpr Signature::Option kSmoothing{"label_smoothing", Signature::Option::Kind::real, 0, 0, 1};
 
-constexpr Signature kForward{
-    "cross_entropy",
-    {kT, kI, kF},
-    {input("logits", 'T', "... C"), input("target", 'I', "..."), optional(input("weight", 'F', "C")),
-     output("loss", 'F', "1"), optional(output("losses", 'F', "...")), optional(output("lse", 'F', "..."))},
-    {choice("reduction", "mean sum"), any_real("ignore_index", -100), kSmoothing, real("z_loss", 0, 0)}};
+constexpr Signature kForward{"cross_entropy",
+                             {kT, kI, kF},
+                             {input("logits", 'T', "... C"), below('C', input("target", 'I', "...")),
+                              optional(input("weight", 'F', "C")), output("loss", 'F', "1"),
+                              optional(output("losses", 'F', "...")), optional(output("lse", 'F', "..."))},
+                             {choice("reduction", "mean sum"), whole("ignore_index", -100),
+                              real("label_smoothing", 0, 0, 1), real("z_loss", 0, 0)}};
 constexpr Signature kBackward{
     "cross_entropy_backward",
     {kT, kI, kF},
-    {input("logits", 'T', "... C"), input("target", 'I', "..."), optional(input("weight", 'F', "C")),
-     input("lse", 'F', "..."), optional(input("dlosses", 'F', "...")), optional(input("dloss", 'F', "1")),
-     output("dlogits", 'T', "... C", "logits")},
-    {choice("reduction", "mean sum"), any_real("ignore_index", -100), kSmoothing, real("z_loss", 0, 0)}};
+    {input("logits", 'T', "... C"), below('C', input("target", 'I', "...")),
+     optional(input("weight", 'F', "C")), input("lse", 'F', "..."), optional(input("dlosses", 'F', "...")),
+     optional(input("dloss", 'F', "1")), output("dlogits", 'T', "... C", "logits")},
+    {choice("reduction", "mean sum"), whole("ignore_index", -100), real("label_smoothing", 0, 0, 1),
+     real("z_loss", 0, 0)}};
 
 Status any_rows(const void*) { return {}; }
 constexpr Variant kVariants[] = {
@@ -37,23 +35,20 @@ constexpr Variant kBackwardVariants[] = {
 };
 
 /// The terms of either direction, whose first three operands and whose options are the same.
-Status terms_of(const Op& op, const Call& c, CrossEntropyTerms& terms) {
+CrossEntropyTerms terms_of(const Call& c) {
   const ConstView &logits = c.view(0), &target = c.view(1), &weight = c.view(2);
-  const double ignored = c.options[1];
-  if (!(std::fabs(ignored) <= 0x1p53) || ignored != std::floor(ignored))
-    return Status::error("%s: ignore_index is %g, must be a whole number within 2^53", op.function, ignored);
-  terms = {.target = target.data,
-           .target_dtype = target.dtype,
-           .weight = {},
-           .classes = logits.shape[logits.rank - 1],
-           .ignore_index = static_cast<std::int64_t>(ignored),
-           .label_smoothing = c.real(2),
-           .z_loss = c.real(3),
-           .mean = c.options[0] == 0,
-           .scale = 1};
+  CrossEntropyTerms terms = {.target = target.data,
+                             .target_dtype = target.dtype,
+                             .weight = {},
+                             .classes = logits.shape[logits.rank - 1],
+                             .ignore_index = c.whole(1),
+                             .label_smoothing = c.real(2),
+                             .z_loss = c.real(3),
+                             .mean = c.options[0] == 0,
+                             .scale = 1};
   for (std::int64_t n = 1; n < terms.classes; n *= 2) terms.scale /= 2;
   if (weight.present() && weight.shape[0] > 0) terms.weight = {weight.data, weight.stride[0]};
-  return {};
+  return terms;
 }
 
 std::int64_t rows_in(const ConstView& logits) {
@@ -74,7 +69,7 @@ ConstView by_row(const ConstView& view, const ConstView& logits, const ConstView
 Status launch(const Queue& queue, const Op& op, const Call& c) {
   const ConstView &logits = c.view(0), &target = c.view(1), &losses = c.view(4), &lse = c.view(5);
   CrossEntropyProblem p{};
-  ROOFTILE_TRY(terms_of(op, c, p.terms));
+  p.terms = terms_of(c);
   ConstView kept = losses;
   p.losses = static_cast<float*>(losses.present() ? c.output(4) : c.workspace.pointer);
   if (!losses.present()) {
@@ -97,7 +92,7 @@ Status launch(const Queue& queue, const Op& op, const Call& c) {
 Status launch_backward(const Queue& queue, const Op& op, const Call& c) {
   const ConstView &logits = c.view(0), &target = c.view(1), &lse = c.view(3), &dlosses = c.view(4);
   CrossEntropyBackwardProblem p{};
-  ROOFTILE_TRY(terms_of(op, c, p.terms));
+  p.terms = terms_of(c);
   p.rows = rows_of(c.view(6), logits, by_row(target, logits, target), by_row(lse, logits, target),
                    by_row(dlosses, logits, target));
   p.dlogits = c.output(6);
