@@ -18,6 +18,8 @@ void with_size(std::int64_t channels, F&& f) {
   if (channels <= 128) return f.template operator()<128>();
   f.template operator()<256>();
 }
+/// A row of channels, or of a bias along a block of keys.
+constexpr int kLine = 256;
 int padded(std::int64_t n, int to = kWidth) { return static_cast<int>((n + to - 1) / to * to); }
 
 /// A head's bias as [row][lane] of a block; rows are keys, or queries (`turned`).
@@ -113,7 +115,7 @@ template <int kSize>
 void forward(const CpuLaunch& launch, const AttentionProblem& p) {
   constexpr int kRows = Block<kSize>::kRows, kPitch = Block<kSize>::kPitch;
   const std::int64_t d = p.d, e = padded(p.e, 4);
-  const std::int64_t fixed = 2 * kRows * kPitch + 2 * kRows * kPanel + 2 * kSize, each = (d + e + 2) * kPanel;
+  const std::int64_t fixed = 2 * kRows * kPitch + 2 * kRows * kPanel + 2 * kLine, each = (d + e + 2) * kPanel;
   const std::int64_t panels = panels_of(launch, shares(fixed, each), p.b * p.h, p.s);
   const std::int64_t tall = panels * kPanel, blocks = (p.s + tall - 1) / tall;
 
@@ -124,7 +126,7 @@ void forward(const CpuLaunch& launch, const AttentionProblem& p) {
     float* const v = scratch.floats(kRows * kPitch);
     float* const s = scratch.floats(kRows * kPanel);
     float* const bias = scratch.floats(kRows * kPanel);
-    float* const row = scratch.floats(kSize);
+    float* const row = scratch.floats(kLine);
     float* const q = scratch.floats(panels * d * kPanel);
     float* const y = scratch.floats(panels * e * kPanel);
     float* const m = scratch.floats(panels * kPanel);
@@ -227,7 +229,7 @@ template <int kSize>
 void backward_queries(const CpuLaunch& launch, const AttentionProblem& p) {
   constexpr int kRows = Block<kSize>::kRows, kPitch = Block<kSize>::kPitch;
   const std::int64_t d = padded(p.d, 4), e = p.e;
-  const std::int64_t fixed = 2 * kRows * kPitch + 3 * kRows * kPanel + 2 * kSize + 64,
+  const std::int64_t fixed = 2 * kRows * kPitch + 3 * kRows * kPanel + 2 * kLine + 64,
                      each = (2 * d + e + 2) * kPanel;
   const std::int64_t panels = panels_of(launch, shares(fixed, each), p.b * p.h, p.s);
   const std::int64_t tall = panels * kPanel, blocks = (p.s + tall - 1) / tall;
@@ -240,8 +242,8 @@ void backward_queries(const CpuLaunch& launch, const AttentionProblem& p) {
     float* const s = scratch.floats(kRows * kPanel);
     float* const dp = scratch.floats(kRows * kPanel);
     float* const bias = scratch.floats(kRows * kPanel);
-    float* const row = scratch.floats(kSize);
-    float* const other = scratch.floats(kSize);
+    float* const row = scratch.floats(kLine);
+    float* const other = scratch.floats(kLine);
     float* const q = scratch.floats(panels * d * kPanel);
     float* const dy = scratch.floats(panels * e * kPanel);
     float* const dq = scratch.floats(panels * d * kPanel);
@@ -304,7 +306,7 @@ template <int kSize>
 void backward_keys(const CpuLaunch& launch, const AttentionProblem& p) {
   constexpr int kRows = Block<kSize>::kRows, kPitch = Block<kSize>::kPitch;
   const std::int64_t d = padded(p.d, 4), e = padded(p.e, 4);
-  const std::int64_t fixed = 2 * kRows * kPitch + 3 * kRows * kPanel + 2 * kSize + 2 * kRows + 64,
+  const std::int64_t fixed = 2 * kRows * kPitch + 3 * kRows * kPanel + 2 * kLine + 2 * kRows + 64,
                      each = 2 * (d + e) * kPanel;
   const std::int64_t panels = panels_of(launch, shares(fixed, each), p.b * p.g, p.t);
   const std::int64_t tall = panels * kPanel, blocks = (p.t + tall - 1) / tall;
@@ -317,8 +319,8 @@ void backward_keys(const CpuLaunch& launch, const AttentionProblem& p) {
     float* const s = scratch.floats(kRows * kPanel);
     float* const dp = scratch.floats(kRows * kPanel);
     float* const bias = scratch.floats(kRows * kPanel);
-    float* const row = scratch.floats(kSize);
-    float* const other = scratch.floats(kSize);
+    float* const row = scratch.floats(kLine);
+    float* const other = scratch.floats(kLine);
     float* const lse = scratch.floats(kRows);
     float* const delta = scratch.floats(kRows);
     float* const k = scratch.floats(panels * d * kPanel);

@@ -1,5 +1,6 @@
 #pragma once
 // Attention as the equations read, in any scalar: the oracle.
+#include <utility>
 #include <vector>
 
 #include "rooftile/harness/spec.h"
@@ -23,14 +24,30 @@ struct AttentionCase {
     const std::int64_t own = i + t - s;
     return (left < 0 || j >= own - left) && (right < 0 || j <= own + right);
   }
+  /// Of query i the first key and that past the last; none: equal.
+  std::pair<std::int64_t, std::int64_t> keys(std::int64_t i) const {
+    const std::int64_t own = i + t - s, first = left < 0 ? 0 : std::max<std::int64_t>(0, own - left),
+                       end = right < 0 ? t : std::min(t, own + right + 1);
+    return {first, std::max(first, end)};
+  }
   double pairs() const {
     double n = 0;
-    for (std::int64_t i = 0; i < s; ++i) {
-      const std::int64_t own = i + t - s, first = left < 0 ? 0 : std::max<std::int64_t>(0, own - left),
-                         last = right < 0 ? t - 1 : std::min(t - 1, own + right);
-      if (last >= first) n += static_cast<double>(last - first + 1);
-    }
+    for (std::int64_t i = 0; i < s; ++i) n += static_cast<double>(keys(i).second - keys(i).first);
     return n * static_cast<double>(b * h);
+  }
+  /// Of one head: queries that see a key, and keys that are seen.
+  double seeing() const {
+    double n = 0;
+    for (std::int64_t i = 0; i < s; ++i) n += keys(i).second > keys(i).first;
+    return n;
+  }
+  double seen() const {
+    std::int64_t n = 0, from = 0;
+    for (std::int64_t i = 0; i < s; ++i) {
+      const auto [first, end] = keys(i);
+      if (end > std::max(first, from)) n += end - std::max(first, from), from = end;
+    }
+    return static_cast<double>(n);
   }
   // Where elements begin.
   std::int64_t query(std::int64_t n, std::int64_t i, std::int64_t head) const { return (n * s + i) * h + head; }
@@ -167,17 +184,19 @@ struct AttentionBackwardOracle {
             const std::int64_t key = a.key(n, j, head);
             const AttentionScore<S> score = attention_score(a, arrays, n, i, j, head);
             const S p = exp(score.value - total);
+            // Below the normal numbers a weight has an absolute error.
+            const double weight = std::fmax(to_double(p), 0x1p-126);
             const double doubt = 1 + score.terms + std::fabs(to_double(total));
             S dp(0);
             double terms = delta_terms;
             for (std::int64_t c2 = 0; c2 < a.e; ++c2) {
-              const S g = dy.load(query * a.e + c2), product = g * v.load(key * a.e + c2), term = p * g;
+              const S g = dy.load(query * a.e + c2), product = g * v.load(key * a.e + c2);
               dp += product;
               terms += std::fabs(to_double(product));
-              dv.add(key * a.e + c2, term, std::fabs(to_double(term)) * doubt);
+              dv.add(key * a.e + c2, p * g, weight * std::fabs(to_double(g)) * doubt);
             }
             const S ds = p * (dp - delta) * score.slope;
-            const double size = to_double(p) * a.scale * (terms + std::fabs(to_double(dp - delta)) * doubt);
+            const double size = weight * a.scale * (terms + std::fabs(to_double(dp - delta)) * doubt);
             for (std::int64_t c2 = 0; c2 < a.d; ++c2) {
               const S key_value = k.load(key * a.d + c2), query_value = q.load(query * a.d + c2);
               dq.add(query * a.d + c2, ds * key_value, size * std::fabs(to_double(key_value)));
