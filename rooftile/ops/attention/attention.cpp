@@ -1,7 +1,6 @@
 #include "rooftile/ops/attention/attention.h"
 
 #include <cmath>
-#include <utility>
 
 #include "rooftile/core/check.h"
 #include "rooftile/core/signature.h"
@@ -10,8 +9,7 @@
 namespace rooftile {
 namespace {
 
-constexpr std::int64_t kMaxHeadSize = 256;
-constexpr double kMaxWindow = 0x1p53;  // of whole numbers that a double holds
+constexpr const char* kWhere = "H % G = 0; D >= 1; D <= 256; E >= 1; E <= 256";
 
 constexpr Signature::Types kT{'T', {DType::f32, DType::f16, DType::bf16}};  // the data's
 constexpr Signature::Types kA{'A', {DType::f32}, 'T'};                      // the bias's
@@ -22,8 +20,9 @@ constexpr Signature kForward{"attention",
                              {input("q", 'T', "B S H D"), input("k", 'T', "B T G D"),
                               input("v", 'T', "B T G E"), optional(input("bias", 'A', "B H S T")),
                               output("y", 'T', "B S H E"), optional(output("lse", 'F', "B H S"))},
-                             {flag("causal"), any_real("window_left", -1), any_real("window_right", -1),
-                              real("scale", 0, 0), real("softcap", 0, 0)}};
+                             {flag("causal"), whole("window_left", -1, -1), whole("window_right", -1, -1),
+                              real("scale", 0, 0), real("softcap", 0, 0)},
+                             kWhere};
 constexpr Signature kBackward{
     "attention_backward",
     {kT, kA, kF},
@@ -31,8 +30,9 @@ constexpr Signature kBackward{
      optional(input("bias", 'A', "B H S T")), input("y", 'T', "B S H E"), input("dy", 'T', "B S H E"),
      input("lse", 'F', "B H S"), output("dq", 'T', "B S H D"), output("dk", 'T', "B T G D"),
      output("dv", 'T', "B T G E")},
-    {flag("causal"), any_real("window_left", -1), any_real("window_right", -1), real("scale", 0, 0),
-     real("softcap", 0, 0)}};
+    {flag("causal"), whole("window_left", -1, -1), whole("window_right", -1, -1), real("scale", 0, 0),
+     real("softcap", 0, 0)},
+    kWhere};
 
 Status any_problem(const AttentionProblem&) { return {}; }
 
@@ -71,11 +71,6 @@ constexpr Variant kBackwardVariants[] = {
      accepts<any_problem>},
 };
 
-Status whole(const char* function, const char* option, double value) {
-  if (value >= -1 && value <= kMaxWindow && value == std::floor(value)) return {};
-  return Status::error("%s: %s is %g, must be a whole number of keys, or -1 for all", function, option, value);
-}
-
 AttentionOperand operand(const ConstView& view) {
   AttentionOperand o{view.data};
   if (view.present())
@@ -84,28 +79,19 @@ AttentionOperand operand(const ConstView& view) {
 }
 
 /// Sizes, options and the operands that both directions begin with: q, k, v, bias.
-Status problem_of(const char* function, const Call& c, AttentionProblem& p) {
+AttentionProblem problem_of(const Call& c) {
+  AttentionProblem p{};
   const ConstView &q = c.view(0), &k = c.view(1), &v = c.view(2), &bias = c.view(3);
   p.b = q.shape[0], p.s = q.shape[1], p.h = q.shape[2], p.d = q.shape[3];
   p.t = k.shape[1], p.g = k.shape[2], p.e = v.shape[3];
-  const auto size = [](std::int64_t n) { return static_cast<long long>(n); };
-  if (p.g == 0 ? p.h != 0 : p.h % p.g != 0)
-    return Status::error("%s: q has %lld heads and k %lld: q's must be a multiple of k's", function,
-                         size(p.h), size(p.g));
-  for (const auto& [who, n] : {std::pair{"q and k", p.d}, std::pair{"v", p.e}})
-    if (n < 1 || n > kMaxHeadSize)
-      return Status::error("%s: the heads of %s are %lld long, must be 1 to %lld", function, who, size(n),
-                           size(kMaxHeadSize));
-  ROOFTILE_TRY(whole(function, "window_left", c.options[1]));
-  ROOFTILE_TRY(whole(function, "window_right", c.options[2]));
-  p.left = static_cast<std::int64_t>(c.options[1]);
-  p.right = c.flag(0) ? 0 : static_cast<std::int64_t>(c.options[2]);
+  p.left = c.whole(1);
+  p.right = c.flag(0) ? 0 : c.whole(2);
   p.scale = c.options[3] == 0 ? static_cast<float>(1 / std::sqrt(static_cast<double>(p.d))) : c.real(3);
   p.softcap = c.real(4);
   p.dtype = q.dtype;
   p.bias_dtype = bias.present() ? bias.dtype : DType::f32;
   p.q = operand(q), p.k = operand(k), p.v = operand(v), p.bias = operand(bias);
-  return {};
+  return p;
 }
 void take_lse(const ConstView& lse, AttentionProblem& p) {
   p.lse = static_cast<float*>(const_cast<void*>(lse.data));
@@ -114,15 +100,13 @@ void take_lse(const ConstView& lse, AttentionProblem& p) {
 }
 
 Status launch_forward(const Queue& queue, const Op& op, const Call& c) {
-  AttentionProblem p{};
-  ROOFTILE_TRY(problem_of(op.function, c, p));
+  AttentionProblem p = problem_of(c);
   p.y = operand(c.view(4));
   take_lse(c.view(5), p);
   return dispatch(queue, op, &p, c.variant);
 }
 Status launch_backward(const Queue& queue, const Op& op, const Call& c) {
-  AttentionProblem p{};
-  ROOFTILE_TRY(problem_of(op.function, c, p));
+  AttentionProblem p = problem_of(c);
   p.y = operand(c.view(4)), p.dy = operand(c.view(5));
   take_lse(c.view(6), p);
   p.dq = operand(c.view(7)), p.dk = operand(c.view(8)), p.dv = operand(c.view(9));

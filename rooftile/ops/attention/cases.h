@@ -1,39 +1,12 @@
 #pragma once
-#include "rooftile/harness/signature_spec.h"
+#include "rooftile/harness/letters.h"
 #include "rooftile/harness/tensor.h"
 #include "rooftile/ops/attention/attention.h"
 #include "rooftile/ops/attention/oracle.h"
 
 namespace rooftile::harness {
 
-/// bias: 0 none, 1 in q's dtype, 2 in f32.
-inline std::vector<Operand> attention_operands(const Case& c, bool backward) {
-  using Kind = Operand::Kind;
-  const std::int64_t b = c.shape[0], s = c.shape[1], h = c.shape[2], d = c.shape[3], t = c.shape[4],
-                     g = c.shape[5], e = c.shape[6];
-  std::vector<Operand> list{{"q", Kind::input, c.dtype, {b, s, h, d}},
-                            {"k", Kind::input, c.dtype, {b, t, g, d}},
-                            {"v", Kind::input, c.dtype, {b, t, g, e}}};
-  const double bias = c.parameter("bias");
-  Operand added{"bias", Kind::input, bias == 2 ? DType::f32 : c.dtype, {b, h, s, t}};
-  added.optional = true;
-  if (bias != 0) list.push_back(added);
-  Operand lse{"lse", backward ? Kind::input : Kind::output, DType::f32, {b, h, s}};
-  lse.optional = !backward;
-  list.push_back({"y", backward ? Kind::input : Kind::output, c.dtype, {b, s, h, e}});
-  if (!backward) {
-    if (c.parameter("lse", 1) != 0) list.push_back(lse);
-    return list;
-  }
-  list.push_back({"dy", Kind::input, c.dtype, {b, s, h, e}});
-  list.push_back(lse);
-  list.push_back({"dq", Kind::output, c.dtype, {b, s, h, d}});
-  list.push_back({"dk", Kind::output, c.dtype, {b, t, g, d}});
-  list.push_back({"dv", Kind::output, c.dtype, {b, t, g, e}});
-  return list;
-}
-
-/// What both directions try. The first sets of options are those that bits, refusals, edges and gradients are
+/// What both directions try. bias: 1 where there is one; A: 0 in f32, 1 in q's dtype. The first sets of options are those that bits, refusals, edges and gradients are
 /// checked with.
 inline std::vector<Case> attention_cases() {
   using Options = std::map<std::string, double>;
@@ -46,8 +19,8 @@ inline std::vector<Case> attention_cases() {
       cases.push_back({{b, s, h, d, t, g, e}, type, options, layout, fill, offset});
     };
     add(2, 65, 100, 2, 1, 16, 24);
-    add(2, 100, 65, 4, 2, 40, 40, {{"causal", 1}, {"bias", 1}});
-    add(2, 64, 130, 2, 2, 64, 64, {{"window_left", 3}, {"window_right", 1}, {"softcap", 2}, {"bias", 2}});
+    add(2, 100, 65, 4, 2, 40, 40, {{"causal", 1}, {"bias", 1}, {"A", 1}});
+    add(2, 64, 130, 2, 2, 64, 64, {{"window_left", 3}, {"window_right", 1}, {"softcap", 2}, {"bias", 1}});
     add(2, 63, 63, 2, 2, 8, 16, {{"causal", 1}, {"window_left", 30}, {"scale", 0.25}});
     // Reported elsewhere: one key and many queries; no key at all; lengths 1; heads of v that differ; a
     // window with a right end alone; few queries of many keys.
@@ -71,13 +44,13 @@ inline std::vector<Case> attention_cases() {
     add(1, 48, 96, 1, 1, 64, 256);
     add(1, 48, 96, 1, 1, 256, 8);
     // Whole rows masked by -inf of the bias alone; scores far from 0 on both sides; all alike.
-    add(1, 19, 70, 2, 1, 16, 16, {{"bias", 2}}, Layout::contiguous, Fill::minus_infinities);
+    add(1, 19, 70, 2, 1, 16, 16, {{"bias", 1}}, Layout::contiguous, Fill::minus_infinities);
     add(1, 40, 70, 2, 1, 16, 16, causal, Layout::contiguous, Fill::wide);
     add(1, 9, 100, 1, 1, 64, 16, {}, Layout::contiguous, Fill::zeros);
     add(1, 40, 70, 2, 1, 16, 16, {{"softcap", 30}, {"scale", 4}});
     for (Layout layout : {Layout::padded_rows, Layout::strided_columns, Layout::reversed, Layout::transposed,
                           Layout::broadcast})
-      add(2, 20, 100, 2, 1, 24, 24, {{"causal", 1}, {"bias", 1}}, layout);
+      add(2, 20, 100, 2, 1, 24, 24, {{"causal", 1}, {"bias", 1}, {"A", 1}}, layout);
     add(2, 50, 70, 2, 2, 64, 64, window, Layout::offset, Fill::normal, 3);
   }
   return cases;
@@ -98,10 +71,10 @@ inline void prepare_attention(const Case& c, Arrays<double>& inputs) {
 
 /// Each operand's elements once, but for queries that see no key, keys that no query sees, and the pairs of a
 /// bias that are not seen.
-inline double attention_bytes(const Case& c, bool backward) {
+inline double attention_bytes(const Spec& spec, const Case& c) {
   const AttentionCase a(c);
   double bytes = 0;
-  for (const Operand& o : attention_operands(c, backward)) {
+  for (const Operand& o : spec.operands(c)) {
     const std::string_view name = o.name;
     double count = double(count_of(o.shape));
     if (name == "bias") count = a.pairs();
@@ -111,13 +84,6 @@ inline double attention_bytes(const Case& c, bool backward) {
     bytes += count * bits(o.dtype) / 8;
   }
   return bytes;
-}
-
-/// Those that the harness tries by itself; a window's are whole numbers, which it does not know of.
-inline std::vector<Option> attention_options(const char* function) {
-  std::vector<Option> options = options_of(find_op(function)->signature);
-  std::erase_if(options, [](const Option& o) { return std::string_view(o.name).substr(0, 6) == "window"; });
-  return options;
 }
 
 /// For the harness's own shapes: keys are its columns.
@@ -147,76 +113,62 @@ inline BenchCases attention_bench() {
   return b;
 }
 
+/// Heads a multiple of their groups, and of a length that the library takes.
+inline void adjust_attention(Case& c) {
+  std::int64_t &h = c.shape[2], &d = c.shape[3], &g = c.shape[5], &e = c.shape[6];
+  g %= 4;
+  h = g * (1 + h % 3);
+  for (std::int64_t* size : {&d, &e}) *size = *size < 1 ? 1 : *size % 257 == 0 ? 256 : *size % 257;
+}
+
+inline Spec attention_spec(const char* function, const OracleFunctions& oracle, const char* reason) {
+  Spec spec = spec_of(
+      {.function = function,
+       .oracle = oracle,
+       // Beside sums of products an exponential of 2 roundings, each a share of what the oracle carries along.
+       .tolerance = {.c = 1,
+                     .chain = [](const Case& c, std::string_view) {
+                       return double(std::max({c.shape[1], c.shape[3], c.shape[4], c.shape[6]}));
+                     },
+                     .accumulator = [](const Case&) { return DType::f32; },
+                     .reason = reason},
+       .independent = "B",
+       .absent = {"bias"}});
+  spec.cases = attention_cases;
+  spec.bench = attention_bench;
+  spec.standard_shape = attention_shape;
+  spec.prepare = prepare_attention;
+  spec.adjust = adjust_attention;
+  spec.largest_exponent = 3;  // scores stay where an exponential has digits
+  // Scores of 1e30 have none left, and an lse of f32 is off by 1e22.
+  spec.suits = [its = spec.suits](const Case& c) { return its(c) && c.parameter("scale") < 100; };
+  spec.bytes = [its = spec](const Case& c) { return attention_bytes(its, c); };
+  return spec;
+}
+
 inline std::vector<Spec> attention_specs() {
-  Spec forward{};
-  forward.function = "attention";
-  forward.axes = "batch x queries x heads x head size x keys x key heads x value's head size";
-  forward.dtypes = {DType::f32, DType::f16, DType::bf16};
-  forward.operands = [](const Case& c) { return attention_operands(c, false); };
-  forward.options = attention_options("attention");
-  forward.oracle = oracles<AttentionOracle>();
-  // Each pair: a product of D, its scale, cap and bias, a maximum, e^(s - m), the sum; and E times two.
-  forward.flops = [](const Case& c) {
-    const AttentionCase a(c);
-    const double score = 2 * double(a.d) + 1 + (a.cap != 0 ? 6 : 0) + (c.parameter("bias") != 0 ? 1 : 0);
-    return a.pairs() * (score + 4 + 2 * double(a.e)) + double(a.b * a.h * a.s) * (double(a.e) + 1);
+  const auto flops_of_score = [](const AttentionCase& a, const Case& c) {
+    return 2 * double(a.d) + 1 + (a.cap != 0 ? 6 : 0) + (c.parameter("bias") != 0 ? 1 : 0);
   };
-  forward.bytes = [](const Case& c) { return attention_bytes(c, false); };
-  forward.tolerance = {.c = 1,
-                       .chain = [](const Case& c, std::string_view) {
-                         return double(std::max(c.shape[3], c.shape[4]));
-                       },
-                       .accumulator = [](const Case&) { return DType::f32; },
-                       .reason = "two sums of products, an exponential of 2 roundings, and the rescaling of a "
-                                 "row's sums when its maximum grows"};
+  Spec forward = attention_spec("attention", oracles<AttentionOracle>(),
+                                "two sums of products, an exponential, and the rescaling of a row's sums when "
+                                "its maximum grows");
+  // A maximum, e^(s - m) and its sum; E times two.
+  forward.flops = [=](const Case& c) {
+    const AttentionCase a(c);
+    return a.pairs() * (flops_of_score(a, c) + 4 + 2 * double(a.e)) + double(a.b * a.h * a.s) * double(a.e);
+  };
   forward.cases = [] {
     std::vector<Case> cases = attention_cases();
     cases.push_back({{2, 16, 1, 8, 16, 1, 8}, DType::f32, {{"lse", 0}}});
     return cases;
   };
-  forward.bench = attention_bench;
-  forward.standard = false;
-  forward.least_rank = 7;
-  forward.largest_exponent = 3;  // scores stay where an exponential has digits
-  forward.standard_shape = attention_shape;
-  // Scores of 1e30 have no digit left for an exponential, and an lse of f32 is off by 1e22.
-  forward.suits = [](const Case& c) { return c.parameter("scale") < 100; };
-  forward.prepare = prepare_attention;
-  forward.call = [](const Queue& q, const Case& c, const Arguments& a, const char* variant, Workspace) {
-    const Op* op = find_op("attention");
-    return with_call(op->signature, options_of(op->signature), c, a, [&](Call its) {
-      its.variant = variant;
-      return call(q, *op, its);
-    });
-  };
-
-  Spec backward = forward;
-  backward.function = "attention_backward";
-  backward.gradient_of = "attention";
-  backward.operands = [](const Case& c) { return attention_operands(c, true); };
-  backward.options = attention_options("attention_backward");
-  backward.oracle = oracles<AttentionBackwardOracle>();
-  backward.flops = [](const Case& c) {
+  Spec backward = attention_spec("attention_backward", oracles<AttentionBackwardOracle>(),
+                                 "five sums of products, and an exponential");
+  backward.flops = [=](const Case& c) {
     const AttentionCase a(c);
-    const double score = 2 * double(a.d) + 1 + (a.cap != 0 ? 6 : 0) + (c.parameter("bias") != 0 ? 1 : 0);
-    return a.pairs() * (score + 5 + 4 * double(a.d) + 4 * double(a.e)) +
+    return a.pairs() * (flops_of_score(a, c) + 5 + 4 * double(a.d) + 4 * double(a.e)) +
            double(a.b * a.h * a.s) * 2 * double(a.e);
-  };
-  backward.bytes = [](const Case& c) { return attention_bytes(c, true); };
-
-
-  backward.cases = attention_cases;
-  backward.tolerance.chain = [](const Case& c, std::string_view) {
-    return double(std::max({c.shape[3], c.shape[4], c.shape[6],
-                            c.shape[1] * (c.shape[5] ? c.shape[2] / c.shape[5] : 1)}));
-  };
-  backward.tolerance.reason = "five sums of products, and an exponential of 2 roundings";
-  backward.call = [](const Queue& q, const Case& c, const Arguments& a, const char* variant, Workspace) {
-    const Op* op = find_op("attention_backward");
-    return with_call(op->signature, options_of(op->signature), c, a, [&](Call its) {
-      its.variant = variant;
-      return call(q, *op, its);
-    });
   };
   return {forward, backward};
 }

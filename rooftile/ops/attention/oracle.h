@@ -52,7 +52,7 @@ struct AttentionCase {
   // Where elements begin.
   std::int64_t query(std::int64_t n, std::int64_t i, std::int64_t head) const { return (n * s + i) * h + head; }
   std::int64_t key(std::int64_t n, std::int64_t j, std::int64_t head) const {
-    return (n * t + j) * g + head / (h / g);
+    return (n * t + j) * g + std::min(head / std::max<std::int64_t>(h / g, 1), g - 1);
   }
   std::int64_t row(std::int64_t n, std::int64_t i, std::int64_t head) const { return (n * h + head) * s + i; }
 };
