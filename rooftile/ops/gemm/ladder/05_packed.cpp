@@ -25,6 +25,7 @@ void launch_packed(const CpuLaunch& launch, const GemmProblem& p) {
     for (std::int64_t left = 0; left < p.n; left += kWide) {
       const std::int64_t rows = std::min(kHigh, p.m - top), columns = std::min(kWide, p.n - left);
       std::fill(sums, sums + kHigh * kWide, 0.0f);
+      const void* const nothing_ahead[kDepth] = {};
       // [packed]
       for (std::int64_t k = 0; k < p.k; k += kDepth) {
         const std::int64_t depth = std::min(kDepth, p.k - k);
@@ -33,8 +34,10 @@ void launch_packed(const CpuLaunch& launch, const GemmProblem& p) {
           const std::int64_t width = std::min(kStrip, columns - j);
           pack(Block<float>{b + k * p.n + left + j, p.n, 1, depth, width}, packed_b, kStrip, kStrip);
           for (std::int64_t i = 0; i < rows;)
-            i += multiply_rows(rows - i, packed_a + i * kDepth, packed_b, kStrip, depth, sums + i * kWide + j,
-                               kWide, false);
+            i += with_rows(rows - i, [&]<int kRows>() {
+              multiply_tile<kRows>(packed_a + i * kDepth, packed_b, kStrip, depth, sums + i * kWide + j,
+                                   kWide, false, nothing_ahead);
+            });
         }
       }
       // [/packed]
