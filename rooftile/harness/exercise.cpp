@@ -45,7 +45,6 @@ Exercise read_exercise(const fs::path& folder) {
     }
     if (e.hints.size() != 3)
       throw std::runtime_error(fmt::format("{} hints, there must be 3", e.hints.size()));
-    if (!find_spec(e.function)) throw std::runtime_error("no function \"" + e.function + "\"");
     return e;
   } catch (const std::exception& error) {
     throw std::runtime_error(fmt::format("{}: is no exercise: {}", file.string(), error.what()));
@@ -60,6 +59,8 @@ std::vector<Exercise> find_exercises(const std::string& root) {
   for (const auto& op : fs::directory_iterator(fs::path(root) / "rooftile/ops", error))
     for (const auto& folder : fs::directory_iterator(op.path() / "exercise", error))
       if (fs::exists(folder.path() / "exercise.json")) exercises.push_back(read_exercise(folder.path()));
+  // A build by -DROOFTILE_OPS lacks some functions.
+  std::erase_if(exercises, [](const Exercise& e) { return !find_spec(e.function); });
   const auto key = [](const Exercise& e) { return std::pair(e.lesson, e.name); };
   std::sort(exercises.begin(), exercises.end(),
             [&](const Exercise& a, const Exercise& b) { return key(a) < key(b); });

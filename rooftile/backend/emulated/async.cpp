@@ -27,10 +27,11 @@ bool in_shared(const Block& block, const void* at, std::size_t bytes) {
 }
 [[noreturn]] void refuse(Site where, const char* what, const void* to, const void* from, unsigned bytes) {
   fail(static_cast<int>(FindingKind::kOutOfBounds), where,
-       "%s of %u bytes from %p to %p (%s:%u): to shared memory, sizes and addresses multiples of 16", what,
-       bytes, from, to, where.file ? where.file : "?", where.line);
+       "%s of %u bytes from %p to %p (%s:%u): to shared memory, sizes and addresses multiples of 16 (a "
+       "cp.async: of 4, 8 or 16)",
+       what, bytes, from, to, where.file ? where.file : "?", where.line);
 }
-bool aligned(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; }
+bool aligned(const void* p, unsigned to = 16) { return reinterpret_cast<std::uintptr_t>(p) % to == 0; }
 
 Mbarrier* find(ClusterRunner& runner, const std::uint64_t* address) {
   for (Mbarrier& b : runner.mbarriers)
@@ -88,8 +89,9 @@ namespace device {
 
 void async_copy(void* to, const void* from, unsigned bytes, unsigned rest) {
   Thread& me = *current;
-  if (bytes + rest != 16 || bytes > 16 || !aligned(to) || (bytes != 0 && !aligned(from)) ||
-      !in_shared(*me.block, to, 16))
+  const unsigned size = bytes + rest;
+  if ((size != 4 && size != 8 && size != 16) || bytes > size || !aligned(to, size) ||
+      (bytes != 0 && !aligned(from, size)) || !in_shared(*me.block, to, size))
     refuse(me.where, "a cp.async", to, from, bytes);
   const AsyncCopy copy{static_cast<std::byte*>(to),
                        static_cast<const std::byte*>(from),

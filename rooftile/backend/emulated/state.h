@@ -174,9 +174,10 @@ void yield();
 // What one file of the engine asks of another.
 void thread_ended(Thread&);  // barriers.cpp: those who waited for it may go on
 void check_block_barrier(Block&);
-void check_warp(Warp&);       // warps.cpp
-void finish_copies(Thread&);  // async.cpp
-bool start_arena(Block&);     // arena.cpp
+void check_warp(Warp&);                                // warps.cpp
+void run_collective(Thread* lanes, unsigned members);  // fragments.cpp
+void finish_copies(Thread&);                           // async.cpp
+bool start_arena(Block&);                              // arena.cpp
 const SharedArray* damaged_guard(const Block&);
 std::size_t arena_stride();
 std::size_t arena_margin();

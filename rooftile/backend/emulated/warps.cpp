@@ -39,6 +39,8 @@ void compute(WarpOperation operation, Thread* lanes, unsigned members) {
   switch (operation) {
     case WarpOperation::kSync:
       return;
+    case WarpOperation::kCollective:
+      return run_collective(lanes, members);
     case WarpOperation::kShuffle:
     case WarpOperation::kShuffleUp:
     case WarpOperation::kShuffleDown:
@@ -98,7 +100,8 @@ bool complete(Thread& one, Thread* here) {
   ++runner.progress;
   if (observer) {
     if (one.operation != WarpOperation::kSync) tell_of_divergence(one, members);
-    observer->warp_sync(one, members);
+    // A matrix instruction orders nothing: who reads what another lane wrote needs a barrier.
+    if (one.operation != WarpOperation::kCollective) observer->warp_sync(one, members);
   }
   for (unsigned rest = members; rest != 0; rest &= rest - 1) {
     Thread& t = warp.lanes[std::countr_zero(rest)];

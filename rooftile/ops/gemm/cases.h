@@ -6,7 +6,8 @@
 namespace rooftile::harness {
 
 /// A case's shape is {…, M, K, N}. "out" 1: y is f32 where it may; "bias" 1: of y's dtype, 2: f32; "c" 1:
-/// there though beta is 0, then full of NaN; "ones": a and b hold 1 throughout.
+/// there though beta is 0, then full of NaN; "ones": a and b hold 1 throughout; "turned" 1: a is kept by
+/// columns, 2: b is, 3: both.
 struct GemmCase {
   explicit GemmCase(const Case& its)
       : c(its), rank(its.shape.size()), outer(its.shape.begin(), its.shape.end() - 3) {}
@@ -35,8 +36,11 @@ struct GemmCase {
 inline std::vector<Operand> gemm_operands(const Case& c) {
   const GemmCase g(c);
   const bool batch = !g.outer.empty();
-  std::vector<Operand> list{{"a", Operand::Kind::input, c.dtype, g.matrix(g.m(), g.k())},
-                            {"b", Operand::Kind::input, c.dtype, g.matrix(g.k(), g.n()), batch}};
+  const bool a_turned = gemm_turned(c, 'a'), b_turned = gemm_turned(c, 'b');
+  std::vector<Operand> list{{"a", Operand::Kind::input, c.dtype,
+                             a_turned ? g.matrix(g.k(), g.m()) : g.matrix(g.m(), g.k()), batch || !a_turned},
+                            {"b", Operand::Kind::input, c.dtype,
+                             b_turned ? g.matrix(g.n(), g.k()) : g.matrix(g.k(), g.n()), batch}};
   Operand y{"y", Operand::Kind::output, g.out(), g.matrix(g.m(), g.n())};
   if (g.has_c()) {
     list.push_back({"c", Operand::Kind::input, g.out(), y.shape});
@@ -80,7 +84,15 @@ inline double gemm_flops(const Case& c) {
 
 inline Status gemm_call(const Queue& queue, const Case& c, const Arguments& a, const char* variant,
                         Workspace workspace) {
-  return gemm(queue, {a.in("a"), a.in("b"), a.in("c"), a.in("bias")}, a.out("y"),
+  const auto matrix = [&](const char* name) {
+    ConstView v = a.in(name);
+    if (gemm_turned(c, *name)) {
+      std::swap(v.shape[v.rank - 1], v.shape[v.rank - 2]);
+      std::swap(v.stride[v.rank - 1], v.stride[v.rank - 2]);
+    }
+    return v;
+  };
+  return gemm(queue, {matrix("a"), matrix("b"), a.in("c"), a.in("bias")}, a.out("y"),
               {c.parameter("alpha", 1), c.parameter("beta"), gemm_activation(c), variant}, workspace);
 }
 
@@ -135,6 +147,12 @@ inline std::vector<Case> gemm_cases() {
       add({2, 90, 40}, {}, layout);
       // flashinfer 4724: beta = 0, C full of NaN, every layout: finite.
       add({14, 20, 34}, {{"c", 1}}, layout);
+    }
+    // The four orders of A and B; whole words of 16 bytes, as a GPU's large tiles want them, and ends; then
+    // none.
+    for (double turned : {0., 1., 2., 3.}) {
+      add({104, 80, 200}, {{"turned", turned}});
+      add({2, 37, 51, 45}, {{"turned", turned}});
     }
     // cutlass 2697: M = N = 128, K = 8, all ones: K below one stage of a pipeline.
     add({128, 8, 128}, {{"ones", 1}});
@@ -192,7 +210,8 @@ inline std::vector<Spec> gemm_specs() {
                   {"beta", Option::Kind::real, 0, -kMaxFloat, kMaxFloat},
                   {"activation", Option::Kind::choice, 0, 0, 6},
                   {"bias", Option::Kind::choice, 0, 0, 2},
-                  {"out"}},
+                  {"out"},
+                  {"turned", Option::Kind::choice, 0, 0, 3}},
       .least_rank = 3,
       // Products of two stay numbers.
       .largest_exponent = 56,
@@ -201,6 +220,8 @@ inline std::vector<Spec> gemm_specs() {
             return Shape{s[0], 1 + (31 * s[0] + 17 * s[1]) % 61, s[1]};
           },
       .suits = gemm_suits,
+      .letters = "MKN",
+      .independent = "MN",
       .prepare = gemm_prepare,
       // DeepGEMM 238: M·K beyond 2^31.
       .huge_case =

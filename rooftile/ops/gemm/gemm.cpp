@@ -26,10 +26,10 @@ long long said(std::int64_t n) { return static_cast<long long>(n); }
 
 Status any_product(const GemmProblem&) { return {}; }
 
-/// The ladders' rungs, on a CPU and on a GPU: one product of f32, row by row, without an epilogue.
-Status plain_product(const GemmProblem& p) {
-  if (p.type != DType::f32 || p.out != DType::f32)
-    return Status::error("%s: the ladder's rungs take f32, a is %s and y is %s", kName, name(p.type),
+/// The ladders' rungs, on a CPU and on a GPU: one product of one dtype, without an epilogue.
+Status bare_product(const GemmProblem& p, DType type) {
+  if (p.type != type || p.out != type)
+    return Status::error("%s: this rung takes %s, a is %s and y is %s", kName, name(type), name(p.type),
                          name(p.out));
   if (p.batch.rows > 1)
     return Status::error("%s: the ladder's rungs take one product, this is a batch of %lld", kName,
@@ -39,23 +39,74 @@ Status plain_product(const GemmProblem& p) {
         "%s: the ladder's rungs compute A·B alone; alpha is %g, beta is %g, activation is %d, and a bias is "
         "%s",
         kName, p.alpha, p.beta, p.activation, p.bias ? "given" : "absent");
-  const auto rows = [](std::int64_t outer, std::int64_t row, std::int64_t inner, std::int64_t column) {
-    return (outer <= 1 || row == inner) && (inner <= 1 || column == 1);
-  };
-  if (rows(p.m, p.a_row, p.k, p.a_column) && rows(p.k, p.b_row, p.n, p.b_column) &&
-      rows(p.m, p.y_row, p.n, p.y_column))
-    return {};
+  return {};
+}
+/// Whether a matrix lies row by row without gaps.
+bool by_rows(std::int64_t rows, std::int64_t row, std::int64_t columns, std::int64_t column) {
+  return (rows <= 1 || row == columns) && (columns <= 1 || column == 1);
+}
+Status rows_of(const GemmProblem& p, const char* wanted, bool b_fits) {
+  if (by_rows(p.m, p.a_row, p.k, p.a_column) && b_fits && by_rows(p.m, p.y_row, p.n, p.y_column)) return {};
   return Status::error(
-      "%s: the ladder's rungs take matrices row by row without gaps; strides are %lld, %lld of a, %lld, %lld "
+      "%s: the ladder's rungs take matrices row by row without gaps%s; strides are %lld, %lld of a, %lld, "
+      "%lld "
       "of b, %lld, %lld of y",
-      kName, said(p.a_row), said(p.a_column), said(p.b_row), said(p.b_column), said(p.y_row),
+      kName, wanted, said(p.a_row), said(p.a_column), said(p.b_row), said(p.b_column), said(p.y_row),
       said(p.y_column));
 }
+Status plain_product_of(const GemmProblem& p, DType type) {
+  ROOFTILE_TRY(bare_product(p, type));
+  return rows_of(p, "", by_rows(p.k, p.b_row, p.n, p.b_column));
+}
+Status plain_product(const GemmProblem& p) { return plain_product_of(p, DType::f32); }
 
-/// Tensor cores: f16, bf16, tf32. What a tile cannot be loaded from is simt's.
+/// The GPU's rungs have a row of blocks for each 8 rows at the least, and a grid at most 65535 of them.
+Status grid_product(const GemmProblem& p, DType type) {
+  constexpr std::int64_t kMax = std::int64_t{65535} * 8;
+  if (p.m > kMax || p.n > kMax || p.k > 0x7fffff00)
+    return Status::error("%s: the GPU's rungs take at most %lld rows and columns, y is %lldx%lld", kName,
+                         said(kMax), said(p.m), said(p.n));
+  return bare_product(p, type);
+}
+Status gpu_product(const GemmProblem& p) {
+  ROOFTILE_TRY(grid_product(p, DType::f32));
+  return plain_product(p);
+}
+/// Words of 16 bytes throughout.
+Status word_product(const GemmProblem& p, DType type) {
+  ROOFTILE_TRY(grid_product(p, type));
+  ROOFTILE_TRY(plain_product_of(p, type));
+  const int in_word = 128 / bits(type);
+  const auto address = [](const void* data) {
+    return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(data) % 16);
+  };
+  if (p.n % in_word == 0 && p.k % in_word == 0 && address(p.a) == 0 && address(p.b) == 0 && address(p.y) == 0)
+    return {};
+  return Status::error(
+      "%s: this rung moves words of 16 bytes: N and K must be multiples of %d, a, b and y aligned to 16 "
+      "bytes; "
+      "N is %lld, K is %lld, and they begin %u, %u and %u bytes past such a boundary",
+      kName, in_word, said(p.n), said(p.k), address(p.a), address(p.b), address(p.y));
+}
+Status f32_word_product(const GemmProblem& p) { return word_product(p, DType::f32); }
+Status bf16_word_product(const GemmProblem& p) { return word_product(p, DType::bf16); }
+/// B by columns: its neighbours are along K.
+Status turned_product(const GemmProblem& p) {
+  ROOFTILE_TRY(grid_product(p, DType::f32));
+  return rows_of(p, ", and of B column by column", by_rows(p.n, p.b_column, p.k, p.b_row));
+}
+
+/// Tensor cores: f16, bf16, tf32, any strides.
 Status mma_product(const GemmProblem& p) {
   if (p.type == DType::f16 || p.type == DType::bf16 || p.type == DType::tf32) return {};
   return Status::error("%s: tensor cores take f16, bf16 and tf32 here, a is %s", kName, name(p.type));
+}
+
+/// The GPU's kernel without them. (The CPU's takes all.)
+Status simt_product(const GemmProblem& p) {
+  if (p.type == DType::f32 || p.type == DType::f64 || p.type == DType::i8) return {};
+  return Status::error("%s: simt takes f32, f64 and i8, a is %s, which tensor cores take: mma", kName,
+                       name(p.type));
 }
 
 constexpr Variant kVariants[] = {
@@ -63,7 +114,8 @@ constexpr Variant kVariants[] = {
      accepts<any_product>},
     {"mma", "tensor cores by mma.sync, tiles brought by cp.async in a ring", Role::standard,
      accepts<mma_product>},
-    {"simt", "a register tile in each thread; all dtypes and strides", Role::standard, accepts<any_product>},
+    {"simt", "a register tile in each thread; f32, f64 and i8, any strides", Role::standard,
+     accepts<simt_product>},
     {"05_packed", "blocks of A and B copied into the order in which they are read", Role::rung,
      accepts<plain_product>},
     {"04_register_tile", "a tile of y stays in registers while K passes", Role::rung, accepts<plain_product>},
@@ -72,19 +124,21 @@ constexpr Variant kVariants[] = {
     {"02_loop_order", "the loops' order changed, so that B is read along its rows", Role::rung,
      accepts<plain_product>},
     {"01_scalar", "three loops, as the equation reads", Role::rung, accepts<plain_product>},
-    {"09_mma", "tensor cores", Role::gpu_rung, accepts<plain_product>},
+    {"09_mma", "a warp multiplies tiles in one instruction, of bf16", Role::gpu_rung,
+     accepts<bf16_word_product>},
     {"08_double_buffered", "the next tile is in flight while this one is computed", Role::gpu_rung,
-     accepts<plain_product>},
-    {"07_vector_loads", "16 bytes at a time, shared memory padded", Role::gpu_rung, accepts<plain_product>},
-    {"06_register_tile", "a thread computes a square of y", Role::gpu_rung, accepts<plain_product>},
-    {"05_coarsened", "a thread computes a column of y", Role::gpu_rung, accepts<plain_product>},
-    {"04_tile_size", "the tile's side chosen at run time", Role::gpu_rung, accepts<plain_product>},
-    {"03_shared", "a block's tiles of A and B in shared memory", Role::gpu_rung, accepts<plain_product>},
-    {"02_coalesced", "a warp reads a row of B", Role::gpu_rung, accepts<plain_product>},
-    {"01_naive", "a thread computes an element, a warp a column of y", Role::gpu_rung,
-     accepts<plain_product>},
+     accepts<f32_word_product>},
+    {"07_vector_loads", "16 bytes at a time, shared memory padded", Role::gpu_rung,
+     accepts<f32_word_product>},
+    {"06_register_tile", "a thread computes a square of y", Role::gpu_rung, accepts<gpu_product>},
+    {"05_coarsened", "a thread computes eight elements of a column of y", Role::gpu_rung,
+     accepts<gpu_product>},
+    {"04_tile_size", "the tile's side chosen at run time", Role::gpu_rung, accepts<gpu_product>},
+    {"03_shared", "a block's tiles of A and B in shared memory", Role::gpu_rung, accepts<gpu_product>},
+    {"02_coalesced", "a warp reads a row of B", Role::gpu_rung, accepts<gpu_product>},
+    {"01_naive", "a thread computes an element, a warp a column of y", Role::gpu_rung, accepts<gpu_product>},
     {"corner_turning", "B given by columns: read along K, turned in shared memory", Role::gpu_rung,
-     accepts<plain_product>},
+     accepts<turned_product>},
 };
 
 /// Which y comes of which a, the bias's dtype, and what is not computed.

@@ -12,6 +12,10 @@ inline double gemm_factor(const Case& c, const char* name, double otherwise) {
 }
 inline double gemm_alpha(const Case& c) { return gemm_factor(c, "alpha", 1); }
 inline double gemm_beta(const Case& c) { return gemm_factor(c, "beta", 0); }
+/// BLAS's transposes: whether a is kept as {…, K, M}, b as {…, N, K}.
+inline bool gemm_turned(const Case& c, char operand) {
+  return (static_cast<int>(c.parameter("turned")) >> (operand == 'b' ? 1 : 0) & 1) != 0;
+}
 inline GemmActivation gemm_activation(const Case& c) {
   return static_cast<GemmActivation>(static_cast<int>(c.parameter("activation")));
 }
@@ -29,13 +33,16 @@ struct GemmOracle {
     const double alpha = gemm_alpha(c), beta = gemm_beta(c);
     // Below the smallest normal number a product's rounding is an absolute one.
     const double least = c.dtype == DType::f64 ? 0x1p-1022 : c.dtype == DType::i8 ? 0 : 0x1p-126;
+    const bool a_turned = gemm_turned(c, 'a'), b_turned = gemm_turned(c, 'b');
     for (std::int64_t batch = 0; batch < matrices; ++batch)
       for (std::int64_t i = 0; i < m; ++i)
         for (std::int64_t j = 0; j < n; ++j) {
           S sum(0);
           double terms = 0;
           for (std::int64_t p = 0; p < k; ++p) {
-            const S product = a.load((batch * m + i) * k + p) * b.load((batch * k + p) * n + j);
+            const std::int64_t in_a = a_turned ? p * m + i : i * k + p,
+                               in_b = b_turned ? j * k + p : p * n + j;
+            const S product = a.load(batch * m * k + in_a) * b.load(batch * k * n + in_b);
             sum += product;
             terms += std::fmax(std::fabs(to_double(product)), least);
           }

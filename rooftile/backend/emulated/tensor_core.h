@@ -1,0 +1,30 @@
+#pragma once
+// The arithmetic of a Hopper tensor core, bit for bit, as measured on an H200. One step adds a block of
+// products to an accumulator. Products are exact. All of them, and the accumulator, are cut toward zero at a
+// fixed number of bits below the largest exponent, where a product's exponent is the sum of its factors'.
+// They are added exactly, and the sum is cut to fp32.
+#include <cstdint>
+
+#include "rooftile/backend/emulated/device/calls.h"
+
+namespace rooftile::emulated::tensor_core {
+
+using device::MatrixType;
+
+struct Model {
+  int block;          // products of one step
+  int fraction_bits;  // that are kept below the largest exponent
+};
+constexpr Model model(MatrixType type) { return {type == MatrixType::kTf32 ? 8 : 16, 25}; }
+
+/// One element of a register: of 16 bits, or of 32 that the instruction reads 19 of.
+float to_float(MatrixType, std::uint32_t bits);
+
+/// One result of one step, as the definition reads; for any values.
+float step(const float* a, const float* b, float c, Model);
+
+/// The same for 16 rows of `a` and 8 rows of `b` (columns of the product): d[i][j] = step(a[i], b[j],
+/// c[i][j]).
+void multiply(const float (&a)[16][16], const float (&b)[8][16], float (&d)[16][8], Model);
+
+}  // namespace rooftile::emulated::tensor_core

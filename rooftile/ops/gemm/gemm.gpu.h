@@ -1,0 +1,119 @@
+#pragma once
+// What the GPU's kernels get: a product in the order in which it is computed, and where tiles lie in it.
+#include "rooftile/ops/gemm/gemm.gpu_epilogue.h"
+#include "rooftile/ops/gemm/gemm.problem.h"
+
+namespace rooftile::gemm_gpu {
+using namespace rooftile::tile;
+
+/// A or B, whose M or N is `mn`. Strides in elements.
+struct GpuOperand {
+  const std::byte* data;
+  std::int64_t mn_stride, k_stride;
+  bool k_first;  ///< neighbours are along K: tiles lie in shared memory as rows of K
+  int piece;     ///< bytes that can be copied at once
+};
+
+/// y and its operands; where neighbours in y lie along M, M and N, A and B have changed places, which changes
+/// no bit: a product's factors do not.
+struct GpuProduct {
+  GpuOperand a, b;
+  std::int64_t m, n, k;
+  Rows<4> batch;
+  int a_index, b_index;  // of the operands in `batch`
+  GpuEpilogue epilogue;
+};
+
+/// 16, 8 or 4: the largest that divides all of a matrix's rows' addresses; else the element's size.
+inline int piece_of(const Rows<4>& batch, int index, const void* data, std::int64_t near, std::int64_t far,
+                    int size) {
+  if (near != 1) return size;
+  std::int64_t all = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(data)) | far * size;
+  for (int d = 0; d < batch.rank; ++d) all |= batch.stride[index][d] * size;
+  for (const int piece : {16, 8, 4})
+    if (piece >= size && all % piece == 0) return piece;
+  return size;
+}
+
+/// Of an extent of 1 the stride means nothing: 0 spoils no alignment.
+inline std::int64_t stride_of(std::int64_t extent, std::int64_t stride) { return extent <= 1 ? 0 : stride; }
+
+inline GpuOperand operand_of(const GemmProblem& p, int index, const void* data, std::int64_t mn,
+                             std::int64_t mn_stride, std::int64_t k_stride, int size) {
+  GpuOperand o{};
+  o.data = static_cast<const std::byte*>(data);
+  o.mn_stride = stride_of(mn, mn_stride);
+  o.k_stride = stride_of(p.k, k_stride);
+  const bool mn_first = mn_stride == 1 && (mn > 1 || p.k <= 1) && !(k_stride == 1 && p.k > mn);
+  o.k_first = !mn_first;
+  o.piece = mn_first ? piece_of(p.batch, index, data, mn_stride, o.k_stride, size)
+                     : piece_of(p.batch, index, data, p.k <= 1 ? 1 : k_stride, o.mn_stride, size);
+  return o;
+}
+
+/// `size`: bytes of an element of A and B.
+inline GpuProduct product_of(const GemmProblem& p, int size) {
+  GpuProduct r{};
+  r.batch = p.batch;
+  r.k = p.k;
+  r.epilogue = epilogue_of(p);
+  const GpuOperand a = operand_of(p, 1, p.a, p.m, p.a_row, p.a_column, size);
+  const GpuOperand b = operand_of(p, 2, p.b, p.n, p.b_column, p.b_row, size);
+  const bool turned = p.y_column != 1 && p.y_row == 1 && p.m > 1;
+  r.a = turned ? b : a;
+  r.b = turned ? a : b;
+  r.a_index = turned ? 2 : 1;
+  r.b_index = turned ? 1 : 2;
+  r.m = turned ? p.n : p.m;
+  r.n = turned ? p.m : p.n;
+  if (turned) turn(r.epilogue, p.batch);
+  return r;
+}
+
+/// All matrices' tiles in one line. Within a matrix groups of kGroup rows of tiles, column by column: what
+/// runs at one time shares operands in L2.
+struct GpuTiles {
+  static constexpr int kGroup = 8;
+  std::int64_t rows, columns, count;
+
+  GpuTiles(const GpuProduct& p, int height, int width)
+      : rows((p.m + height - 1) / height),
+        columns((p.n + width - 1) / width),
+        count(p.batch.rows * rows * columns) {}
+};
+struct GpuTile {
+  std::int64_t matrix, row, column;  // row and column in tiles
+};
+ROOFTILE_TILE std::int64_t quotient(std::int64_t a, std::int64_t b) {
+  return (a | b) >> 32 != 0 ? a / b : static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b);
+}
+ROOFTILE_TILE GpuTile tile_at(const GpuTiles& tiles, std::int64_t index) {
+  const std::int64_t of_matrix = tiles.rows * tiles.columns, matrix = quotient(index, of_matrix);
+  const std::int64_t within = index - matrix * of_matrix, of_group = GpuTiles::kGroup * tiles.columns;
+  const std::int64_t group = quotient(within, of_group), first = group * GpuTiles::kGroup;
+  const std::int64_t rest = tiles.rows - first, height = rest < GpuTiles::kGroup ? rest : GpuTiles::kGroup;
+  const std::int64_t in_group = within - group * of_group, column = quotient(in_group, height);
+  return {matrix, first + in_group - column * height, column};
+}
+
+/// A block for each tile; a grid has at most 2^31 - 1.
+template <class Kernel>
+Status launch_tiles(const CudaLaunch& launch, const GpuProduct& p, int height, int width, int threads,
+                    std::size_t shared_bytes, Kernel kernel) {
+  const GpuTiles tiles(p, height, width);
+  for (std::int64_t first = 0; first < tiles.count; first += kMaxBlocks) {
+    const std::int64_t rest = tiles.count - first;
+    const auto blocks = static_cast<unsigned>(rest < kMaxBlocks ? rest : kMaxBlocks);
+    if (Status s = rooftile::cuda::launch(
+            launch, "gemm", {blocks, static_cast<unsigned>(threads), shared_bytes}, kernel, p, tiles, first);
+        !s)
+      return s;
+  }
+  return {};
+}
+
+Status launch_mma_16(const CudaLaunch&, const GemmProblem&);    // gemm.mma.cu
+Status launch_mma_tf32(const CudaLaunch&, const GemmProblem&);  // gemm.tf32.cu
+Status launch_simt(const CudaLaunch&, const GemmProblem&);      // gemm.simt.cu
+
+}  // namespace rooftile::gemm_gpu

@@ -1,0 +1,192 @@
+#pragma once
+// What becomes of a sum: y = activation(alpha·sum + bias) + beta·c, four neighbours in y at a time. Dtypes,
+// strides and the activation are known at run time only: a tile's sums pass here once, in a loop.
+#include "rooftile/ops/activation/activation.tile.h"
+#include "rooftile/ops/gemm/gemm.h"
+#include "rooftile/ops/gemm/gemm.problem.h"
+#include "rooftile/tile/cuda/row_range.h"
+
+namespace rooftile::gemm_gpu {
+using namespace rooftile::tile;
+
+struct GpuEpilogue {
+  void* y;
+  const void *c, *bias;  ///< null: not read
+  std::int64_t y_row, y_column, c_row, c_column, bias_row, bias_column;
+  double alpha, beta;
+  DType out, bias_type;
+  int activation;
+  bool y_words, c_words;  ///< four neighbours are one aligned word
+};
+
+/// Whether every fourth element of every row is aligned to four.
+inline bool in_fours(const Rows<4>& batch, int index, const void* data, std::int64_t row, std::int64_t column,
+                     int size) {
+  if (column != 1) return false;
+  std::int64_t all = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(data)) | row * size;
+  if (index >= 0)
+    for (int d = 0; d < batch.rank; ++d) all |= batch.stride[index][d] * size;
+  return all % (4 * size) == 0;
+}
+inline void find_words(GpuEpilogue& e, const Rows<4>& batch) {
+  const int size = bits(e.out) / 8;
+  e.y_words = size <= 4 && in_fours(batch, 0, e.y, e.y_row, e.y_column, size);
+  e.c_words = size <= 4 && e.c && in_fours(batch, 3, e.c, e.c_row, e.c_column, size);
+}
+inline GpuEpilogue epilogue_of(const GemmProblem& p) {
+  GpuEpilogue e{};
+  e.y = p.y;
+  e.c = p.reads_c() ? p.c : nullptr;
+  e.bias = p.bias;
+  e.y_row = p.m <= 1 ? 0 : p.y_row;
+  e.y_column = p.n <= 1 ? 1 : p.y_column;
+  e.c_row = p.m <= 1 ? 0 : p.c_row;
+  e.c_column = p.n <= 1 ? 1 : p.c_column;
+  e.bias_row = 0;
+  e.bias_column = p.bias_stride;
+  e.alpha = p.alpha;
+  e.beta = p.beta;
+  e.out = p.out;
+  e.bias_type = p.bias_type;
+  e.activation = p.activation;
+  find_words(e, p.batch);
+  return e;
+}
+/// Rows and columns change places.
+inline void turn(GpuEpilogue& e, const Rows<4>& batch) {
+  std::swap(e.y_row, e.y_column);
+  std::swap(e.c_row, e.c_column);
+  std::swap(e.bias_row, e.bias_column);
+  find_words(e, batch);
+}
+
+using Four = Tile<float, 4>;
+
+template <class T>
+ROOFTILE_TILE T element_at(const void* data, std::int64_t i) {
+  return static_cast<const T*>(data)[i];
+}
+ROOFTILE_TILE float float_at(const void* data, std::int64_t i, DType type) {
+  if (type == DType::f16) return __half2float(element_at<__half>(data, i));
+  if (type == DType::bf16) return __bfloat162float(element_at<__nv_bfloat16>(data, i));
+  return element_at<float>(data, i);
+}
+/// Up to four neighbours; 0 where there are fewer.
+ROOFTILE_TILE Four floats_at(const void* data, std::int64_t first, std::int64_t stride, int live, DType type,
+                             bool words) {
+  Four r{};
+  if (words && live == 4) {
+    if (bits(type) == 32) {
+      const float4 v = *reinterpret_cast<const float4*>(static_cast<const float*>(data) + first);
+      r.v[0] = v.x, r.v[1] = v.y, r.v[2] = v.z, r.v[3] = v.w;
+      return r;
+    }
+    const uint2 v = *reinterpret_cast<const uint2*>(static_cast<const std::uint16_t*>(data) + first);
+    const std::uint16_t half[4] = {static_cast<std::uint16_t>(v.x), static_cast<std::uint16_t>(v.x >> 16),
+                                   static_cast<std::uint16_t>(v.y), static_cast<std::uint16_t>(v.y >> 16)};
+    ROOFTILE_UNROLL for (int i = 0; i < 4; ++i) {
+      r.v[i] = type == DType::f16 ? __half2float(__ushort_as_half(half[i]))
+                                  : __uint_as_float(static_cast<unsigned>(half[i]) << 16);
+    }
+    return r;
+  }
+  ROOFTILE_UNROLL for (int i = 0; i < 4; ++i) {
+    if (i < live) r.v[i] = float_at(data, first + i * stride, type);
+  }
+  return r;
+}
+
+ROOFTILE_TILE unsigned rounded_to_tf32(float x) {
+  const unsigned u = __float_as_uint(x);
+  if ((u & 0x7fffffff) > 0x7f800000) return u;  // a NaN
+  return (u + 0xfff + (u >> 13 & 1)) & 0xffffe000;
+}
+ROOFTILE_TILE unsigned half_bits(float x, DType type) {
+  return type == DType::f16 ? __half_as_ushort(__float2half_rn(x))
+                            : __bfloat16_as_ushort(__float2bfloat16_rn(x));
+}
+ROOFTILE_TILE void store_floats(const GpuEpilogue& e, std::int64_t at, int live, const Four& v) {
+  if (bits(e.out) == 32) {
+    unsigned w[4];
+    ROOFTILE_UNROLL for (int i = 0; i < 4; ++i) {
+      w[i] = e.out == DType::tf32 ? rounded_to_tf32(v.v[i]) : __float_as_uint(v.v[i]);
+    }
+    unsigned* const y = static_cast<unsigned*>(e.y) + at;
+    if (e.y_words && live == 4) {
+      const uint4 word{w[0], w[1], w[2], w[3]};
+      *reinterpret_cast<uint4*>(y) = word;
+      return;
+    }
+    ROOFTILE_UNROLL for (int i = 0; i < 4; ++i) {
+      if (i < live) y[i * e.y_column] = w[i];
+    }
+    return;
+  }
+  unsigned h[4];
+  ROOFTILE_UNROLL for (int i = 0; i < 4; ++i) h[i] = half_bits(v.v[i], e.out);
+  std::uint16_t* const y = static_cast<std::uint16_t*>(e.y) + at;
+  if (e.y_words && live == 4) {
+    const uint2 word{h[0] | h[1] << 16, h[2] | h[3] << 16};
+    *reinterpret_cast<uint2*>(y) = word;
+    return;
+  }
+  ROOFTILE_UNROLL for (int i = 0; i < 4; ++i) {
+    if (i < live) y[i * e.y_column] = static_cast<std::uint16_t>(h[i]);
+  }
+}
+
+ROOFTILE_TILE Four activated(const Four& x, int activation) {
+  switch (static_cast<GemmActivation>(activation)) {
+    case GemmActivation::relu:
+      return kernels::relu(x);
+    case GemmActivation::gelu:
+      return kernels::gelu_erf(x);
+    case GemmActivation::gelu_tanh:
+      return kernels::gelu_tanh(x);
+    case GemmActivation::silu:
+      return kernels::silu(x, 1);
+    case GemmActivation::sigmoid:
+      return kernels::sigmoid(x);
+    case GemmActivation::tanh:
+      return kernels::tanh(x);
+    default:
+      return x;
+  }
+}
+
+/// Elements (i, j) to (i, j + live - 1), live 1 to 4, of the matrix that `y_first` and `c_first` begin.
+ROOFTILE_TILE void finish(const GpuEpilogue& e, std::int64_t y_first, std::int64_t c_first, std::int64_t i,
+                          std::int64_t j, int live, Four sums) {
+  Four bias{};
+  if (e.bias)
+    bias = floats_at(e.bias, i * e.bias_row + j * e.bias_column, e.bias_column, live, e.bias_type, false);
+  Four v = fma(sums, static_cast<float>(e.alpha), bias);
+  if (e.activation != 0) v = activated(v, e.activation);
+  if (e.c) {
+    const Four c = floats_at(e.c, c_first + i * e.c_row + j * e.c_column, e.c_column, live, e.out, e.c_words);
+    v = fma(c, static_cast<float>(e.beta), v);
+  }
+  store_floats(e, y_first + i * e.y_row + j * e.y_column, live, v);
+}
+ROOFTILE_TILE void finish(const GpuEpilogue& e, std::int64_t y_first, std::int64_t c_first, std::int64_t i,
+                          std::int64_t j, int live, const Tile<double, 4>& sums) {
+  ROOFTILE_UNROLL for (int l = 0; l < 4; ++l) {
+    if (l >= live) continue;
+    const double bias = e.bias ? element_at<double>(e.bias, i * e.bias_row + (j + l) * e.bias_column) : 0;
+    double v = __fma_rn(sums.v[l], e.alpha, bias);
+    if (e.activation != 0) v = v <= 0 ? 0 : v;
+    if (e.c) v = __fma_rn(element_at<double>(e.c, c_first + i * e.c_row + (j + l) * e.c_column), e.beta, v);
+    static_cast<double*>(e.y)[y_first + i * e.y_row + (j + l) * e.y_column] = v;
+  }
+}
+ROOFTILE_TILE void finish(const GpuEpilogue& e, std::int64_t y_first, std::int64_t, std::int64_t i,
+                          std::int64_t j, int live, const Tile<int, 4>& sums) {
+  ROOFTILE_UNROLL for (int l = 0; l < 4; ++l) {
+    if (l >= live) continue;
+    const unsigned bias = e.bias ? element_at<unsigned>(e.bias, i * e.bias_row + (j + l) * e.bias_column) : 0;
+    static_cast<unsigned*>(e.y)[y_first + i * e.y_row + (j + l) * e.y_column] =
+        static_cast<unsigned>(sums.v[l]) + bias;
+  }
+}
+
+}  // namespace rooftile::gemm_gpu
