@@ -40,12 +40,13 @@ struct OrientedProduct : GemmProblem {
   std::int64_t bias_row = 0, bias_column = 0;
 };
 
-/// A tile of y, whose sums lie in scratch in rows `pitch` apart, or, `in_y`, where y does.
+/// A tile of y, whose sums lie in rows `pitch` apart. `buffered`: these have no room to their ends for a tile of
+/// lanes more, so each is copied before it is changed.
 template <class S>
 struct EpilogueTile {
   S* sums;
   std::int64_t pitch, matrix, i, j, rows, columns;
-  bool in_y = false;
+  bool buffered;
 };
 
 template <class T, bool kRound, class S>
@@ -57,7 +58,7 @@ void finish_rows(const OrientedProduct& p, const EpilogueTile<S>& tile, const S*
   T* y = static_cast<T*>(p.y) + p.batch.offset(0, tile.matrix) + tile.j * p.y_column;
   for (std::int64_t r = 0; r < tile.rows; ++r) {
     S* row = tile.sums + r * tile.pitch;
-    if (tile.in_y) row = std::copy_n(row, tile.columns, buffer) - tile.columns;
+    if (tile.buffered) row = std::copy_n(row, tile.columns, buffer) - tile.columns;
     const std::int64_t i = tile.i + r;
     const S one = by_row ? number_at<S>(p.bias, p.bias_type, i * p.bias_row) : S(0);
     if (p.bias || alpha != 1) scale_row(row, tile.columns, alpha, bias, by_row, one);
@@ -71,7 +72,6 @@ void finish_rows(const OrientedProduct& p, const EpilogueTile<S>& tile, const S*
 /// `bias`, `buffer`: room for as many numbers as a tile has columns, and a tile of lanes more.
 template <class S>
 void finish(const OrientedProduct& p, const EpilogueTile<S>& tile, S* bias, S* buffer) {
-  if (tile.in_y && p.alpha == 1 && !p.bias && p.activation == 0) return;
   const bool by_column = p.bias && p.bias_column != 0;
   for (std::int64_t k = 0; by_column && k < tile.columns; ++k)
     bias[k] = number_at<S>(p.bias, p.bias_type, (tile.j + k) * p.bias_column);

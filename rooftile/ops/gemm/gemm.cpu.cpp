@@ -93,7 +93,7 @@ template <class T, class S>
 class Multiplier {
  public:
   Multiplier(const OrientedProduct& p, const Cut<S>& cut, std::byte* scratch)
-      : p_(p), cut_(cut), pitch_(cut.in_y ? kLanes<S> : cut.tile_columns) {
+      : p_(p), cut_(cut), pitch_(cut.in_y ? kStrip : cut.tile_columns) {
     sums_ = reinterpret_cast<S*>(scratch);
     a_ = sums_ + cut.tile_rows * pitch_ + kLanes<S>;
     b_ = a_ + cut.tile_rows * kMicroDepth;
@@ -110,17 +110,20 @@ class Multiplier {
                        columns = std::min(p_.n, cut_.column(across + 1)) - j;
     // Sums in y, but for those of a strip that is not full; all in scratch.
     const std::int64_t in_y = cut_.in_y ? columns / kStrip * kStrip : 0;
-    S* const y = static_cast<S*>(p_.y) + p_.batch.offset(0, matrix) + i * p_.y_row + j;
+    S* const y =
+        cut_.in_y ? static_cast<S*>(p_.y) + p_.batch.offset(0, matrix) + i * p_.y_row + j : nullptr;
     const Tile whole{y, p_.y_row, matrix, i, j, rows, in_y, true},
-        rest{sums_, pitch_, matrix, i, j + in_y, rows, columns - in_y, false};
+        rest{sums_, pitch_, matrix, i, j + in_y, rows, columns - in_y, cut_.in_y};
     const T* a = static_cast<const T*>(p_.a) + p_.batch.offset(1, matrix) + i * p_.a_row;
     const T* b = static_cast<const T*>(p_.b) + p_.batch.offset(2, matrix) + j * p_.b_column;
     for (std::int64_t k = 0; k < p_.k; k += step()) multiply_block(whole, rest, a, b, k);
-    for (const Tile& part : {whole, rest}) {
+    for (const Tile* each : {&whole, &rest}) {
+      const Tile& part = *each;
       if (part.columns == 0) continue;
       for (std::int64_t r = 0; p_.k == 0 && r < rows; ++r)
         std::fill_n(part.sums + r * part.pitch, part.columns, S(0));
-      finish(p_, part, bias_, buffer_);
+      const bool finished = &part == &whole && p_.alpha == 1 && !p_.bias && p_.activation == 0;
+      if (!finished) finish(p_, part, bias_, buffer_);
     }
   }
 
