@@ -52,7 +52,7 @@ class Queue:
 def stub_of(f, functions):
     def option_type(o):
         words = ", ".join(map(repr, o["words"].split()))
-        return {"flag": "bool", "choice": f"Literal[{words}]"}.get(o["kind"], "float")
+        return {"flag": "bool", "choice": f"Literal[{words}]", "whole": "int"}.get(o["kind"], "float")
 
     asked = any(functions.is_output(o) and o["optional"] for o in f["operands"])
     count = len(functions.outputs(f))

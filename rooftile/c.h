@@ -114,13 +114,15 @@ typedef struct rooftile_operand {
   uint8_t one;        /* one element, in any number of dimensions: no letters */
   uint8_t outer;      /* any outer sizes come first, alike in all operands that have them */
   char letters[9];    /* then one size for each letter: "MN"; a digit stands for itself */
+  char below;         /* its values are indices below the size of this letter; or 0 */
 } rooftile_operand;
-enum { ROOFTILE_FLAG, ROOFTILE_CHOICE, ROOFTILE_REAL, ROOFTILE_ANY_REAL };
+enum { ROOFTILE_FLAG, ROOFTILE_CHOICE, ROOFTILE_REAL, ROOFTILE_ANY_REAL, ROOFTILE_WHOLE };
+enum { ROOFTILE_MAX_OPERANDS = 20, ROOFTILE_MAX_OPTIONS = 12 };
 typedef struct rooftile_option {
   const char* name;
   const char* words; /* of a choice, whose number is a word's place: "bt601 luminosity"; or "" */
-  int kind;          /* ROOFTILE_FLAG: 0 or 1; ..._REAL: finite, ..._ANY_REAL: also infinite or NaN */
-  double otherwise;  /* the default */
+  int kind; /* ROOFTILE_FLAG: 0 or 1; ..._REAL: finite; ..._ANY_REAL: also infinite or NaN; ..._WHOLE */
+  double otherwise; /* the default */
   double least, most;
 } rooftile_option;
 typedef struct rooftile_function {
@@ -130,11 +132,18 @@ typedef struct rooftile_function {
   const char* backward;
   int has_workspace; /* ask rooftile_workspace_of */
   int operands, options;
-  rooftile_operand operand[12];
-  rooftile_option option[8];
+  rooftile_operand operand[ROOFTILE_MAX_OPERANDS];
+  rooftile_option option[ROOFTILE_MAX_OPTIONS];
+  /* Relations that hold between sizes (by their letters; `outer`: the product of the outer ones) and whole
+   * options: "P = (H - R)/stride + 1; H % G = 0". Quotients round down. */
+  const char* where;
 } rooftile_function;
 /* The function of that place, from 0; returns 0 beyond the last one. */
 ROOFTILE_API int rooftile_function_at(int place, rooftile_function* function);
+/* The dtype, sizes and dense strides that an output, by its place among the operands, has in such a call; its
+ * data is NULL. Outputs among the views are not looked at. */
+ROOFTILE_API rooftile_status rooftile_infer(const char* function, const rooftile_view* const* views,
+                                            const double* options, int output, rooftile_view* inferred);
 
 /* A dense row-major view. */
 static inline rooftile_view rooftile_dense(const void* data, int dtype, int rank, const int64_t* shape) {

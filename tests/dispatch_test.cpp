@@ -186,7 +186,21 @@ TEST(Plugins, WhatIsNoSharedLibraryIsRefusedWithASentence) {
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / ("rooftile_dispatch_test_" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
-  EXPECT_EQ(refusal(folder), "no such plug-in; run `make build`, or choose another by ROOFTILE_CPU");
+  const std::string cpu = ", or choose another by ROOFTILE_CPU";
+  EXPECT_EQ(refusal(folder),
+            "no such plug-in; build or reinstall rooftile, or name the folder of its plug-ins by "
+            "ROOFTILE_PLUGINS" +
+                cpu);
+  // As a build folder and a Python package look.
+  for (const auto& [file, instead] :
+       {std::pair{"CMakeCache.txt", "run `make build`"},
+        std::pair{"_core.abi3.so", "reinstall the package: pip install --force-reinstall rooftile"}}) {
+    std::filesystem::create_directories(folder / "lib");
+    std::ofstream(folder / file) << "\n";
+    EXPECT_EQ(refusal(folder / "lib"), std::string("no such plug-in; ") + instead + cpu);
+    std::filesystem::remove(folder / file);
+    std::filesystem::remove(folder / "lib");
+  }
   const std::filesystem::path file = folder / "rooftile-cpu-baseline.so";
   std::ofstream(file) << "a text, and no library\n";
   EXPECT_EQ(refusal(folder).substr(0, 19), "cannot be loaded: /");

@@ -110,9 +110,19 @@ END
 <!-- figure: moving coalescing trace=t.json variant=w,v access=global_load,global_load -->
 <!-- /figure -->
 
+<!-- figure: shown terminal text=said.txt -->
+<!-- /figure -->
+
+<!-- kernels: rooftile/ops -->
+<!-- /kernels -->
+
 <!-- gaps: b.json least=3 -->
 <!-- /gaps -->
 END
+  printf '$ rooftile check\nall ok\n' >said.txt
+  printf 'Status softmax(int);\nStatus softmax_backward(int);\n' >rooftile/ops/softmax/softmax.h
+  printf 'def softmax_plain(x):\n' >rooftile/ops/softmax/versions.py
+  touch rooftile/ops/softmax/softmax.cpu.cpp
   "$tool" --update . >"$work/update.txt" 2>&1 || complain "a repository in which all is well has problems:
 $(cat "$work/update.txt")"
 }
@@ -169,16 +179,22 @@ notices "a table without an end" 'never closed' "sed -i '/\/bench/d' README.md"
 grep -qF '![Bar chart of softmax 64×1024, f32, from memory, speed as a share of a copy: tile 90%, oneDNN 60%.](docs/figures/bars.svg)' README.md ||
   complain "README.md lacks the ladder's text alternative after an update"
 grep -qF '| softmax | f32 | 64×1024 | 100 | oneDNN, 50.0 | 50% |' README.md || complain "README.md lacks a gap after an update"
-for figure in bars warp tile tree steps stairs roofs moving held over turns; do
+for figure in bars warp tile tree steps stairs roofs moving held over turns shown; do
   grep -q 'prefers-color-scheme: dark' docs/figures/$figure.svg && grep -q '<desc' docs/figures/$figure.svg ||
     complain "docs/figures/$figure.svg is not drawn, or says nothing to who cannot see it"
 done
 for expected in 'level of memory: L1, 32 KiB 200 GB/s; memory, 1 GiB 25.0 GB/s.](' 'against size. rooftile: 8.19 GB/s at 8 KiB, at most 26.2 GB/s at 1 MiB,' \
-  'in the registers of 128 threads, 8 words of 16 bytes each. Thread 37' 'under 4 × 6 blocks of 32 × 32. Blue: the matrix. Grey: threads past its edge, 27%' \
+  'in the registers of 128 threads, 8 16-byte vectors each. Thread 37' 'under 4 × 6 blocks of 32 × 32. Blue: the matrix. Grey: threads past its edge, 27%' \
   'it is written: 20 units. With row i written while row i + 1 is read: 14 units.' \
-  'at most 100 GFLOP/s in f32; the ridge is at 4 flops a byte. softmax: 1.25 flops a byte, 16.4 GFLOP/s.]('; do
+  'at most 100 GFLOP/s in f32; the ridge is at 4 flops per byte. softmax: 1.25 flops per byte, 16.4 GFLOP/s.]('; do
   grep -qF "$expected" README.md || complain "README.md lacks '$expected' after an update"
 done
+grep -qF '| softmax | ✓ |  | ✓ | ✓ |  |' README.md || complain "README.md lacks the kernel's row after an update"
+grep -qF '![A terminal: $ rooftile check all ok](docs/figures/shown.svg)' README.md || complain "README.md lacks the terminal after an update"
+notices "another text in a terminal" 'differs from its source' "sed -i 's/all ok/1 FAILED/' said.txt"
+notices "a terminal without its text" 'needs text=FILE' "rm said.txt"
+notices "a kernel that came" 'differs from its source' "touch rooftile/ops/softmax/softmax.cu"
+notices "a table of no kernels" 'has a header of its name' "sed -i 's,kernels: rooftile/ops,kernels: rooftile,' README.md"
 notices "a figure edited in its file" 'bars.svg:1: is not what its page draws' "sed -i 's/90%/99%/' docs/figures/bars.svg"
 notices "a new measurement under a figure" 'bars.svg:1: is not what its page draws' "sed -i 's/100.0/101.0/' bench/a.json"
 notices "a figure's file gone" 'bars.svg:1: is not what' "rm docs/figures/bars.svg"
@@ -196,14 +212,19 @@ notices "a plot of two functions" 'the filters let 2 through' "sed -i 's/c.json 
   sed -i 's/\"results\": \[/&{\"op\": \"softmax\", \"dtype\": \"f32\", \"threads\": 1, \"median_us\": 1.0, \"bytes\": 64},/' bench/c.json"
 notices "a new measurement under a chart" 'stairs.svg:1: is not what its page draws' "sed -i 's/\"median_us\": 1.0, \"bytes\": 8192/\"median_us\": 2.0, \"bytes\": 8192/' bench/c.json"
 notices "a figure of no baseline" 'has the baseline MKL' "sed -i 's/baselines=oneDNN/baselines=MKL/' README.md"
-notices "a picture that its trace contradicts" 'has 8 sectors a request in t.json, the picture shows 16' "sed -i 's/strides=1,2/strides=1,4/' README.md"
-notices "banks that the trace contradicts" 'has 1 wavefronts a request' "sed -i 's/\"wavefronts\": 32/\"wavefronts\": 1/' docs/figures/traces/t.json"
-notices "an animation that the trace contradicts" 'has 32 sectors a request in t.json, the picture shows 4' \
+notices "a picture that its trace contradicts" 'has 8 sectors per request in t.json, the picture shows 16' "sed -i 's/strides=1,2/strides=1,4/' README.md"
+notices "banks that the trace contradicts" 'has 1 wavefronts per request' "sed -i 's/\"wavefronts\": 32/\"wavefronts\": 1/' docs/figures/traces/t.json"
+notices "an animation that the trace contradicts" 'has 32 sectors per request in t.json, the picture shows 4' \
   "sed -i 's/variant=w,v/variant=w,w/' README.md"
 notices "two figures of one name" 'is drawn in two ways' "sed -i 's/figure: tree shuffle/figure: bars shuffle/' README.md"
 notices "a time that no figure shows" '101 µs is in no ladder and no table' "echo 'Both: 100 → 101 µs.' >>README.md"
 notices "an earlier time that no figure shows" '99 µs is in no ladder' "echo 'Both: 99 → 100 µs.' >>README.md"
 notices "a gap that closed" 'differs from its source' "sed -i 's/50.0/98.0/' bench/b.json"
+make_repository
+sed -i 's/"file": "docs\/course\/01_one.md#more"/&, "continued": [{"title": "More", "file": "docs\/course\/01_more.md"}]/' docs/course/course.json
+echo '# More' >docs/course/01_more.md
+"$tool" --update . >"$work/update.txt" 2>&1 || complain "a lesson that goes on has problems: $(cat "$work/update.txt")"
+grep -qF '| | [More](01_more.md) | `docs/course/01_more.md` |' docs/course/README.md || complain "a lesson's further page is not in the index"
 notices "a lesson that came" 'README.md:[0-9]+: differs' "echo '# Two' >docs/course/02_two.md"
 notices "a lesson that leads nowhere" '01_one.md:[0-9]+: a lesson ends with' "echo '# Two' >docs/course/02_two.md"
 notices "a lesson that leads past the next" '01_one.md:[0-9]+: the next lesson that is there is' \

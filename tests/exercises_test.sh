@@ -56,6 +56,20 @@ wait
 cat "$folder"/*.txt
 bad=$(cat "$folder"/*.txt | grep -vc '^ok ')
 
+# README's picture shows what the judge says today; `exercises_test.sh ROOFTILE SOURCE --update` writes it.
+cp "$source/rooftile/ops/blas1/exercise/vector_add/wrong_2.cu" exercises/vector_add.cu
+shown=$(for line in 'sed -n 10p exercises/vector_add.cu' 'rooftile exercise check vector_add'; do
+  echo "$ $line"
+  PATH=$(dirname "$rooftile"):$PATH bash -c "$line" 2>&1 | sed -E 's/\([0-9.]+ s\)/(1.4 s)/'
+done)
+rm exercises/vector_add.cu
+if [ "${3:-}" = --update ]; then
+  echo "$shown" >"$source/docs/figures/verdict.txt"
+elif [ "$shown" != "$(cat "$source/docs/figures/verdict.txt")" ]; then
+  echo "exercises: docs/figures/verdict.txt is not what the judge says: $shown"
+  bad=$((bad + 1))
+fi
+
 # The way that a learner takes: list, start, check (not yet), three hints, solution, check (solved), progress.
 step() { # step CODE PATTERN WORDS…
   local code=$1 pattern=$2 text

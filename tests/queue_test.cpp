@@ -104,8 +104,9 @@ TEST(Queue, BadOptionsAreOneSentenceThatEveryCallReturns) {
       {{.executor = &many_threads},
        "Queue::cpu: the executor has a function and 1025 threads, needs a function and 1 to 1024"},
       {{.isa = "baseline", .plugin_folder = "/nowhere"},
-       "/nowhere/rooftile-cpu-baseline.so: no such plug-in; run `make build`, or choose another by "
-       "ROOFTILE_CPU"},
+       "/nowhere/rooftile-cpu-baseline.so: no such plug-in; build or reinstall rooftile, or name the folder "
+       "of its "
+       "plug-ins by ROOFTILE_PLUGINS, or choose another by ROOFTILE_CPU"},
       {{.plugin_folder = long_folder.c_str()}, "rooftile: the plug-in folder's path is too long: xxx"},
   };
   for (const auto& [options, sentence] : bad) {

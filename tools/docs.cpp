@@ -58,6 +58,7 @@ int run(bool is_update, const std::filesystem::path& root) {
     docs::Page fresh = docs::with_snippets(repository, page, problems);
     fresh = docs::with_tables(repository, fresh, problems);
     fresh = docs::with_gaps(repository, fresh, problems);
+    fresh = docs::with_kernels(repository, fresh, problems);
     fresh = docs::with_versions(repository, fresh, problems);
     fresh = docs::with_figures(repository, fresh, problems, figures);
     for (const auto& [figure, text] : figures) repository.files.insert(figure);  // about to be drawn

@@ -68,6 +68,7 @@ Page with_snippets(const Repository& repository, const Page& page, Problems& pro
 Page with_tables(const Repository& repository, const Page& page, Problems& problems);
 Page with_gaps(const Repository& repository, const Page& page, Problems& problems);
 /// The figures that the page shows are drawn anew, too: `files` gets each one's path and text.
+Page with_kernels(const Repository& repository, const Page& page, Problems& problems);
 Page with_versions(const Repository& repository, const Page& page, Problems& problems);
 Page with_figures(const Repository& repository, const Page& page, Problems& problems,
                   std::map<std::string, std::string>& files);

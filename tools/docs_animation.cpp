@@ -16,8 +16,8 @@ std::string draw_coalescing(const Repository& repository, const Settings& settin
     const char *title, *rung;
     int sectors;
   };
-  const Panel panels[] = {{"a thread has a row", "lanes a row apart", kLanes},
-                          {"a warp has a row", "lanes neighbours", kLanes / kSectorFloats}};
+  const Panel panels[] = {{"one thread per row", "lanes a row apart", kLanes},
+                          {"one warp per row", "neighbouring lanes", kLanes / kSectorFloats}};
   constexpr int kUsed = kSteps * kLanes * 4;  // bytes, of f32
   Svg svg(kWidth, kTop + kTile + 92);
 
@@ -41,9 +41,8 @@ std::string draw_coalescing(const Repository& repository, const Settings& settin
   svg.add_style(rules);
 
   std::string alternative =
-      "Two warps read a tile of f32, eight requests each; a request touches sectors of 32 bytes.";
-  svg.text(kWidth / 2, 18, "A warp reads the same numbers in two ways: the sectors that it requests",
-           "middle", 15);
+      "Two warps read a tile of f32, eight requests each; memory moves sectors of 32 bytes.";
+  svg.text(kWidth / 2, 18, "One warp reads the same numbers in two ways: sectors per request", "middle", 15);
   for (int p = 0; p < 2; ++p) {
     const Panel& panel = panels[p];
     if (const std::string error =
@@ -80,13 +79,13 @@ std::string draw_coalescing(const Repository& repository, const Settings& settin
       svg.rect(at, bar, own * kLanes * 4 / (32 * panel.sectors), 14, "main");
       svg.end_group();
     }
-    const std::string share = fmt::format("{} sectors a request: {} KiB, {:.4g}% of them used", panel.sectors,
-                                          moved / 1024, 100. * kUsed / moved);
+    const std::string share = fmt::format("{} sectors per request: {} KiB, {:.4g}% of them used",
+                                          panel.sectors, moved / 1024, 100. * kUsed / moved);
     svg.text(left + kTile / 2, bar + 34, share, "middle", 12);
-    alternative += fmt::format(" Where {}, {}: {}.", panel.title, panel.rung, share);
+    alternative += fmt::format(" With {}, {}: {}.", panel.title, panel.rung, share);
   }
   svg.text(kWidth / 2, kTop + kTile + 80,
-           "Blue: used. Orange: requested, and not used by that request. A box is a sector: 8 floats.",
+           "Blue: used. Orange: moved but not used by that request. A box is one sector of 8 floats.",
            "middle", 11);
   figure = {svg.file("Coalesced access", alternative), alternative, {}};
   return "";

@@ -142,7 +142,7 @@ std::string draw_roofline(const Repository& repository, const Settings& settings
   for (double value = x.low; value <= x.high; value *= 4)
     svg.text(x.at(value), kBottom + 16,
              value < 1 ? fmt::format("1/{:.0f}", 1 / value) : fmt::format("{:.0f}", value), "middle", 11);
-  svg.text(kWidth - kRight, kBottom + 32, "flops a byte", "end", 12);
+  svg.text(kWidth - kRight, kBottom + 32, "flops per byte", "end", 12);
   svg.text(kLeft, kTop - 12, "GFLOP/s", "start", 12);
   double first_ridge = x.high;
   for (const json& level : levels) first_ridge = std::min(first_ridge, peak / number(level, "copy_gbs"));
@@ -159,7 +159,8 @@ std::string draw_roofline(const Repository& repository, const Settings& settings
     svg.line(x.at(ridge), y.at(peak), x.at(ridge), kBottom, "ink", true);
     svg.text(x.at(ridge) + 6, kBottom - 8, fmt::format("memory's ridge: {:.2g}", ridge), "start", 11);
     alternative = fmt::format(
-        "Roofline of {}: from memory {} GB/s, at most {} GFLOP/s in {}; the ridge is at {:.2g} flops a byte.",
+        "Roofline of {}: from memory {} GB/s, at most {} GFLOP/s in {}; the ridge is at {:.2g} flops per "
+        "byte.",
         threads_text(threads), three_digits(gbs), three_digits(peak), dtype, ridge);
   }
   double last = 0;  // where the last op's name stands, so that no two of them cross
@@ -177,7 +178,7 @@ std::string draw_roofline(const Repository& repository, const Settings& settings
     const double at = x.at(intensity);
     svg.text(at, kBottom + (std::abs(at - last) < 70 ? 46 : 32), op, "middle", 12);
     last = at;
-    alternative += fmt::format(" {}: {:.3g} flops a byte, {}{} GFLOP/s.", op, intensity,
+    alternative += fmt::format(" {}: {:.3g} flops per byte, {}{} GFLOP/s.", op, intensity,
                                low < high ? three_digits(low) + " to " : "", three_digits(high));
   }
   svg.text(8, kBottom + 66,

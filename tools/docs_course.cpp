@@ -1,6 +1,7 @@
 // The course's index: docs/course/course.json lists every lesson to be, docs/course/README.md shows between
 //   <!-- course-index -->  and  <!-- /course-index -->
-// which are there (linked) and which are to come (greyed, no link).
+// which are there (linked) and which are to come (greyed, no link). A lesson's "continued" are its further
+// pages.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -91,6 +92,13 @@ Page with_course_index(const Repository& repository, const Page& page, Problems&
       const std::string file = lesson.file.substr(0, lesson.file.find('#'));
       named.insert(file);
       if (repository.has(file) && (there.empty() || there.back() != file)) there.push_back(file);
+      for (const json& more : entry.value("continued", json::array())) {  // further pages of this lesson
+        const std::string page_file = more.at("file");
+        named.insert(page_file);
+        if (!repository.has(page_file)) continue;
+        out.lines.push_back("| | [" + more.at("title").get<std::string>() + "](" +
+                            relative_to(kIndex, page_file) + ") | `" + page_file + "` |");
+      }
     }
   }
   check_next(repository, there, problems);

@@ -46,7 +46,7 @@ std::string draw_registers(const Repository&, const Settings& settings, Figure& 
   Svg svg(kWidth, kTop + kRow * used + 84);
   svg.text(
       kLeft, 18,
-      fmt::format("A row of {} elements of {} bytes: {} words of 16 bytes, {} threads, {} words a thread",
+      fmt::format("A row of {} elements of {} bytes: {} 16-byte vectors, {} threads, {} vectors per thread",
                   columns, bytes, words, threads, used),
       "start", 14);
   svg.text(kLeft, 46, "in memory", "start", 12);
@@ -62,7 +62,7 @@ std::string draw_registers(const Repository&, const Settings& settings, Figure& 
   svg.text(kLeft, 84, "registers", "start", 12);
   for (int k = 0; k < used; ++k) {
     const double y = kTop + kRow * k;
-    svg.text(kLeft, y + 14, fmt::format("word {}", k), "start", 11);
+    svg.text(kLeft, y + 14, fmt::format("vector {}", k), "start", 11);
     for (int warp = 0; warp * 32 < threads; ++warp) {
       const int first = k * threads + warp * 32, there = std::clamp(words - first, 0, 32);
       const double x = kLabel + word * 32 * warp;
@@ -77,14 +77,15 @@ std::string draw_registers(const Repository&, const Settings& settings, Figure& 
   for (int warp = 0; warp < warps; warp += std::max(1, warps / 8))
     svg.text(kLabel + word * 32 * (warp + 0.5), floor + 12, fmt::format("warp {}", warp), "middle", 10);
   const std::string followed =
-      fmt::format("Thread {} (orange) holds words {}, {}, … of the row: {} apart, {} registers in all.",
+      fmt::format("Thread {} (orange) holds vectors {}, {}, … of the row: {} apart, {} registers in all.",
                   shown, shown, shown + threads, threads, used * 4);
   svg.text(kLeft, floor + 40, followed, "start", 12);
-  const std::string request = fmt::format(
-      "Each request of a warp is 32 neighbouring words: {} bytes, {} whole sectors.", 32 * 16, 32 * 16 / 32);
+  const std::string request =
+      fmt::format("Each request of a warp is 32 neighbouring vectors: {} bytes, {} whole sectors.", 32 * 16,
+                  32 * 16 / 32);
   svg.text(kLeft, floor + 60, request, "start", 12);
   const std::string alternative =
-      fmt::format("A row of {} elements in the registers of {} threads, {} words of 16 bytes each. {} {}",
+      fmt::format("A row of {} elements in the registers of {} threads, {} 16-byte vectors each. {} {}",
                   columns, threads, used, followed, request);
   figure = {svg.file("A row in a team's registers", alternative), alternative, {}};
   return "";

@@ -44,8 +44,8 @@ std::string agrees(const Repository& repository, const Settings& settings, std::
       if (line.value("access", "") != access) continue;
       const double counted = number(line, what) / number(line, "requests");
       if (counted == count) return "";
-      return fmt::format("{}'s {} has {} {} a request in {}, the picture shows {}", variant, access, counted,
-                         what, file, count);
+      return fmt::format("{}'s {} has {} {} per request in {}, the picture shows {}", variant, access,
+                         counted, what, file, count);
     }
   }
   return fmt::format("{} has no {} of {}", file, access, variant);
@@ -132,7 +132,7 @@ std::string draw_banks(const Repository& repository, const Settings& settings, F
       return error;
     const double middle = each * (double(p) + 0.5);
     const std::string name = swizzled ? "32 columns, at c ^ r" : fmt::format("{} columns", columns);
-    const std::string count = fmt::format("{} pass{} a request", passes, passes == 1 ? "" : "es");
+    const std::string count = fmt::format("{} pass{} per request", passes, passes == 1 ? "" : "es");
     svg.text(middle, 20, name, "middle", 14);
     svg.text(middle, 40, count, "middle", 13);
     const double floor = kTop + kCell * 32 + 54;
@@ -142,7 +142,7 @@ std::string draw_banks(const Repository& repository, const Settings& settings, F
         svg.rect(left + kCell * bank, floor - std::max(3., height), kCell - 1, std::max(3., height), "main");
       svg.rect(left + kCell * bank, floor + 1, kCell - 1, 2, "soft");
     }
-    svg.text(middle, floor + 20, "words asked of each bank, 0 to 31", "middle", 11);
+    svg.text(middle, floor + 20, "words requested per bank, 0 to 31", "middle", 11);
     alternative += fmt::format(" {}: {}.", name, count);
   }
   svg.text(kWidth / 2, kTop + kCell * 32 + 94,

@@ -80,8 +80,7 @@ std::vector<std::string> default_columns(const std::vector<json>& records) {
 std::string caption(const Page& page, const std::string& file, const json& document) {
   std::string where;
   const json machine = document.value("machine", json::object());
-  for (const auto& [holder, key] :
-       {std::pair(&machine, "cpu"), {&machine, "gpu"}, {&machine, "device"}, {&document, "date"}})
+  for (const auto& [holder, key] : {std::pair(&machine, "cpu"), {&machine, "gpu"}, {&document, "date"}})
     if (const auto it = holder->find(key); it != holder->end() && it->is_string() && !it->empty())
       where += (where.empty() ? ": " : ", ") +
                it->get<std::string>().substr(0, std::string_view(key) == "date" ? 10 : 200);

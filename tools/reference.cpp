@@ -122,7 +122,8 @@ std::string c_functions() {
       const auto kind = s.options[k].kind;
       const bool real =
           kind == rooftile::Signature::Option::Kind::real || kind == rooftile::Signature::Option::Kind::any;
-      numbers += fmt::format(", {} {}", real ? "double" : "int", s.options[k].name);
+      const bool whole = kind == rooftile::Signature::Option::Kind::whole;
+      numbers += fmt::format(", {} {}", real ? "double" : whole ? "int64_t" : "int", s.options[k].name);
       options.push_back(real ? s.options[k].name : fmt::format("(double){}", s.options[k].name));
     }
     const std::string views = c_array("rooftile_view* const", "views", operands);

@@ -115,6 +115,9 @@ def lessons_of(section):
         title = re.sub(r"[`*]", "", lessons[0]["title"])
         title = re.sub(r" \([^)]*\)$", "", title)
         yield {f"{first if first == last else f'{first}–{last}'} · {title}": file}
+        for more in (page for lesson in lessons for page in lesson.get("continued", [])):
+            if (ROOT / more["file"]).is_file():
+                yield {f"{last}, continued · {more['title']}": more["file"]}
 
 
 def on_config(config):
@@ -126,7 +129,8 @@ def on_config(config):
         {"Course": ["docs/course/README.md", *sections]},
         {"Reference": [{"Functions": "docs/reference.md"}, {"Python": "python/README.md"},
                        {"Every kernel in Python's languages": "docs/versions.md"}]},
-        {"Guides": [{"CUDA without a GPU": "docs/emulated-device.md"}, {"The block language": "docs/block-language.md"}]},
+        {"Guides": [{"CUDA without a GPU": "docs/emulated-device.md"}, {"The block language": "docs/block-language.md"},
+                    {"rooftile's words and NVIDIA's": "docs/words.md"}]},
         {"Performance": [{"Figures and known gaps": "docs/performance.md"}, *report]},
         {"Contributing": [{"To take part": "CONTRIBUTING.md"}, {"Changes": "CHANGELOG.md"}]},
     ]

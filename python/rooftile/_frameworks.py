@@ -31,6 +31,7 @@ def framework_of(function, operand, kind):
     exchange = hasattr(kind, "__dlpack_c_exchange_api__")
     if is_torch(kind):
         torch = sys.modules["torch"]
+        learn_torch(torch)
         plain = kind in (torch.Tensor, torch.nn.Parameter)
         return "exchange" if plain and exchange else "dlpack", True, False
     if exchange:
@@ -57,6 +58,12 @@ def learn_numpy(numpy):
               ("float64", "float32", "float16")]
     _core.set_numpy(numpy.empty, sample, native)
     learned.append(True)
+
+
+def learn_torch(torch):
+    from torch.autograd import forward_ad, graph
+
+    _core.set_torch(torch.Tensor.is_neg, getattr(torch._C, "_increment_version", graph.increment_version), vars(forward_ad))
 
 
 def dtype_code(function, operand, dtype):
@@ -136,14 +143,48 @@ def with_gradients(function, args, words):
         raise TypeError(f"{function}: got one of JAX's tracers; under jit, grad and vmap call rooftile.jax.{function}")
     import torch
 
-    plain = all(type(a) in (torch.Tensor, torch.nn.Parameter) for a in arrays if isinstance(a, torch.Tensor))
-    if plain and not torch.is_grad_enabled():
+    out = words.get("out")
+    refuse_tangents(function, [*arrays, *(out if isinstance(out, tuple) else ())])
+    tensors = [a for a in arrays if isinstance(a, torch.Tensor)]
+    plain = all(type(t) in (torch.Tensor, torch.nn.Parameter) for t in tensors)
+    transformed = torch._C._are_functorch_transforms_active()
+    if plain and not transformed and not (torch.is_grad_enabled() and any(t.requires_grad for t in tensors)):
         from rooftile import _functions
 
         return _functions.below_gradients[function](*args, **words)
     import rooftile.torch
 
     return getattr(rooftile.torch, function)(*args, **words)
+
+
+def refuse_tangents(function, values):
+    """Forward mode: a result would lose what these tensors carry, without a word."""
+    import torch
+    from torch.autograd import forward_ad
+
+    if forward_ad._current_level >= 0 and any(isinstance(v, torch.Tensor) and forward_ad.unpack_dual(v).tangent is not None
+                                              for v in values):
+        raise RuntimeError(f"{function}: has no derivative in forward mode (jvp, jacfwd); take that of the backward")
+
+
+def option_value(function, option, value):
+    """An option that is a tensor or a tracer, as a float; refused where a gradient of it would be lost."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        refuse_tangents(function, [value])
+        if value.requires_grad and torch.is_grad_enabled():
+            raise TypeError(f"{function}: {option} is a tensor that requires a gradient, and options get none; pass "
+                            f"float({option}), or multiply by it outside of {function}")
+    elif is_jax(type(value)):
+        import jax
+
+        if isinstance(value, jax.core.Tracer):
+            raise TypeError(f"{function}: {option} is one of JAX's tracers, and options are Python's numbers; name it in "
+                            f"static_argnums, or multiply by it outside of {function}")
+    try:
+        return float(value)
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"{function}: {option} is {value!r}, must be a number") from None
 
 
 def result_type(function, names):

@@ -57,6 +57,8 @@ def default_of(option):
         return str(bool(option["default"]))
     if option["kind"] == "choice":
         return repr(option["words"].split()[int(option["default"])])
+    if option["kind"] == "whole":
+        return str(int(option["default"]))
     return shortest(option["default"])
 
 
@@ -90,8 +92,10 @@ def dtype_text(f, operand):
 
 def option_text(option):
     least = " not negative," if option["least"] == 0 else ""
+    if option["kind"] in ("whole", "real") and abs(option["least"]) < 2**53 and option["most"] < 2**53:
+        return f"{'a whole' if option['kind'] == 'whole' else 'a'} number from {option['least']:g} to {option['most']:g}"
     return {"flag": "True or False", "choice": "one of " + ", ".join(map(repr, option["words"].split())),
-            "real": f"a number,{least} finite", "any_real": "any number"}[option["kind"]]
+            "real": f"a number,{least} finite", "any_real": "any number", "whole": f"a whole number{least.rstrip(',')}"}[option["kind"]]
 
 
 def docstring(f):
@@ -133,4 +137,5 @@ public = {name: make(place, f, False) for place, (name, f) in enumerate(signatur
 below_gradients = {name: make(place, f, True) for place, (name, f) in enumerate(signatures.items())}
 
 _core.set_helpers(_frameworks.framework_of, _frameworks.empty, _frameworks.finish, _frameworks.dtype_code,
-                  _frameworks.with_gradients, _frameworks.result_type, _frameworks.stream_of, _frameworks.used_on)
+                  _frameworks.with_gradients, _frameworks.result_type, _frameworks.stream_of, _frameworks.used_on,
+                  _frameworks.option_value)

@@ -2,8 +2,11 @@
 its outputs, and which values its gradient needs."""
 
 import inspect
+import itertools
+import math
+import re
 
-from rooftile import _functions
+from rooftile import _frameworks, _functions
 
 OUTPUT, IN_OUT = "output", "in_out"
 
@@ -18,6 +21,7 @@ class Signature:
         self.name = signature["name"]
         self.operands = signature["operands"]
         self.options = signature["options"]
+        self.where = signature["where"]
         self.inputs = [o for o in self.operands if o["role"] != OUTPUT]
         self.outputs = [o for o in self.operands if o["role"] == OUTPUT]
         self.output_names = [o["name"] for o in self.outputs]
@@ -29,6 +33,7 @@ class Signature:
         self.defaults = {o["name"]: self.default(o) for o in self.options}
         self.numbers = {o["name"]: o for o in self.options}
         #: Outputs that are the sum of inputs: {"sum": ["x", "residual"]}.
+        self.tuples = self.result_types()
         self.sums = {o["name"]: o["sum_of"].split() for o in self.outputs if o["sum_of"]}
 
     @staticmethod
@@ -36,7 +41,7 @@ class Signature:
         value = option["default"]
         if option["kind"] == "flag":
             return bool(value)
-        return int(value) if option["kind"] == "choice" else float(_functions.shortest(value))
+        return int(value) if option["kind"] in ("choice", "whole") else float(_functions.shortest(value))
 
     # -- Calls
 
@@ -82,21 +87,40 @@ class Signature:
     def number(self, option, value):
         """An option as a bool, an int or a float."""
         name, kind = option["name"], option["kind"]
-        if kind == "flag" and value in (0, 1):
-            return bool(value)
         if kind == "choice":
             words = option["words"].split()
             if isinstance(value, str) and value not in words:
                 raise ValueError(f"{self.name}: {name} is {value!r}, must be one of: {option['words']}")
             return words.index(value) if isinstance(value, str) else int(value)
-        if kind == "flag" or isinstance(value, str):
+        if isinstance(value, str):
             raise TypeError(f"{self.name}: {name} is {value!r}, must be {'True or False' if kind == 'flag' else 'a number'}")
-        return float(value)
+        number = value if isinstance(value, (bool, int, float)) else _frameworks.option_value(self.name, name, value)
+        if kind == "flag" and number not in (0, 1):
+            raise TypeError(f"{self.name}: {name} is {value!r}, must be True or False")
+        if kind == "whole" and int(number) != number:
+            raise ValueError(f"{self.name}: {name} is {value!r}, must be a whole number")
+        return bool(number) if kind == "flag" else int(number) if kind == "whole" else float(number)
 
     def show(self, results, wanted):
-        """Of all outputs by name those that a call asked for: one, or a tuple."""
-        shown = tuple(results[n] for n in self.output_names if n not in self.optional_outputs or n in wanted)
-        return shown[0] if len(shown) == 1 else shown
+        """Of all outputs by name those that a call asked for."""
+        return self.named([n for n in self.output_names if n not in self.optional_outputs or n in wanted], results)
+
+    def named(self, names, results):
+        """One result, or the named tuple that rooftile's own function returns."""
+        if len(names) == 1:
+            return results[names[0]]
+        return self.tuples[tuple(names)](*[results[n] for n in names])
+
+    def result_types(self):
+        """Of each selection of optional outputs; all now, as torch.compile follows no making of types."""
+        types = {}
+        for count in range(len(self.optional_outputs) + 1):
+            for wanted in itertools.combinations(self.optional_outputs, count):
+                names = tuple(n for n in self.output_names if n not in self.optional_outputs or n in wanted)
+                names = names or tuple(o["name"] for o in self.inputs if o["role"] == IN_OUT)
+                if len(names) > 1:
+                    types[names] = _frameworks.result_type(self.name, names).__self__
+        return types
 
     def dress(self, call):
         """Name, signature and documentation for what the framework's module shows."""
@@ -110,7 +134,39 @@ class Signature:
 
     # -- Outputs
 
-    def infer(self, arrays, operand):
+    def size_of(self, letter, arrays, options):
+        """What a letter stands for in a call: a size of an input, or what a relation of the signature says; None where
+        neither tells. Sizes may be symbolic."""
+        if letter.isdigit():
+            return int(letter)
+        for o in self.inputs:
+            array = arrays.get(o["name"])
+            if letter in o["letters"] and array is not None:
+                at = len(array.shape) - len(o["letters"]) + o["letters"].index(letter)
+                if at < 0:
+                    raise ValueError(f"{self.name}: {o['name']} has {len(array.shape)} dimensions, needs at least "
+                                     f"{len(o['letters'])}")
+                return array.shape[at]
+        for relation in self.where.split(";"):
+            left, _, right = relation.partition("=")
+            if left.strip() != letter:
+                continue
+            names = {name: self.size_of(name, arrays, options) for name in re.findall(r"\b[A-Z]\b", right)}
+            names |= {name: int(options.get(name, default)) for name, default in self.defaults.items()
+                      if self.numbers[name]["kind"] not in ("real", "any_real")}
+            names["outer"] = math.prod(self.outer_of(arrays))
+            return eval(right.replace("/", "//"), {"__builtins__": {}}, names)  # the library's own text
+        return None
+
+    def outer_of(self, arrays):
+        """The outer sizes of a call."""
+        for o in self.inputs:
+            array = arrays.get(o["name"])
+            if o["outer"] and array is not None:
+                return list(array.shape[:len(array.shape) - len(o["letters"])])
+        return []
+
+    def infer(self, arrays, operand, options):
         """An output's shape, and its dtype as an array of the call has it or by the library's name. The library's own check
         refuses what does not fit."""
         dtype, letter = None, operand["type"]
@@ -118,23 +174,8 @@ class Signature:
             bound = [o for o in self.inputs if o["type"] == letter and arrays.get(o["name"]) is not None]
             dtype = arrays[bound[0]["name"]].dtype if bound else None
             letter = next(o for o in self.operands if o["type"] == letter)["or_as"]
-        shape = []
-        for o in self.inputs if operand["outer"] else ():
-            array = arrays.get(o["name"])
-            if o["outer"] and array is not None:
-                shape += array.shape[:len(array.shape) - len(o["letters"])]
-                break
-        for letter in operand["letters"]:
-            size = int(letter) if letter.isdigit() else None
-            for o in self.inputs:
-                array = arrays.get(o["name"])
-                if size is None and letter in o["letters"] and array is not None:
-                    at = len(array.shape) - len(o["letters"]) + o["letters"].index(letter)
-                    if at < 0:
-                        raise ValueError(f"{self.name}: {o['name']} has {len(array.shape)} dimensions, needs at least "
-                                         f"{len(o['letters'])}")
-                    size = array.shape[at]
-            shape.append(size)
+        shape = self.outer_of(arrays) if operand["outer"] else []
+        shape += [self.size_of(letter, arrays, options) for letter in operand["letters"]]
         return shape, operand["dtypes"][0] if dtype is None else dtype
 
     # -- Gradients

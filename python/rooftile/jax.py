@@ -18,6 +18,11 @@ for platform in ("cpu", "CUDA"):
     jax.ffi.register_ffi_target(TARGET, _core.xla_handler(platform == "CUDA"), platform=platform)
 
 
+def short(dtype):
+    """The library's name for a dtype, where it has one."""
+    return next((n for n, name in _frameworks.DTYPES.items() if name == dtype), dtype)
+
+
 class Function(Signature):
     """What follows from one signature. Arrays go by their names, in dicts; options and outputs asked for are static."""
 
@@ -37,7 +42,7 @@ class Function(Signature):
         made = [o for o in self.results if not o["optional"] or o["name"] in wanted]
         shapes = []
         for o in made:
-            shape, dtype = self.infer(arrays, o)
+            shape, dtype = self.infer(arrays, o, dict(zip(self.defaults, options)))
             if o["role"] == IN_OUT:
                 shape, dtype = arrays[o["name"]].shape, arrays[o["name"]].dtype
             elif isinstance(dtype, str):
@@ -74,14 +79,29 @@ class Function(Signature):
         results = backward.run(tuple(by_name[o] for o in backward.defaults), asked, given)
         return (self.shaped(self.with_sums({n: results[d] for n, d in names.items()}, arrived), given),)
 
+    def check_dtypes(self, arrays):
+        """The library's own check runs inside of XLA, whose errors are no TypeErrors."""
+        bound = {}
+        for o in self.inputs:
+            if o["name"] not in arrays:
+                continue
+            dtype = arrays[o["name"]].dtype.name
+            known = [n for n in o["dtypes"] if _frameworks.DTYPES[n] == dtype]
+            first = bound.setdefault(o["type"], (dtype, o["name"]))
+            if known and first[0] == dtype:
+                continue
+            shown = f"{self.name}: {o['name']} is {'x'.join(map(str, arrays[o['name']].shape)) or 'scalar'} {short(dtype)}, must be "
+            raise TypeError(shown + (f"one of {', '.join(o['dtypes'])}" if not known else f"{short(first[0])} as {first[1]} is"))
+
     def public(self):
         def call(*args, **named):
             arrays, options, wanted = self.bind(args, named)
             arrays = {n: jax.numpy.asarray(a) for n, a in arrays.items()}
+            self.check_dtypes(arrays)
             results = self.apply(tuple(float({**self.defaults, **options}[n]) for n in self.defaults), tuple(sorted(wanted)),
                                  arrays)
             if not self.outputs:
-                return self.show_all(results)
+                return self.named(list(results), results)
             if self.backward:
                 names = {o["name"] for o in self.known[self.backward].inputs}
                 results = {n: r if "d" + n in names or n in self.sums else jax.lax.stop_gradient(r)
@@ -89,11 +109,6 @@ class Function(Signature):
             return self.show(results, wanted)
 
         return self.dress(call)
-
-    @staticmethod
-    def show_all(results):
-        written = tuple(results.values())
-        return written[0] if len(written) == 1 else written
 
 
 known = Function.known

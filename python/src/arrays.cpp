@@ -5,6 +5,7 @@
 namespace rooftile::python {
 
 Helpers helpers{};
+Torch torch;
 
 const char* const kDTypeNames[13] = {"f64", "f32", "tf32", "f16", "bf16", "f8e4m3", "f8e5m2",
                                      "i64", "i32", "i8",   "u8",  "bool", "u4"};
@@ -110,9 +111,14 @@ dlpack::DataType dlpack_of_dtype(int dtype) {
 bool read_tensor(const dlpack::Tensor& t, Place place, Array& a) {
   const int dtype = dtype_of_dlpack(t.dtype);
   if (dtype < 0) {
-    PyErr_Format(PyExc_TypeError,
-                 "%s: %s has a dtype that the library does not know (DLPack's code %d, %d bits, %d lanes)",
-                 place.function, place.operand, t.dtype.code, t.dtype.bits, t.dtype.lanes);
+    constexpr const char* kNames[] = {"int", "uint", "float", "opaque", "bfloat", "complex", "bool"};
+    if (t.dtype.lanes == 1 && t.dtype.code < 7)
+      PyErr_Format(PyExc_TypeError, "%s: %s has dtype %s%d, which the library does not know", place.function,
+                   place.operand, kNames[t.dtype.code], t.dtype.bits);
+    else
+      PyErr_Format(PyExc_TypeError,
+                   "%s: %s has a dtype that the library does not know (DLPack's code %d, %d bits, %d lanes)",
+                   place.function, place.operand, t.dtype.code, t.dtype.bits, t.dtype.lanes);
     return false;
   }
   if (t.rank < 0 || (t.rank > 0 && !t.shape)) {
@@ -255,38 +261,35 @@ bool framework_of(PyObject* object, Place place, Framework& framework) {
 
 namespace {
 
-/// PyTorch's imaginary part of a conjugate is a view whose numbers are the negative of what memory holds. All
-/// its strides are even; to ask every tensor would take a twentieth of a small call.
-bool is_negated(PyObject* object, const Array& a) {
-  for (int d = 0; d < a.view.rank && d < 8; ++d)
-    if (a.view.stride[d] == 1) return false;
-  Owned negated{PyObject_CallMethod(object, "is_neg", nullptr)};
-  PyErr_Clear();
-  return negated.get() == Py_True;
-}
-
 bool read_exchange(PyObject* object, Place place, Array& array) {
   dlpack::Tensor tensor;
   if (array.framework.api->tensor_from_object(object, &tensor) != 0) {
     if (array.framework.has_gradients) {  // PyTorch's own words are a trace of its C++
       PyErr_Clear();
-      PyErr_Format(PyExc_ValueError,
-                   "%s: %s has no dense memory of its own: it is sparse, without storage, or within vmap or "
-                   "grad, where rooftile.torch.%s is to be called",
-                   place.function, place.operand, place.function);
+      PyErr_Format(PyExc_ValueError, "%s: %s has no dense memory of its own: it is sparse or without storage",
+                   place.function, place.operand);
     } else if (!PyErr_Occurred()) {
       PyErr_Format(PyExc_ValueError, "%s: %s gave no tensor", place.function, place.operand);
     }
     return false;
   }
-  if (!read_tensor(tensor, place, array)) return false;
-  if (!array.framework.has_gradients || !is_negated(object, array)) return true;
-  PyErr_Format(PyExc_ValueError, "%s: %s is a negated view of other memory; pass its .resolve_neg()",
-               place.function, place.operand);
-  return false;
+  return read_tensor(tensor, place, array);
 }
 
 }  // namespace
+
+bool in_forward_mode() {
+  static PyObject* const name = PyUnicode_InternFromString("_current_level");
+  PyObject* level = torch.forward_ad ? PyDict_GetItem(torch.forward_ad, name) : nullptr;
+  return level && PyLong_Check(level) && PyLong_AsLong(level) >= 0;
+}
+
+bool is_negated(PyObject* object, const Framework& framework) {
+  if (!framework.has_gradients || !torch.is_neg) return false;
+  Owned negated{PyObject_CallFunctionObjArgs(torch.is_neg, object, nullptr)};
+  PyErr_Clear();  // a tracer of JAX
+  return negated.get() == Py_True;
+}
 
 bool read_array(PyObject* object, Place place, Array& array) {
   if (!framework_of(object, place, array.framework)) return false;

@@ -84,9 +84,23 @@ struct Helpers {
   PyObject* result_type;     ///< (function, names) → a named tuple's type
   PyObject* stream_of;       ///< (array of a GPU) → its framework's current stream there, as a number
   PyObject* used_on;         ///< (array, stream, device): that stream uses it, too
+  PyObject* option_value;    ///< (function, option, value) → a float; raises where a gradient would be lost
   PyObject* numpy_empty;     ///< numpy.empty, or None until NumPy is imported
 };
 extern Helpers helpers;
+
+/// What is asked of PyTorch, once one of its tensors was met.
+struct Torch {
+  PyObject* is_neg = nullptr;      ///< torch.Tensor.is_neg
+  PyObject* written = nullptr;     ///< (list of tensors): their versions go on
+  PyObject* forward_ad = nullptr;  ///< the dictionary of torch.autograd.forward_ad
+};
+extern Torch torch;
+/// Whether a level of forward-mode differentiation is entered, so that a tensor may carry a tangent.
+bool in_forward_mode();
+/// Whether this is a view whose numbers are the negative of what memory holds, as PyTorch's imaginary part of
+/// a conjugate is. Its strides do not tell: asking took 40 ns of a call's 1000.
+bool is_negated(PyObject* object, const Framework& framework);
 
 /// How arrays of this object's type are read; false with an exception where it is no array.
 bool framework_of(PyObject* object, Place place, Framework& framework);

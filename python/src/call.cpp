@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "python/src/arrays.h"
 #include "python/src/function.h"
@@ -27,9 +28,8 @@ class Call {
   PyObject* run(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     if (!take(args, count, keywords) || !complete()) return nullptr;
     if (wants_gradients_) return hand_over(args, count, keywords);
-    if (!read_given() || !one_device() || !make_outputs() || !choose_queue() || !make_workspace() ||
-        !launch())
-      return nullptr;
+    if (!read_given()) return wrapped_ ? hand_over(args, count, keywords) : nullptr;
+    if (!one_device() || !make_outputs() || !choose_queue() || !make_workspace() || !launch()) return nullptr;
     return results();
   }
 
@@ -125,6 +125,12 @@ class Call {
       options_[k] = value == Py_True;
       return true;
     }
+    if (!PyFloat_Check(value) && !PyLong_Check(value) && PyObject_HasAttrString(value, "requires_grad")) {
+      Owned number{PyObject_CallFunction(helpers.option_value, "ssO", s_.name, option.name, value)};
+      if (!number) return false;
+      options_[k] = PyFloat_AsDouble(number.get());
+      return true;
+    }
     options_[k] = PyFloat_AsDouble(value);
     if (options_[k] != -1 || !PyErr_Occurred()) return true;
     if (PyErr_ExceptionMatches(PyExc_TypeError)) {
@@ -132,6 +138,7 @@ class Call {
       PyErr_Format(PyExc_TypeError, "%s: %s is %R, must be %s", s_.name, option.name, value,
                    option.kind == ROOFTILE_FLAG     ? "True or False"
                    : option.kind == ROOFTILE_CHOICE ? option.words
+                   : option.kind == ROOFTILE_WHOLE  ? "a whole number"
                                                     : "a number");
     }
     return false;
@@ -178,7 +185,8 @@ class Call {
       }
       if (!framework_of(object_[o], place(o), array_[o].framework)) return false;
       if (!array_[o].framework.has_gradients || f_.below_gradients || wants_gradients_) continue;
-      if (array_[o].framework.kind != Framework::Kind::exchange) {  // a subclass, a tracer: no plain array
+      if (array_[o].framework.kind != Framework::Kind::exchange || in_forward_mode()) {
+        // A subclass, a tracer: no plain array; or one that may carry a tangent.
         wants_gradients_ = true;
         continue;
       }
@@ -205,7 +213,16 @@ class Call {
   bool read_given() {
     for (int o = 0; o < s_.operands; ++o) {
       if (!object_[o]) continue;
-      if (!read_array(object_[o], place(o), array_[o])) return false;
+      if (is_negated(object_[o], array_[o].framework) && !resolve(o)) return false;
+      if (!read_array(object_[o], place(o), array_[o])) {
+        // One of PyTorch's without memory of its own, as under vmap: the operator's business, or refused
+        // there.
+        wrapped_ = array_[o].framework.has_gradients && !f_.below_gradients &&
+                   array_[o].framework.kind == Framework::Kind::exchange &&
+                   PyErr_ExceptionMatches(PyExc_ValueError);
+        if (wrapped_) PyErr_Clear();
+        return false;
+      }
       if (writes(o) && array_[o].read_only) {
         PyErr_Format(PyExc_ValueError, "%s: %s is %s, and the function writes it; pass another array",
                      s_.name, operand(o).name,
@@ -216,6 +233,20 @@ class Call {
       views_[o] = &array_[o].view;
     }
     return true;
+  }
+
+  /// A negated view is read by a copy; its memory holds other numbers.
+  bool resolve(int o) {
+    if (writes(o)) {
+      PyErr_Format(PyExc_ValueError,
+                   "%s: %s is a negated view of other memory, and the function writes it; pass a tensor of "
+                   "its own, as its .resolve_neg() is",
+                   s_.name, operand(o).name);
+      return false;
+    }
+    resolved_[o] = Owned{PyObject_CallMethod(object_[o], "resolve_neg", nullptr)};
+    object_[o] = resolved_[o].get();
+    return object_[o] != nullptr;
   }
 
   bool one_device() const {
@@ -234,63 +265,14 @@ class Call {
     return true;
   }
 
-  /// What a letter is in the operands that are there; -1: none has it. The first one that has it binds it, as
-  /// in the library's own check.
-  int bound_dtype(char letter) const {
-    for (int o = 0; o < s_.operands; ++o)
-      if (views_[o] && operand(o).type == letter) return array_[o].view.dtype;
-    return -1;
-  }
-  int dtype_of(const rooftile_operand& it) const {
-    int dtype = bound_dtype(it.type);
-    for (char letter = it.or_as; dtype < 0 && letter;) {  // "f32, or as x": as x
-      dtype = bound_dtype(letter);
-      char next = 0;
-      for (int o = 0; o < s_.operands; ++o)
-        if (operand(o).type == letter) next = operand(o).or_as;
-      letter = next;
-    }
-    for (int t = 0; dtype < 0; ++t)
-      if (it.dtypes >> t & 1) dtype = t;
-    return dtype;
-  }
-  bool shape_of(const rooftile_operand& it, int& rank, std::int64_t* shape) const {
-    rank = 0;
-    if (it.one) return true;
-    const auto letters = [](const rooftile_operand& o) { return static_cast<int>(std::strlen(o.letters)); };
-    if (it.outer) {
-      for (int o = 0; o < s_.operands; ++o) {
-        if (!views_[o] || !operand(o).outer) continue;
-        const int outer = views_[o]->rank - letters(operand(o));
-        if (outer < 0 || views_[o]->rank > 8) return false;
-        for (; rank < outer; ++rank) shape[rank] = views_[o]->shape[rank];
-        break;
-      }
-    }
-    for (const char* letter = it.letters; *letter; ++letter) {
-      std::int64_t size = *letter <= '9' ? *letter - '0' : -1;
-      for (int o = 0; o < s_.operands && size < 0; ++o) {
-        if (!views_[o] || views_[o]->rank > 8) continue;
-        const char* at = std::strchr(operand(o).letters, *letter);
-        if (!at) continue;
-        const int d = views_[o]->rank - letters(operand(o)) + static_cast<int>(at - operand(o).letters);
-        if (d >= 0) size = views_[o]->shape[d];
-      }
-      if (size < 0 || rank == 8) return false;
-      shape[rank++] = size;
-    }
-    return true;
-  }
-
   bool make_outputs() {
     for (int o = 0; o < s_.operands; ++o) {
       if (object_[o] || operand(o).role != ROOFTILE_OUTPUT || (operand(o).optional && !wanted_[o])) continue;
-      int rank = 0;
-      std::int64_t shape[9];
-      // An input of too few dimensions: the library's sentence says so. It sees this output as absent.
-      if (!shape_of(operand(o), rank, shape)) continue;
-      if (!new_array(object_[first_], array_[first_], dtype_of(operand(o)), rank, shape, place(o), made_[o],
-                     array_[o]))
+      rooftile_view inferred;
+      const rooftile_status status = rooftile_infer(s_.name, views_, options_, o, &inferred);
+      if (status.message[0]) return refused(status);
+      if (!new_array(object_[first_], array_[first_], inferred.dtype, inferred.rank, inferred.shape, place(o),
+                     made_[o], array_[o]))
         return false;
       object_[o] = made_[o].get();
       views_[o] = &array_[o].view;
@@ -362,6 +344,7 @@ class Call {
     status = rooftile_call(queue(), s_.name, views_, options_, variant_, workspace_);
     Py_END_ALLOW_THREADS;
     if (status.message[0]) return refused(status);
+    if (!tell_torch()) return false;
     if (!elsewhere_) return true;
     // Frameworks give memory away again in the order of their current stream, which this call is not on.
     if (workspace_object_ && !used_elsewhere(workspace_object_.get())) return false;
@@ -369,21 +352,39 @@ class Call {
       if (made && !used_elsewhere(made.get())) return false;
     return true;
   }
+  /// Of the caller's tensors that were written PyTorch counts the versions, so that a backward that needs the
+  /// former values says so.
+  bool tell_torch() {
+    Owned written;
+    for (int o = 0; o < s_.operands; ++o) {
+      if (!object_[o] || !writes(o) || made_[o] || !array_[o].framework.has_gradients) continue;
+      if (!written) written = Owned{PyList_New(0)};
+      if (!written || PyList_Append(written.get(), object_[o]) != 0) return false;
+    }
+    return !written || Owned{PyObject_CallFunctionObjArgs(torch.written, written.get(), nullptr)};
+  }
   bool used_elsewhere(PyObject* object) const {
     Owned stream{PyLong_FromVoidPtr(reinterpret_cast<QueueObject*>(queue_)->stream)};
     return stream && Owned{PyObject_CallFunction(helpers.used_on, "OOi", object, stream.get(),
                                                  static_cast<int>(array_[first_].device.id))};
   }
 
-  /// The library's sentence: a TypeError where it is about a dtype.
+  /// The library's sentence: a TypeError where it says which dtype there must be. What a letter may stand for
+  /// in this call is the library's to know.
   bool refused(const rooftile_status& status) const {
-    bool type = false;
-    for (int o = 0; o < s_.operands; ++o) {
-      if (!views_[o]) continue;
-      const int dtype = views_[o]->dtype, bound = bound_dtype(operand(o).type);
-      type = type || !(operand(o).dtypes >> dtype & 1) || dtype != bound;
-    }
-    PyErr_SetString(type ? PyExc_TypeError : PyExc_ValueError, status.message);
+    PyErr_SetString(asks_for_dtype(status.message) ? PyExc_TypeError : PyExc_ValueError, status.message);
+    return false;
+  }
+  /// "..., must be f32 as x is", "..., must be one of f32, f16".
+  static bool asks_for_dtype(const char* message) {
+    constexpr std::string_view kMust = ", must be ", kOne = "one of ";
+    const char* at = std::strstr(message, kMust.data());
+    if (!at) return false;
+    at += kMust.size();
+    if (std::strncmp(at, kOne.data(), kOne.size()) == 0) at += kOne.size();
+    const std::size_t length = std::strcspn(at, ", ");
+    for (const char* const name : kDTypeNames)
+      if (std::strlen(name) == length && std::strncmp(at, name, length) == 0) return true;
     return false;
   }
 
@@ -443,17 +444,18 @@ class Call {
  private:
   Function& f_;
   const rooftile_function& s_;
-  PyObject* object_[12] = {};  // borrowed: the caller's, or made_
-  bool wanted_[12] = {};
-  Owned made_[12];
-  Array array_[12];
-  const rooftile_view* views_[12] = {};
-  double options_[8];
+  PyObject* object_[ROOFTILE_MAX_OPERANDS] = {};  // borrowed: the caller's, or made_
+  bool wanted_[ROOFTILE_MAX_OPERANDS] = {};
+  Owned made_[ROOFTILE_MAX_OPERANDS], resolved_[ROOFTILE_MAX_OPERANDS];
+  Array array_[ROOFTILE_MAX_OPERANDS];
+  const rooftile_view* views_[ROOFTILE_MAX_OPERANDS] = {};
+  double options_[ROOFTILE_MAX_OPTIONS];
   int first_ = -1;
   PyObject *out_ = nullptr, *queue_ = nullptr;
   const char *device_ = nullptr, *variant_ = nullptr;
   Owned text_[2];
   bool wants_gradients_ = false;
+  bool wrapped_ = false;    ///< an operand has no memory of its own
   bool elsewhere_ = false;  ///< the queue's stream is not the arrays' current one
   rooftile_workspace workspace_{nullptr, 0};
   void* host_ = nullptr;

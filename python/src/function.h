@@ -16,9 +16,9 @@ struct Function {
   std::string* doc;
   std::string* usage;  ///< "softmax(x, *, scale=1.0, …)"
   PyMethodDef method;
-  bool below_gradients;         ///< called by the operators that have gradients: asks no tensor for them
-  PyObject* operand_names[12];  // interned
-  PyObject* option_names[8];
+  bool below_gradients;  ///< called by the operators that have gradients: asks no tensor for them
+  PyObject* operand_names[ROOFTILE_MAX_OPERANDS];  // interned
+  PyObject* option_names[ROOFTILE_MAX_OPTIONS];
   struct ResultType {
     unsigned outputs;  // a bit for each operand
     PyObject* type;

@@ -129,23 +129,23 @@ PyObject* describe(const rooftile_operand& o) {
     Owned name{PyUnicode_FromString(kDTypeNames[t])};
     PyList_Append(dtypes.get(), name.get());
   }
-  const char type[] = {o.type, '\0'}, or_as[] = {o.or_as, '\0'};
-  return Py_BuildValue("{ss ss ss ss ss ss sO sN sN sN ss}", "name", o.name, "role", kRoles[o.role], "may_be",
-                       o.may_be, "sum_of", o.sum_of, "type", type, "or_as", or_as, "dtypes", dtypes.get(),
-                       "optional", PyBool_FromLong(o.optional), "one", PyBool_FromLong(o.one), "outer",
-                       PyBool_FromLong(o.outer), "letters", o.letters);
+  const char type[] = {o.type, '\0'}, or_as[] = {o.or_as, '\0'}, below[] = {o.below, '\0'};
+  return Py_BuildValue("{ss ss ss ss ss ss sO sN sN sN ss ss}", "name", o.name, "role", kRoles[o.role],
+                       "may_be", o.may_be, "sum_of", o.sum_of, "type", type, "or_as", or_as, "dtypes",
+                       dtypes.get(), "optional", PyBool_FromLong(o.optional), "one", PyBool_FromLong(o.one),
+                       "outer", PyBool_FromLong(o.outer), "letters", o.letters, "below", below);
 }
 
 PyObject* describe(const rooftile_option& o) {
-  constexpr const char* kKinds[] = {"flag", "choice", "real", "any_real"};
+  constexpr const char* kKinds[] = {"flag", "choice", "real", "any_real", "whole"};
   return Py_BuildValue("{ss ss ss sd sd sd}", "name", o.name, "kind", kKinds[o.kind], "words", o.words,
                        "default", o.otherwise, "least", o.least, "most", o.most);
 }
 
 PyObject* set_helpers(PyObject*, PyObject* args) {
-  return PyArg_ParseTuple(args, "OOOOOOOO", &helpers.framework_of, &helpers.empty, &helpers.finish,
+  return PyArg_ParseTuple(args, "OOOOOOOOO", &helpers.framework_of, &helpers.empty, &helpers.finish,
                           &helpers.dtype_code, &helpers.with_gradients, &helpers.result_type,
-                          &helpers.stream_of, &helpers.used_on)
+                          &helpers.stream_of, &helpers.used_on, &helpers.option_value)
              ? (Py_INCREF(args), none())
              : nullptr;
 }
@@ -159,12 +159,20 @@ PyObject* set_numpy(PyObject*, PyObject* args) {
   return none();
 }
 
+PyObject* set_torch(PyObject*, PyObject* args) {
+  return PyArg_ParseTuple(args, "OOO!", &torch.is_neg, &torch.written, &PyDict_Type, &torch.forward_ad)
+             ? (Py_INCREF(args), none())
+             : nullptr;
+}
+
 PyMethodDef methods[] = {
     {"functions", describe_functions, METH_NOARGS, "What each function takes, from its signature."},
     {"make_function", make_function, METH_VARARGS, "(place, usage, doc, below_gradients) → a callable."},
     {"set_helpers", set_helpers, METH_VARARGS, "Python's side of reading and making arrays."},
     {"set_numpy", set_numpy, METH_VARARGS,
      "(numpy.empty, a sample, dtypes): reads NumPy's arrays from now on."},
+    {"set_torch", set_torch, METH_VARARGS,
+     "(Tensor.is_neg, written, vars(forward_ad)): what is asked of PyTorch from now on."},
     {"xla_handler", xla_handler, METH_O, "(cuda) → XLA's custom call, for jax.ffi.register_ffi_target."},
     {nullptr, nullptr, 0, nullptr}};
 
@@ -181,7 +189,19 @@ struct Default {
 
 }  // namespace
 
+/// Types, queues and what was learnt of frameworks belong to one interpreter. Python gives another one a copy
+/// of the module without its initialisation, so the package's first call asks, too.
+bool main_interpreter() {
+  if (PyInterpreterState_GetID(PyInterpreterState_Get()) == 0) return true;
+  PyErr_SetString(
+      PyExc_ImportError,
+      "rooftile: is imported in a subinterpreter, and works in a process's main one only; use threads or "
+      "processes");
+  return false;
+}
+
 PyObject* describe_functions(PyObject*, PyObject*) {
+  if (!main_interpreter()) return nullptr;
   Owned all{PyList_New(0)};
   rooftile_function f;
   for (int place = 0; rooftile_function_at(place, &f); ++place) {
@@ -194,9 +214,9 @@ PyObject* describe_functions(PyObject*, PyObject*) {
       Owned one{describe(f.option[k])};
       if (!one || PyList_Append(options.get(), one.get()) != 0) return nullptr;
     }
-    Owned one{Py_BuildValue("{ss sz sN sO sO}", "name", f.name, "backward", f.backward, "workspace",
-                            PyBool_FromLong(f.has_workspace), "operands", operands.get(), "options",
-                            options.get())};
+    Owned one{Py_BuildValue("{ss sz sN ss sO sO}", "name", f.name, "backward", f.backward, "workspace",
+                            PyBool_FromLong(f.has_workspace), "where", f.where, "operands", operands.get(),
+                            "options", options.get())};
     if (!one || PyList_Append(all.get(), one.get()) != 0) return nullptr;
   }
   return all.release();
@@ -250,6 +270,7 @@ PyObject* default_queue(const char* device, int index, void* stream) {
 
 extern "C" __attribute__((visibility("default"))) PyObject* PyInit__core() {
   using namespace rooftile::python;
+  if (!main_interpreter()) return nullptr;
   Owned module{PyModule_Create(&definition)};
   if (!module) return nullptr;
   queue_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&queue_spec));

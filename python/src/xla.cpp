@@ -157,8 +157,8 @@ xla::Error* handle(xla::Frame* frame) {
   const rooftile_queue* q = queue_of(kCuda ? "cuda" : "cpu", index, stream, status);
   if (!q) return error(*frame, status.message);
 
-  rooftile_view view[12];
-  const rooftile_view* views[12] = {};
+  rooftile_view view[ROOFTILE_MAX_OPERANDS];
+  const rooftile_view* views[ROOFTILE_MAX_OPERANDS] = {};
   std::int64_t argument = 0, result = 0;
   for (int o = 0; o < f.operands; ++o) {
     const xla::Buffer* buffer = nullptr;

@@ -3,6 +3,8 @@
 import ctypes
 import gc
 import itertools
+import pathlib
+import subprocess
 import sys
 
 import numpy as np
@@ -20,6 +22,37 @@ def as_list(result):
     return list(result) if isinstance(result, tuple) else [result]
 
 
+# ---- Dtypes
+
+ALL_DTYPES = {**NUMPY, "i16": np.int16, "u16": np.uint16, "c64": np.complex64}
+
+
+def test_every_wrong_dtype_is_a_type_error(signature, call):
+    """Of each operand, beside others of f32 and f16: what is refused is a TypeError, whichever operand it is."""
+    name, refused = signature["name"], 0
+    places = [o["name"] for o in _functions.inputs(signature)]
+    for base in (np.float32, np.float16):
+        by_place, words = arguments(name, True)
+        plain = {n: a.astype(base) if a.dtype == np.float32 else a for n, a in (dict(zip(places, by_place)) | words).items()}
+        for operand in signature["operands"]:
+            for dtype in ALL_DTYPES.values():
+                given = {n: a.copy() for n, a in plain.items()}
+                if operand["name"] in given:
+                    with np.errstate(all="ignore"):
+                        given[operand["name"]] = given[operand["name"]].astype(dtype)
+                elif operand["role"] == "output":
+                    outputs = [o["name"] for o in _functions.outputs(signature)]
+                    wrong = np.empty(shape_of(operand), dtype)
+                    given |= ({operand["name"]: wrong} if operand["optional"] else
+                              {"out": tuple(wrong if n == operand["name"] else None for n in outputs)})
+                try:
+                    call(**given)
+                except TypeError as error:
+                    refused += 1
+                    assert str(error).startswith(name + ": ")
+    assert refused
+
+
 # ---- Sizes and strides
 
 
@@ -30,6 +63,35 @@ def test_a_size_of_0(signature, call, monkeypatch):
             places, words = arguments(signature["name"], True)
             for operand, result in zip(_functions.outputs(signature), as_list(call(*places, **words))):
                 assert result.shape == shape_of(operand)
+
+
+def test_rows_without_elements_cost_no_time():
+    """2^40 rows of no columns, of all functions, in a process of their own: where each row is looked at, one takes minutes."""
+    program = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import conftest, rooftile
+from numpy.lib.stride_tricks import as_strided
+
+def long(a):
+    shape = a.shape[:1] + (1 << 40,) + a.shape[2:]
+    return as_strided(a, shape, (0,) * len(shape))
+
+for name, f in conftest._functions.signatures.items():
+    operands = {o["name"]: o for o in f["operands"]}
+    for letter in set("".join(o["letters"] for o in f["operands"])) & set(conftest.SIZES):
+        before, conftest.SIZES[letter] = conftest.SIZES[letter], 0
+        places, words = conftest.arguments(name, True, outer=(2, 3))
+        conftest.SIZES[letter] = before
+        given = dict(zip([o["name"] for o in conftest._functions.inputs(f)], places)) | words
+        outer = [n for n, o in operands.items() if o["outer"] and (n in given or not o["optional"])]
+        if all(letter in operands[n]["letters"] for n in outer):  # else one would need memory
+            print(name, letter, flush=True)
+            getattr(rooftile, name)(**{n: long(a) if operands[n]["outer"] else a for n, a in given.items()})
+"""
+    said = subprocess.run([sys.executable, "-c", program, str(pathlib.Path(__file__).parent)], check=True, timeout=60,
+                          capture_output=True, text=True).stdout
+    assert "softmax C" in said
 
 
 def test_every_operand_of_too_few_and_too_many_dimensions(signature, call):
@@ -321,3 +383,43 @@ def test_an_array_of_jax_that_was_deleted():
     x.delete()
     with pytest.raises((RuntimeError, ValueError, TypeError)):
         rooftile.softmax(x)
+
+
+# ---- Interpreters
+
+
+def test_a_subinterpreter_is_refused():
+    """In a process of its own: whether the main interpreter has it or not."""
+    program = """
+import sys
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+if sys.argv[1] == "yes":
+    import rooftile
+one = interpreters.create("legacy") if sys.version_info >= (3, 13) else interpreters.create(isolated=False)
+code = "try:\\n  import rooftile\\nexcept ImportError as e:\\n  print(e)\\nelse:\\n  print('taken')"
+interpreters.run_string(one, code)
+"""
+    for main in ("yes", "no"):
+        said = subprocess.run([sys.executable, "-c", program, main], capture_output=True, text=True, check=True).stdout
+        assert "rooftile: is imported in a subinterpreter" in said
+
+
+def test_unloading_the_library_leaves_a_live_queue_alone():
+    """dlclose, as a program with plug-ins of its own may do it: the queue's threads go on."""
+    folder = pathlib.Path(rooftile.__file__).parent
+    file = next(f for f in (folder / "lib" / "librooftile.so.0", folder.parents[1] / "lib" / "librooftile.so") if f.exists())
+    program = """
+import _ctypes, ctypes, sys, time
+class Status(ctypes.Structure):
+    _fields_ = [("message", ctypes.c_char * 400)]
+library, queue = ctypes.CDLL(sys.argv[1]), ctypes.c_void_p()
+library.rooftile_queue_cpu.restype = Status
+said = library.rooftile_queue_cpu(2, ctypes.byref(queue)).message
+_ctypes.dlclose(library._handle)
+time.sleep(0.2)
+sys.exit(said.decode() or 0)
+"""
+    assert subprocess.run([sys.executable, "-c", program, file]).returncode == 0

@@ -48,8 +48,12 @@ def test_errors():
         rooftile.softmax(np.ones((2, 3), np.float32), out=x)
     with pytest.raises(TypeError, match="under jit, grad and vmap call rooftile.jax.softmax"):
         jax.jit(rooftile.softmax)(x)
-    with pytest.raises(Exception, match="softmax: x is 2x3 i32, must be one of f32, f16, bf16"):
-        jax.block_until_ready(rooftile.jax.softmax(jnp.ones((2, 3), jnp.int32)))
+    with pytest.raises(TypeError, match="softmax: x is 2x3 i32, must be one of f32, f16, bf16"):
+        rooftile.jax.softmax(jnp.ones((2, 3), jnp.int32))
+    with pytest.raises(TypeError, match="softmax: x is 2x3 int16, must be one of f32, f16, bf16"):
+        rooftile.jax.softmax(jnp.ones((2, 3), jnp.int16))
+    with pytest.raises(TypeError, match="add: y is 2x3 f16, must be f32 as x is"):
+        rooftile.jax.add(x, jnp.ones((2, 3), jnp.float16))
     with pytest.raises(Exception, match="add: y is 3x2 f32, must be 2x3"):
         jax.block_until_ready(rooftile.jax.add(x, x.T))
     with pytest.raises(TypeError, match="takes no 'scales'"):
@@ -79,6 +83,23 @@ def test_gradients(name, optional):
         return getattr(rooftile.jax, name)(*given[:len(places)], **dict(zip(names, given[len(places):])), **wanted)
 
     jax.test_util.check_grads(run, inputs, order=1, modes=["rev"], eps=2**-7, atol=2e-2, rtol=2e-2)
+
+
+def test_results_are_named_as_rooftiles(function, call):
+    places, words = arrays(function, True)
+    wanted = dict.fromkeys(known[function].optional_outputs, True)
+    numpy_places, numpy_words = arguments(function, True)
+    theirs = call(*numpy_places, **numpy_words, **wanted)
+    for ours in (getattr(rooftile.jax, function)(*places, **words, **wanted),
+                 jax.jit(lambda p, w: getattr(rooftile.jax, function)(*p, **w, **wanted))(places, words)):
+        assert type(ours) is type(theirs) or not isinstance(theirs, tuple)
+
+
+def test_a_traced_option_is_refused():
+    with pytest.raises(TypeError, match="softmax: scale is one of JAX's tracers, and options are Python's numbers"):
+        jax.grad(lambda s: rooftile.jax.softmax(jnp.ones((2, 3)), scale=s).sum())(1.0)
+    with pytest.raises(TypeError, match="softmax: scale is one of JAX's tracers"):
+        jax.jit(lambda x, s: rooftile.jax.softmax(x, scale=s))(jnp.ones((2, 3)), 1.0)
 
 
 def test_gradients_against_jax():

@@ -145,6 +145,17 @@ def test_gates():
         ours.SwiGLU()(torch.randn(3, 7))
 
 
+@pytest.mark.parametrize("word", ["tahn", "Tanh", "", None, True])
+def test_a_misspelt_gelu_is_refused(word):
+    for kind in (ours.GELU, ours.GEGLU):
+        with pytest.raises(ValueError, match=f"{kind.__name__}: approximate is {word!r}, must be one of: none tanh"):
+            kind(word)
+    module = nn.GELU(word)  # PyTorch's own says so when it is called
+    rooftile.torch.patch(module)
+    with pytest.raises((ValueError, RuntimeError, TypeError)):
+        module(torch.ones(2, 3))
+
+
 class LlamaMLP(nn.Module):
     def __init__(self, act_fn, bias=False):
         super().__init__()
@@ -220,6 +231,28 @@ def test_gated_mlp_has_llamas_state_dict(activation, bias):
     assert f"activation='{activation}'" in repr(ours.GatedMLP(8, 12, activation))
     with pytest.raises(ValueError, match="activation is 'relu', must be one of: silu gelu gelu_tanh"):
         ours.GatedMLP(8, 12, "relu")
+
+
+MODULES = [ours.LayerNorm(8), ours.RMSNorm(8), ours.DyT(8), ours.Softmax(-1), ours.Softmax(0), ours.LogSoftmax(-1), ours.Normalize(),
+           ours.ReLU(), ours.Sigmoid(), ours.Tanh(), ours.SiLU(), ours.GELU(), ours.GELU("tanh"), ours.SwiGLU(), ours.GEGLU(),
+           ours.GatedMLP(8, 12)]
+
+
+def test_each_module_is_in_the_list():
+    assert {type(m) for m in MODULES} == {m for m in vars(ours).values() if isinstance(m, type) and issubclass(m, nn.Module)
+                                          and m.__module__ == ours.__name__ and m is not ours.Gated}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("module", MODULES, ids=repr)
+def test_jit_trace(module):
+    """The trace's own check runs it again without gradients."""
+    x, other = torch.randn(3, 8), torch.randn(5, 8)
+    for args in ((x,), (x, x)) if isinstance(module, (ours.LayerNorm, ours.RMSNorm, ours.Gated)) else ((x,),):
+        traced, args = torch.jit.trace(module, args), [other] * len(args)
+        torch.testing.assert_close(traced(*args), tuple(e) if isinstance(e := module(*args), tuple) else e)
+        with torch.no_grad():
+            torch.jit.trace(module, tuple(args))
 
 
 # ---- patch
@@ -310,6 +343,189 @@ def test_what_only_looks_like_one_stays(module, reason):
     done = rooftile.torch.patch(module)
     assert done.replaced == [] and done.kept[0][:2] == ("", own.__name__) and reason in done.kept[0][2]
     assert type(module) is own and module.training
+
+
+class T5Norm(LlamaRMSNorm):
+    """Gives the dtype of its weight."""
+
+    def forward(self, hidden_states):
+        h = hidden_states.float()
+        h = hidden_states * torch.rsqrt(h.pow(2).mean(-1, keepdim=True) + self.variance_epsilon)
+        return self.weight * (h.to(self.weight.dtype) if self.weight.dtype in (torch.float16, torch.bfloat16) else h)
+
+
+class ChannelFirstRMSNorm(LlamaRMSNorm):
+    def forward(self, x):
+        h, shape = x.float(), (1, -1, *[1] * (x.dim() - 2))
+        return (h * torch.rsqrt(h.pow(2).mean(1, keepdim=True) + self.variance_epsilon) * self.weight.view(shape)).to(x.dtype)
+
+
+class ClampedRMSNorm(LlamaRMSNorm):
+    def forward(self, x):
+        return super().forward(x.clamp(-1000, 1000))
+
+
+class EpsOutsideRMSNorm(LlamaRMSNorm):
+    def forward(self, x):
+        return self.weight * x / (x.pow(2).mean(-1, keepdim=True).sqrt() + self.variance_epsilon)
+
+
+class NoisyRMSNorm(LlamaRMSNorm):
+    def forward(self, x):
+        return super().forward(x + torch.randn_like(x) if self.training else x)
+
+
+class GatedRMSNorm(LlamaRMSNorm):
+    """As Mamba has it."""
+
+    def forward(self, hidden_states, gate=None):
+        return super().forward(hidden_states if gate is None else hidden_states * F.silu(gate))
+
+
+class DroppingMLP(LlamaMLP):
+    def __init__(self, p=0.1):
+        super().__init__(nn.GELU(approximate="tanh"))
+        self.dropout = nn.Dropout(p)
+
+    def forward(self, x):
+        return self.down_proj(self.dropout(self.act_fn(self.gate_proj(x)) * self.up_proj(x)))
+
+
+class ClampedMLP(LlamaMLP):
+    def __init__(self):
+        super().__init__(nn.SiLU())
+
+    def forward(self, x):
+        gate, up = self.gate_proj(x).clamp(max=70), self.up_proj(x).clamp(-70, 70)
+        return self.down_proj(self.act_fn(gate) * up)
+
+
+class PackedMLP(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gate_up_proj, self.down_proj = nn.Linear(8, 24, False), nn.Linear(12, 8, False)
+        self.activation_fn = nn.SiLU()
+
+    def forward(self, hidden_states):
+        gate, up = self.gate_up_proj(hidden_states).chunk(2, -1)
+        return self.down_proj(up * self.activation_fn(gate))
+
+
+class UpThenGateMLP(PackedMLP):
+    def forward(self, x):
+        up, gate = self.gate_up_proj(x).chunk(2, -1)
+        return self.down_proj(up * self.activation_fn(gate))
+
+
+class T5DenseGatedActDense(nn.Module):
+    def __init__(self, p=0.1):
+        super().__init__()
+        self.wi_0, self.wi_1, self.wo = nn.Linear(8, 12, False), nn.Linear(8, 12, False), nn.Linear(12, 8, False)
+        self.dropout, self.act = nn.Dropout(p), nn.GELU(approximate="tanh")
+
+    def forward(self, hidden_states):
+        return self.wo(self.dropout(self.act(self.wi_0(hidden_states)) * self.wi_1(hidden_states)))
+
+
+class NewGELUActivation(nn.Module):
+    def forward(self, x):
+        return 0.5 * x * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (x + 0.044715 * x.pow(3))))
+
+
+class QuickGELUActivation(nn.Module):
+    def forward(self, x):
+        return x * torch.sigmoid(1.702 * x)
+
+
+LOOKING = [LlamaRMSNorm, GemmaRMSNorm, T5Norm, ChannelFirstRMSNorm, ClampedRMSNorm, EpsOutsideRMSNorm, NoisyRMSNorm, GatedRMSNorm,
+           DroppingMLP, lambda: DroppingMLP(0.0), ClampedMLP, PackedMLP, UpThenGateMLP, T5DenseGatedActDense, NewGELUActivation,
+           QuickGELUActivation, lambda: LlamaMLP(nn.SiLU()), lambda: nn.LayerNorm(8), lambda: nn.RMSNorm(8), lambda: nn.GELU(),
+           lambda: nn.Softmax(-1), lambda: nn.Softmax(1), nn.ReLU, nn.SiLU, nn.Tanh]
+
+
+def outcome(module, x, *more):
+    torch.manual_seed(7)
+    try:
+        return module(x, *more)
+    except Exception as error:
+        return error
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("make", LOOKING, ids=lambda m: getattr(m, "__name__", "").strip("<>") or None)
+def test_a_patched_module_takes_and_gives_what_its_own_class_did(make, training):
+    """Dtypes of x and of the parameters, dimensions, sizes, sizes of numbers, modes: an error where there was one, else the same
+    dtype and numbers."""
+    torch.manual_seed(5)
+    plain = make().train(training)
+    with torch.no_grad():
+        for p in plain.parameters():
+            p.copy_(torch.randn_like(p))
+    patched = copy.deepcopy(plain)
+    rooftile.torch.patch(patched)
+    kinds = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
+    inputs = [torch.randn(shape) for shape in ((8,), (2, 8), (8, 8), (2, 3, 8), (2, 8, 8), (2, 2, 3, 8), (2, 8, 2, 8),
+                                               (1, 2, 1, 3, 8), (0, 8), ())]
+    inputs += [scale * x for x in (inputs[1], inputs[4]) for scale in (1e-3, 1e4)]
+    for dtype in kinds:
+        plain, patched = plain.to(dtype), patched.to(dtype)
+        for x_dtype in (*kinds, torch.int64):
+            if x_dtype not in (torch.float32, torch.float64, dtype) and dtype != torch.float32:
+                continue
+            for x in inputs:
+                x = x.clamp(-1000, 1000).to(x_dtype) if x_dtype == torch.float16 else x.to(x_dtype)
+                expected, actual = outcome(plain, x), outcome(patched, x)
+                if isinstance(expected, Exception):
+                    assert type(actual) is type(expected), (x_dtype, dtype, x.shape, actual)
+                    continue
+                assert isinstance(actual, torch.Tensor), (x_dtype, dtype, x.shape, actual)
+                assert actual.dtype == expected.dtype and actual.shape == expected.shape
+                if expected.isfinite().all():
+                    unit = max(torch.finfo(d).eps for d in (x_dtype, dtype, torch.float32) if d.is_floating_point)
+                    largest = expected.abs().max().item() if expected.numel() else 0
+                    torch.testing.assert_close(actual, expected, rtol=16 * unit, atol=16 * unit * largest + 1e-30)
+    x = torch.randn(2, 8)
+    for more in ((x,), (None,), (x, x)):  # arguments that its own class may know
+        expected, actual = outcome(plain.float(), x, *more), outcome(patched.float(), x, *more)
+        assert type(actual) is type(expected)
+        if isinstance(expected, torch.Tensor):
+            torch.testing.assert_close(actual, expected)
+
+
+@pytest.mark.parametrize("make, modes", [(DroppingMLP, (False,)), (T5DenseGatedActDense, (False,)), (PackedMLP, (False, True)),
+                                         (lambda: T5DenseGatedActDense(0.0), (False, True)), (NewGELUActivation, (False, True)),
+                                         (GatedRMSNorm, (False, True)), (NoisyRMSNorm, (False,)), (T5Norm, (False, True))])
+def test_what_runs_on_kernels_in_which_mode(make, modes):
+    module = make()
+    done = rooftile.torch.patch(module)
+    assert done.replaced[0] == ("", type(module).__name__)
+    own = type(module).rooftile_own
+    for child in module.children():
+        rooftile.torch.unpatch(child)
+    assert tuple(m for m in (False, True) if m in type(module).rooftile_form.modes) == modes
+    theirs = []
+    for training in (False, True):
+        module.train(training)
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+            module(torch.randn(2, 3, 8))
+        theirs.append(not any(e.key.startswith("rooftile::") for e in profile.key_averages()))
+    assert theirs == [False not in modes, True not in modes] and own is type(make())
+
+
+def test_a_keyword_of_forwards_reaches_the_kernel():
+    module, x = LlamaRMSNorm(), torch.randn(2, 8)
+    expected = module(hidden_states=x)
+    rooftile.torch.patch(module)
+    torch.testing.assert_close(module(hidden_states=x), expected)
+    with pytest.raises(TypeError):
+        module(x=x)
+
+
+def test_a_patched_module_still_has_a_derivative_in_forward_mode():
+    module, x = nn.LayerNorm(8), torch.randn(2, 8)
+    expected = torch.func.jvp(module, (x,), (x,))
+    rooftile.torch.patch(module)
+    torch.testing.assert_close(torch.func.jvp(module, (x,), (x,)), expected)
 
 
 def test_a_name_does_not_decide():

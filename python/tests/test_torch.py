@@ -1,5 +1,7 @@
 """rooftile on PyTorch's tensors, and its operators: opcheck, gradients against differences, torch.compile, vmap, modules."""
 
+import itertools
+
 import numpy as np
 import pytest
 from conftest import NUMPY, arguments, tried, values
@@ -24,11 +26,11 @@ def as_list(result):
     return list(result) if isinstance(result, tuple) else [result]
 
 
-def operator_arguments(name, optional):
+def operator_arguments(name, optional, wanted=None):
     f = known[name]
     places, words = tensors(name, optional)
     given = dict(zip([o["name"] for o in f.inputs if not o["optional"]], places)) | words
-    return f.join(given, {}, set(f.optional_outputs) if optional else set())
+    return f.join(given, {}, set(f.optional_outputs if wanted is None and optional else wanted or ()))
 
 
 # ---- Plain calls
@@ -66,19 +68,13 @@ def test_mixed_frameworks_and_their_errors():
     np.testing.assert_allclose(out.numpy(), rooftile.softmax(x))
     with pytest.raises(TypeError, match="softmax: x is 2x3 f64, must be one of f32, f16, bf16"):
         rooftile.softmax(torch.ones(2, 3, dtype=torch.float64))
-    with pytest.raises(TypeError, match="does not know"):
-        rooftile.softmax(torch.ones(2, 3, dtype=torch.complex64))
+    for dtype in (torch.int16, torch.uint16, torch.complex64):
+        with pytest.raises(TypeError, match=f"softmax: x has dtype {str(dtype)[6:]}, which the library does not know"):
+            rooftile.softmax(torch.ones(2, 3, dtype=dtype))
     with pytest.raises(ValueError, match="softmax: x has no dense memory of its own: it is sparse"):
         rooftile.softmax(torch.ones(2, 3).to_sparse())
     with pytest.raises(ValueError, match="DLPack's type|no dense memory"):
         rooftile.softmax(torch.ones(2, 3, device="meta"))
-    with pytest.raises(ValueError, match="rooftile.torch.softmax is to be called"):
-        torch.vmap(rooftile.softmax)(torch.ones(2, 3))
-    for shape in ((), (1,), (3, 2)):
-        negated = torch.ones(shape, dtype=torch.complex64).conj().imag
-        with pytest.raises(ValueError, match="copy: x is a negated view of other memory"):
-            rooftile.copy(negated)
-        assert torch.equal(rooftile.torch.copy(negated), negated)
 
 
 def test_a_call_with_gradients_has_them():
@@ -109,10 +105,32 @@ def test_results_of_calls_with_gradients_and_without_are_one_type():
 
 @pytest.mark.parametrize("optional", [False, True])
 def test_opcheck(function, optional):
-    args = operator_arguments(function, optional)
-    differentiable = function in DIFFERENTIABLE and optional
-    args = [a.clone().requires_grad_() if differentiable and isinstance(a, torch.Tensor) else a for a in args]
-    torch.library.opcheck(known[function].operator, tuple(args))
+    """With gradients where there are some, and each selection of the optional outputs."""
+    f = known[function]
+    for count in range(len(f.optional_outputs) + 1):
+        for wanted in itertools.combinations(f.optional_outputs, count):
+            args = operator_arguments(function, optional, wanted)
+            args = [a.clone().requires_grad_() if function in DIFFERENTIABLE and isinstance(a, torch.Tensor) else a for a in args]
+            torch.library.opcheck(f.operator, tuple(args))
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_an_operators_gradient_does_not_depend_on_what_was_asked_for(name):
+    f, args = known[name], operator_arguments(name, True, ())
+    args = [a.requires_grad_() if isinstance(a, torch.Tensor) else a for a in args]
+    inputs = [a for a in args if isinstance(a, torch.Tensor)]
+
+    def gradients(operator, wanted):
+        first = as_list(operator(*args[:len(args) - len(f.optional_outputs)], *(n in wanted for n in f.optional_outputs)))[0]
+        return torch.autograd.grad(first.square().sum(), inputs)
+
+    expected = gradients(f.operator, f.optional_outputs)
+    torch._dynamo.reset()
+    compiled = torch.compile(f.operator, fullgraph=True, backend="aot_eager")
+    for wanted in ((), *((n,) for n in f.optional_outputs)):
+        for operator in (f.operator, compiled):
+            for a, e in zip(gradients(operator, wanted), expected, strict=True):
+                assert torch.equal(a, e)
 
 
 def away_from_zero(x):
@@ -178,12 +196,8 @@ def test_what_has_no_gradient_says_so():
     (g,) = torch.autograd.grad(y[:, 0].sum(), x, create_graph=True)
     with pytest.raises(RuntimeError, match="softmax_backward has no gradient"):
         g.sum().backward()
-    with pytest.raises(RuntimeError, match="its gradient needs the outputs mean, rstd"):
-        torch.ops.rooftile.layer_norm(x)[0].sum().backward()
     y, mean, rstd = rooftile.torch.layer_norm(x, mean=True, rstd=True)
     assert y.requires_grad and not mean.requires_grad and not rstd.requires_grad
-    with pytest.raises(RuntimeError, match="softmax: has no derivative in forward mode"):
-        torch.func.jvp(rooftile.torch.softmax, (x.detach(),), (x.detach(),))
     with pytest.raises(TypeError, match="softmax: takes no 'scales'"):
         rooftile.torch.softmax(x, scales=2)
 
@@ -280,6 +294,179 @@ def test_autocast_around_modules():
         assert y.dtype == torch.bfloat16
         y.float().square().sum().backward()
         assert norm.weight.grad.dtype == torch.float32
+
+
+# ---- What PyTorch must not miss: writes, signs, tangents, gradients of options
+
+
+def writings(name):
+    """Each way in which a function writes tensors of the caller's: (the call, [which])."""
+    f, call = known[name], getattr(rooftile, name)
+    places, words = tensors(name)
+    if f.mutates:
+        written = [p for p, o in zip(places, (o for o in f.inputs if not o["optional"])) if o["role"] == "in_out"]
+        args = f.join(dict(zip(f.places, places)) | words, {}, set())
+        yield lambda: call(*places, **words), written
+        yield lambda: f.operator(*args), written
+        yield lambda: getattr(rooftile.torch, name)(*places, **words), written
+        return
+    out = [torch.zeros_like(r) for r in as_list(call(*places, **words))]
+    yield lambda: call(*places, **words, out=out[0] if len(out) == 1 else tuple(out)), out
+    for extra in f.optional_outputs:
+        if extra in f.sums:
+            words = tensors(name, True)[1]
+        result = call(*places, **words, **{extra: True})
+        receiver = torch.zeros_like(getattr(result, extra))
+        yield lambda extra=extra, receiver=receiver: call(*places, **words, **{extra: receiver}), [receiver]
+
+
+def test_every_write_is_seen_by_autograd(function):
+    """What was saved for a backward and then written is stale: that backward must say so."""
+    for write, written in writings(function):
+        for t in written:
+            version = t._version
+            leaf = torch.ones(t.shape, requires_grad=True)
+            if not t.dtype.is_floating_point:
+                write()
+                assert t._version > version
+                continue
+            saved = (leaf * t).sum()  # its backward needs t
+            write()
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                saved.backward()
+    with torch.inference_mode():
+        for write, _ in writings(function):  # such tensors have no versions
+            write()
+
+
+def test_a_write_that_gradients_would_miss_is_refused():
+    a = torch.randn(3, 4, requires_grad=True)
+    for write in (lambda c: rooftile.axpby(torch.ones(3, 4), c), lambda c: torch.ops.rooftile.axpby(torch.ones(3, 4), c),
+                  lambda c: rooftile.torch.axpby(torch.ones(3, 4), c)):
+        with pytest.raises(RuntimeError, match="axpby: writes its operand and has no gradient"):
+            write(a.exp())
+    c = a.exp()
+    with torch.no_grad():
+        rooftile.scal(c, alpha=10.0, out=c)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        c.sum().backward()
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (3, 4), (3, 4, 1), (1, 3, 1, 4)])
+def test_negated_views_are_read_with_their_sign_and_not_written(shape):
+    complex_ = torch.complex(torch.randn(shape), torch.randn(shape))
+    negated = complex_.conj().imag
+    for view in (negated, negated[..., None], negated.expand(2, *shape)[:1], torch._neg_view(torch.randn(shape)),
+                 torch._neg_view(torch.randn(shape).bfloat16())):
+        assert view.is_neg() and torch.equal(rooftile.copy(view), view) and torch.equal(rooftile.torch.copy(view), view)
+        assert torch.equal(rooftile.copy(view.detach().requires_grad_()), view)
+        before = view.clone()
+        with pytest.raises(ValueError, match="y is a negated view of other memory, and the function writes it"):
+            rooftile.copy(torch.ones_like(before), out=view)
+        assert torch.equal(view, before)
+    y = torch._neg_view(torch.randn(3, 4))
+    for write in (rooftile.axpby, rooftile.torch.axpby, torch.ops.rooftile.axpby):
+        with pytest.raises(ValueError, match="y is a negated view of other memory, and the function writes it"):
+            write(torch.ones(3, 4), y)
+        receiver = torch.zeros(3, 4)
+        write(y, receiver)
+        assert torch.equal(receiver, y)
+
+
+def test_tangents_are_refused_and_never_dropped(function):
+    f, call = known[function], getattr(rooftile, function)
+    places, words = tensors(function)
+    at = next((i for i, p in enumerate(places) if p.dtype.is_floating_point), None)
+    if at is None:
+        return
+    ad = torch.autograd.forward_ad
+    with ad.dual_level():
+        call(*places, **words)  # none of these has one
+        getattr(rooftile.torch, function)(*places, **words)
+        places[at] = ad.make_dual(places[at], torch.ones_like(places[at]))
+        args = f.join(dict(zip(f.places, places)) | words, {}, set())
+        for run in (lambda: call(*places, **words), lambda: f.operator(*args),
+                    lambda: getattr(rooftile.torch, function)(*places, **words)):
+            with pytest.raises(RuntimeError, match=f"{function}: has no derivative in forward mode"):
+                run()
+    with pytest.raises(RuntimeError, match=f"{function}: has no derivative in forward mode"):
+        torch.func.jvp(lambda x: getattr(rooftile.torch, function)(*places[:at], x, *places[at + 1:], **words),
+                       (places[at].detach().clone(),), (places[at].detach().clone(),))
+
+
+def test_an_option_that_requires_a_gradient_is_refused(signature, call):
+    name = signature["name"]
+    places, words = tensors(name)
+    for option in signature["options"]:
+        if option["kind"] not in ("real", "any_real"):
+            continue
+        learnt = torch.tensor(1.0, requires_grad=True)
+        for run in (call, getattr(rooftile.torch, name)):
+            with pytest.raises(TypeError, match=f"{name}: {option['name']} is a tensor that requires a gradient"):
+                run(*places, **words, **{option["name"]: learnt})
+            with torch.no_grad():
+                run(*[p.clone() for p in places], **words, **{option["name"]: learnt})
+            run(*[p.clone() for p in places], **words, **{option["name"]: learnt.detach()})
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(torch.tensor(1.0), torch.tensor(1.0))
+        with pytest.raises(RuntimeError, match="softmax: has no derivative in forward mode"):
+            rooftile.softmax(torch.ones(2, 3), scale=dual)
+
+
+def test_results_are_one_type_in_each_grad_mode(function, call):
+    """A named tuple by the same names, wherever there are several outputs."""
+    places, words = tensors(function, True)
+    wanted = dict.fromkeys(known[function].optional_outputs, True)
+    plain = call(*[p.clone() for p in places], **words, **wanted)
+    learnt = [p.clone().requires_grad_(function in DIFFERENTIABLE) for p in places]
+    for result in (getattr(rooftile.torch, function)(*[p.clone() for p in places], **words, **wanted),
+                   call(*learnt, **words, **wanted)):
+        assert type(result) is type(plain)
+        if isinstance(plain, tuple):
+            assert result._fields == plain._fields and len(plain) > 1
+
+
+def test_arrays_of_other_frameworks_beside_a_tensor_with_a_gradient():
+    x, w = torch.randn(3, 8, requires_grad=True), np.random.default_rng(0).standard_normal(8).astype(np.float32)
+    y = rooftile.layer_norm(x, weight=w)
+    torch.testing.assert_close(y, torch.nn.functional.layer_norm(x, (8,), torch.from_numpy(w)), rtol=1e-4, atol=1e-5)
+    assert y.requires_grad
+    with pytest.raises(TypeError, match="layer_norm: weight is of type list, must be an array"):
+        rooftile.layer_norm(x, weight=[1.0] * 8)
+
+
+# ---- torch.func
+
+
+@pytest.mark.parametrize("optional", [False, True])
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_transforms_of_torch_func(name, optional):
+    f, call = known[name], getattr(rooftile, name)
+    places, words = tensors(name, optional)
+    names, count = list(words), len(places)
+    inputs = [*places, *words.values()]
+    wanted = dict.fromkeys(f.sums, True) if optional else {}
+
+    def run(*given):
+        results = as_list(call(*given[:count], **dict(zip(names, given[count:])), **wanted))
+        return sum(r.square().sum() for r in results)
+
+    every = tuple(range(len(inputs)))
+    leaves = [t.clone().requires_grad_() for t in inputs]
+    expected = torch.autograd.grad(run(*leaves), leaves)
+    _, pull = torch.func.vjp(run, *inputs)
+    for gradients in (torch.func.grad(run, argnums=every)(*inputs), pull(torch.tensor(1.0))):
+        for a, e in zip(gradients, expected, strict=True):
+            torch.testing.assert_close(a, e)
+    stacked = [torch.stack([t, 2 * t]) for t in inputs]
+    batched = torch.vmap(torch.func.grad(run, argnums=every))(*stacked)
+    for i in (0, 1):
+        leaves = [s[i].clone().requires_grad_() for s in stacked]
+        for a, e in zip(batched, torch.autograd.grad(run(*leaves), leaves), strict=True):
+            torch.testing.assert_close(a[i], e, rtol=1e-5, atol=1e-5)
+    per = torch.func.grad(lambda *given: torch.vmap(run)(*given).sum(), argnums=every)(*stacked)
+    for a, e in zip(per, batched, strict=True):
+        torch.testing.assert_close(a, e, rtol=1e-5, atol=1e-5)
 
 
 # ---- The way past PyTorch's autograd layer, for calls that nothing differentiates

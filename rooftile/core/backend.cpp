@@ -94,15 +94,33 @@ const Plugin* built_in(const char* name) {
   return nullptr;
 }
 
-Status open_file(const char* path, const char* name, void*& handle, const Plugin*& plugin) {
-  if (access(path, F_OK) != 0)
+/// What to do where a plug-in is absent: that depends on who put the folder there.
+Status no_such_file(const char* path, const char* name) {
+  const auto beside = [&](const char* file) {  // in the folder above the plug-in's
+    char other[sizeof Backend::folder + 64];
+    const char* end = std::strrchr(path, '/');
+    while (end && end > path && end[-1] != '/') --end;
+    const int length = end ? static_cast<int>(end - path) : 0;
+    return std::snprintf(other, sizeof other, "%.*s%s", length, path, file) <
+               static_cast<int>(sizeof other) &&
+           access(other, F_OK) == 0;
+  };
+  if (std::strcmp(name, "cuda") == 0)
     return Status::error(
-        "%s: no such plug-in; %s", path,
-        std::strcmp(name, "cuda") == 0
-            ? "build it with nvcc (cmake --preset cuda && cmake --build --preset cuda), or for "
-              "Python: pip install rooftile-cuda"
-        : std::strncmp(name, "cpu-", 4) == 0 ? "run `make build`, or choose another by ROOFTILE_CPU"
-                                             : "run `make build`");
+        "%s: no such plug-in; build it with nvcc (cmake --preset cuda && cmake --build --preset "
+        "cuda), or for Python: pip install rooftile-cuda",
+        path);
+  const char* instead =
+      beside("_core.abi3.so") ? "reinstall the package: pip install --force-reinstall rooftile"
+      : beside("CMakeCache.txt")
+          ? "run `make build`"
+          : "build or reinstall rooftile, or name the folder of its plug-ins by ROOFTILE_PLUGINS";
+  return Status::error("%s: no such plug-in; %s%s", path, instead,
+                       std::strncmp(name, "cpu-", 4) == 0 ? ", or choose another by ROOFTILE_CPU" : "");
+}
+
+Status open_file(const char* path, const char* name, void*& handle, const Plugin*& plugin) {
+  if (access(path, F_OK) != 0) return no_such_file(path, name);
   handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!handle) return Status::error("%s: cannot be loaded: %s", path, dlerror());
   const auto function = reinterpret_cast<PluginFunction>(dlsym(handle, kPluginSymbol));

@@ -66,9 +66,8 @@ const Op* find(const char* function) {
 
 /// The operands as the library takes them: the same bytes, an absent view for NULL.
 template <class Use>
-rooftile_status with_call(const rooftile_queue* queue, const char* function,
-                          const rooftile_view* const* views, const double* options, Use use) {
-  if (!queue) return told(Status::error("%s: the queue is NULL", function ? function : "rooftile_call"));
+rooftile_status with_operands(const char* function, const rooftile_view* const* views, const double* options,
+                              Use use) {
   const Op* op = function ? find(function) : nullptr;
   if (!op) return told(Status::error("rooftile_call: no function \"%s\"", function ? function : "NULL"));
   static const ConstView absent{};
@@ -76,6 +75,12 @@ rooftile_status with_call(const rooftile_queue* queue, const char* function,
   for (int o = 0; o < op->signature.operand_count(); ++o)
     pointers[o] = views[o] ? reinterpret_cast<const ConstView*>(views[o]) : &absent;
   return told(use(*op, Call{pointers, options}));
+}
+template <class Use>
+rooftile_status with_call(const rooftile_queue* queue, const char* function,
+                          const rooftile_view* const* views, const double* options, Use use) {
+  if (!queue) return told(Status::error("%s: the queue is NULL", function ? function : "rooftile_call"));
+  return with_operands(function, views, options, use);
 }
 
 const Signature::Types& types_of(const Signature& signature, char letter) {
@@ -98,6 +103,7 @@ rooftile_operand operand_of(const Signature& signature, const Signature::Operand
   }
   o.role = static_cast<std::uint8_t>(it.role);
   o.optional = it.optional;
+  o.below = it.below;
   o.one = it.shape.one;
   o.outer = it.shape.outer;
   if (!it.shape.one) std::copy_n(it.shape.letters, it.shape.count, o.letters);
@@ -179,6 +185,16 @@ rooftile_status rooftile_workspace_of(const rooftile_queue* queue, const char* f
                    [&](const Op& op, const Call& c) { return workspace_of(queue->queue, op, c, *bytes); });
 }
 
+rooftile_status rooftile_infer(const char* function, const rooftile_view* const* views, const double* options,
+                               int output, rooftile_view* inferred) {
+  return with_operands(function, views, options, [&](const Op& op, const Call& c) {
+    if (output < 0 || output >= op.signature.operand_count() ||
+        op.signature.operands[output].role == Signature::Role::input)
+      return Status::error("rooftile_infer: %s has no output at place %d", op.function, output);
+    return infer(op.signature, c, output, *reinterpret_cast<View*>(inferred));
+  });
+}
+
 int rooftile_function_at(int place, rooftile_function* function) {
   if (place < 0 || static_cast<std::size_t>(place) >= all_ops().size()) return 0;
   const Op& op = *all_ops()[static_cast<std::size_t>(place)];
@@ -194,6 +210,7 @@ int rooftile_function_at(int place, rooftile_function* function) {
     const Signature::Option& it = s.options[k];
     f.option[k] = {it.name, it.words, static_cast<int>(it.kind), it.otherwise, it.least, it.most};
   }
+  f.where = s.where;
   *function = f;
   return 1;
 }

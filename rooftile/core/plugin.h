@@ -14,7 +14,7 @@ struct TraceTotals;
 
 /// What librooftile.so and a plug-in agree on. Both are built from one source tree; the number guards against
 /// mixing trees.
-inline constexpr int kPluginVersion = 5;
+inline constexpr int kPluginVersion = 6;
 
 /// Scratch of one thread, on which `scratch()` rows live; longer rows take the online form.
 inline constexpr std::size_t kScratchBytes = 256 * 1024;
@@ -53,6 +53,7 @@ struct PluginEntry {
   const char* variant;
   Kernel kernel;
   int least_architecture = 0;  ///< CUDA: on older GPUs the variant is not there
+  bool exactly = false;        ///< and on newer ones neither: sm_90a's instructions are Hopper's alone
 };
 
 /// Something to be timed.
@@ -161,8 +162,9 @@ Status launch_erased(const void* launch, const void* problem) {
 }  // namespace detail
 
 template <auto Launch>
-constexpr PluginEntry entry(const char* function, const char* variant, int least_architecture = 0) {
-  return {function, variant, &detail::launch_erased<Launch>, least_architecture};
+constexpr PluginEntry entry(const char* function, const char* variant, int least_architecture = 0,
+                            bool exactly = false) {
+  return {function, variant, &detail::launch_erased<Launch>, least_architecture, exactly};
 }
 
 }  // namespace rooftile

@@ -53,7 +53,9 @@ struct Queue::State {
   /// Its kernel; null where the plug-in has none for this device.
   Kernel kernel(const Op& op, std::size_t variant) const {
     const PluginEntry& it = entry(op, variant);
-    return it.least_architecture <= cuda.architecture ? it.kernel : nullptr;
+    const bool there =
+        it.exactly ? it.least_architecture == cuda.architecture : it.least_architecture <= cuda.architecture;
+    return there ? it.kernel : nullptr;
   }
 
   ~State() {

@@ -5,8 +5,10 @@
 #include <cstdio>
 #include <cstring>
 #include <optional>
+#include <string_view>
 
 #include "rooftile/core/check.h"
+#include "rooftile/core/relations.h"
 
 namespace rooftile {
 namespace {
@@ -46,6 +48,12 @@ class Expected {
   void add(std::int64_t size) { put("%s%lld", at_ ? "x" : "", static_cast<long long>(size)); }
   void add(const char* unknown) { put("%s%s", at_ ? "x" : "", unknown); }
   const char* text() const { return at_ ? text_ : "a scalar"; }
+  /// " where H is 6, G is 4".
+  void name(std::string_view name, std::int64_t value) {
+    put("%s%.*s is %lld", at_ ? ", " : " where ", static_cast<int>(name.size()), name.data(),
+        static_cast<long long>(value));
+  }
+  const char* named() const { return text_; }
 
  private:
   template <class... Values>
@@ -72,7 +80,39 @@ class Checker {
       if (operand.role != Signature::Role::input) ROOFTILE_TRY(check_output(s_.function, a));
     }
     ROOFTILE_TRY(apart(count));
-    return options();
+    ROOFTILE_TRY(options());
+    return *s_.where ? relations() : Status();
+  }
+
+  Status infer(int operand, View& inferred) {
+    for (int o = 0; o < s_.operand_count(); ++o) {
+      if (s_.operands[o].role == Signature::Role::output || !call_.view(o).present()) continue;
+      ROOFTILE_TRY(type(argument(o), s_.operands[o].type));
+      ROOFTILE_TRY(shape(argument(o), s_.operands[o].shape));
+    }
+    ROOFTILE_TRY(options());
+    const Signature::Operand& it = s_.operands[operand];
+    inferred = {};
+    inferred.rank = 0;
+    inferred.dtype = inferred_type(it.type);
+    if (it.shape.one) return {};
+    for (int d = 0; it.shape.outer && d < outer_rank_; ++d)
+      inferred.shape[inferred.rank++] = outer_->view.shape[d];
+    for (int k = 0; k < it.shape.count; ++k) {
+      std::int64_t size = 0;
+      ROOFTILE_TRY(inferred_size(it, it.shape.letters[k], size));
+      if (inferred.rank == kMaxRank)
+        return Status::error("%s: %s would have more than %d dimensions", s_.function, it.name, kMaxRank);
+      inferred.shape[inferred.rank++] = size;
+    }
+    std::int64_t stride = 1;
+    for (int d = inferred.rank - 1; d >= 0; --d) {
+      inferred.stride[d] = stride;
+      stride =
+          static_cast<std::int64_t>(static_cast<std::uint64_t>(stride) *
+                                    static_cast<std::uint64_t>(std::max<std::int64_t>(inferred.shape[d], 1)));
+    }
+    return {};
   }
 
  private:
@@ -195,6 +235,82 @@ class Checker {
     return {};
   }
 
+  DType inferred_type(char letter) const {
+    for (char its = letter; its; its = types_of(its).or_as)
+      if (types_.bound(its)) return types_[its];
+    return static_cast<DType>(__builtin_ctz(types_of(letter).mask));
+  }
+  Status inferred_size(const Signature::Operand& operand, char letter, std::int64_t& size) const {
+    if (is_size(letter) || sizes_.bound(letter)) {
+      size = is_size(letter) ? letter - '0' : sizes_[letter];
+      return {};
+    }
+    std::string_view rest = s_.where;
+    for (Relation r; next_relation(rest, r);)
+      if (r.gives() == letter && evaluate(r.right, values(), size) == Evaluated::known) {
+        if (size >= 0) return {};
+        return Status::error("%s: size %c of %s would be %lld = %.*s", s_.function, letter, operand.name,
+                             static_cast<long long>(size), static_cast<int>(r.right.size()), r.right.data());
+      }
+    return Status::error("%s: size %c of %s does not follow from the inputs; pass %s", s_.function, letter,
+                         operand.name, operand.name);
+  }
+
+  ValueOf values() const {
+    return {this, [](const void* self, std::string_view name, std::int64_t& value) {
+              return static_cast<const Checker*>(self)->value_of(name, value);
+            }};
+  }
+  bool value_of(std::string_view name, std::int64_t& value) const {
+    if (name.size() == 1 && name[0] >= 'A' && name[0] <= 'Z') {
+      if (!sizes_.bound(name[0])) return false;
+      value = sizes_[name[0]];
+      return true;
+    }
+    if (name == "outer") {
+      value = 1;
+      bool fits = outer_.has_value();
+      for (int d = 0; fits && d < outer_rank_; ++d)
+        fits = !__builtin_mul_overflow(value, outer_->view.shape[d], &value);
+      return fits;
+    }
+    for (int k = 0; k < s_.option_count(); ++k)
+      if (name == s_.options[k].name) {
+        value = call_.whole(k);
+        return s_.options[k].kind != Signature::Option::Kind::real &&
+               s_.options[k].kind != Signature::Option::Kind::any;
+      }
+    return false;
+  }
+  /// A relation about the sizes of an operand that is absent says nothing.
+  Status relations() const {
+    std::string_view rest = s_.where;
+    for (Relation r; next_relation(rest, r);) {
+      std::int64_t left = 0, right = 0;
+      const Evaluated of_left = evaluate(r.left, values(), left),
+                      of_right = evaluate(r.right, values(), right);
+      if (of_left == Evaluated::unknown_name || of_right == Evaluated::unknown_name) continue;
+      const bool known = of_left == Evaluated::known && of_right == Evaluated::known;
+      if (known && (r.between == '=' ? left == right : r.between == '<' ? left <= right : left >= right))
+        continue;
+      Expected names;
+      for (std::string_view both : {r.left, r.right})
+        for (std::string_view name = next_name(both); !name.empty(); name = next_name(both)) {
+          std::int64_t value = 0;
+          if (value_of(name, value) && !(r.gives() && name.data() == r.left.data())) names.name(name, value);
+        }
+      const auto text = [](std::string_view part) { return static_cast<int>(part.size()); };
+      if (r.gives() && known) {
+        const Argument by = sizes_.by(r.gives());
+        return Status::error("%s: %s is %s: %c is %lld, must be %lld = %.*s%s", s_.function, by.name,
+                             describe(by.view).text, r.gives(), static_cast<long long>(left),
+                             static_cast<long long>(right), text(r.right), r.right.data(), names.named());
+      }
+      return Status::error("%s: must have %.*s%s", s_.function, text(r.text), r.text.data(), names.named());
+    }
+    return {};
+  }
+
   Status options() const {
     using Kind = Signature::Option::Kind;
     for (int k = 0; k < s_.option_count(); ++k) {
@@ -204,12 +320,29 @@ class Checker {
       // A comparison by operators would trap on NaN where the caller wants that.
       const bool within =
           __builtin_isgreaterequal(value, option.least) && __builtin_islessequal(value, option.most);
-      if (within && (option.kind == Kind::real || value == static_cast<int>(value))) continue;
+      if (within &&
+          (option.kind == Kind::real || value == static_cast<double>(static_cast<std::int64_t>(value))))
+        continue;
       if (option.kind == Kind::choice) return wrong_choice(option, value);
-      return Status::error("%s: %s is %g, must be %s", s_.function, option.name, value,
-                           option.kind == Kind::flag ? "0 or 1"
-                           : option.least == 0       ? "finite and not negative"
-                                                     : "finite");
+      if (option.kind == Kind::flag)
+        return Status::error("%s: %s is %g, must be 0 or 1", s_.function, option.name, value);
+      const bool whole = option.kind == Kind::whole,
+                 from = option.least > (whole ? -kLargestWhole : -kLargestReal),
+                 to = option.most < (whole ? kLargestWhole : kLargestReal);
+      const char* kind = whole ? "a whole number" : "finite";
+      if (from && to)
+        return Status::error("%s: %s is %g, must be %s from %g to %g", s_.function, option.name, value,
+                             whole ? kind : "a number", option.least, option.most);
+      if (from && option.least == 0)
+        return Status::error("%s: %s is %g, must be %s and not negative", s_.function, option.name, value,
+                             kind);
+      if (from)
+        return Status::error("%s: %s is %g, must be %s and at least %g", s_.function, option.name, value,
+                             kind, option.least);
+      if (to)
+        return Status::error("%s: %s is %g, must be %s and at most %g", s_.function, option.name, value, kind,
+                             option.most);
+      return Status::error("%s: %s is %g, must be %s", s_.function, option.name, value, kind);
     }
     return {};
   }
@@ -240,19 +373,47 @@ class Checker {
   int outer_rank_ = 0;
 };
 
+/// Whether no output of a call has an element.
+bool writes_nothing(const Signature& signature, const Call& call) {
+  for (int o = 0; o < signature.operand_count(); ++o)
+    if (signature.operands[o].role != Signature::Role::input && call.view(o).present() &&
+        call.view(o).size() != 0)
+      return false;
+  return true;
+}
+
 }  // namespace
 
 Status check(const Signature& signature, const Call& call) { return Checker(signature, call).run(); }
 
+Status infer(const Signature& signature, const Call& call, int operand, View& inferred) {
+  return Checker(signature, call).infer(operand, inferred);
+}
+
 Status call(const Queue& queue, const Op& op, const Call& call) {
   ROOFTILE_TRY(check(op.signature, call));
+  if (op.also) ROOFTILE_TRY(op.also(call));
   if (op.workspace) ROOFTILE_TRY(check_workspace(op.function, call.workspace, op.workspace(queue, call)));
-  return op.launch(queue, op, call);
+  if (!writes_nothing(op.signature, call)) return op.launch(queue, op, call);
+  // Rows without columns would still be gone through one by one, 2^40 of them for minutes: as no rows.
+  ConstView none[Signature::kMaxOperands];
+  const ConstView* views[Signature::kMaxOperands];
+  for (int o = 0; o < op.signature.operand_count(); ++o) {
+    none[o] = call.view(o);
+    const Signature::Shape& shape = op.signature.operands[o].shape;
+    if (shape.outer && none[o].present())
+      std::fill_n(none[o].shape, std::max(none[o].rank - shape.count, 0), std::int64_t{0});
+    views[o] = &none[o];
+  }
+  Call short_call = call;
+  short_call.views = views;
+  return op.launch(queue, op, short_call);
 }
 
 Status workspace_of(const Queue& queue, const Op& op, const Call& call, std::size_t& bytes) {
   ROOFTILE_TRY(queue.status());
   ROOFTILE_TRY(check(op.signature, call));
+  if (op.also) ROOFTILE_TRY(op.also(call));
   bytes = op.workspace ? op.workspace(queue, call) : 0;
   return {};
 }

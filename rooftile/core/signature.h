@@ -11,7 +11,7 @@
 namespace rooftile {
 
 struct Signature {
-  static constexpr int kMaxOperands = 12, kMaxOptions = 8, kMaxLetters = 4;
+  static constexpr int kMaxOperands = 20, kMaxOptions = 12, kMaxLetters = 6;
 
   /// A set of dtypes that operands share by a letter. `or_as`: also what another letter stands for in this
   /// call (a weight is f32, or has x's dtype).
@@ -66,12 +66,15 @@ struct Signature {
     /// backward's input of the first one's name is this output, and d<first> is each one's gradient, to which
     /// the gradient of this output comes in addition.
     const char* sum_of = "";
+    /// The letter of a size that its values, which are indices, lie below: 0 <= value < size. What a function
+    /// does with another value, its documentation says; it never reads or writes past an operand's end.
+    char below = 0;
   };
 
-  /// A number beside the operands. A flag is 0 or 1, a choice the place of one of its words, a real lies
-  /// between `least` and `most`; `any` is also infinite or NaN.
+  /// A number beside the operands. A flag is 0 or 1, a choice the place of one of its words, a real or a
+  /// whole number lies between `least` and `most`; `any` is also infinite or NaN.
   struct Option {
-    enum class Kind : std::uint8_t { flag, choice, real, any };
+    enum class Kind : std::uint8_t { flag, choice, real, any, whole };
     const char* name = nullptr;
     Kind kind = Kind::flag;
     double otherwise = 0;  ///< the default
@@ -83,6 +86,7 @@ struct Signature {
   Types types[kMaxLetters];
   Operand operands[kMaxOperands];  ///< in the order of the C++ function's
   Option options[kMaxOptions] = {};
+  const char* where = "";  ///< relations between sizes and whole options: rooftile/core/relations.h
 
   constexpr int operand_count() const {
     int n = 0;
@@ -122,15 +126,27 @@ constexpr Signature::Operand sum_of(const char* inputs, Signature::Operand outpu
   output.sum_of = inputs;
   return output;
 }
+/// An operand of indices: each value is 0 or more and below the size of `letter`.
+constexpr Signature::Operand below(char letter, Signature::Operand indices) {
+  indices.below = letter;
+  return indices;
+}
 constexpr Signature::Option flag(const char* name) { return {name}; }
 constexpr Signature::Option choice(const char* name, const char* words) {
   double most = 0;
   for (const char* at = words; *at; ++at) most += *at == ' ';
   return {name, Signature::Option::Kind::choice, 0, 0, most, words};
 }
-/// A finite number, from `least` on.
-constexpr Signature::Option real(const char* name, double otherwise, double least = -kLargestReal) {
-  return {name, Signature::Option::Kind::real, otherwise, least, kLargestReal};
+/// A finite number from `least` to `most`.
+constexpr Signature::Option real(const char* name, double otherwise, double least = -kLargestReal,
+                                 double most = kLargestReal) {
+  return {name, Signature::Option::Kind::real, otherwise, least, most};
+}
+inline constexpr double kLargestWhole = 9007199254740992;  // 2^53: all below are doubles
+/// A whole number from `least` to `most`.
+constexpr Signature::Option whole(const char* name, double otherwise, double least = -kLargestWhole,
+                                  double most = kLargestWhole) {
+  return {name, Signature::Option::Kind::whole, otherwise, least, most};
 }
 /// Any number, infinities and NaN too.
 constexpr Signature::Option any_real(const char* name, double otherwise) {
@@ -147,11 +163,17 @@ struct Call {
   const ConstView& view(int operand) const { return *views[operand]; }
   void* output(int operand) const { return const_cast<void*>(views[operand]->data); }
   float real(int option) const { return static_cast<float>(options[option]); }
+  std::int64_t whole(int option) const { return static_cast<std::int64_t>(options[option]); }
   bool flag(int option) const { return options[option] != 0; }
 };
 
 /// All that can be said of a call before it runs, but for the workspace's size.
 Status check(const Signature& signature, const Call& call);
+
+/// The dtype and shape, dense and without data, that output `operand` has in a call with these inputs;
+/// outputs among the views are not looked at. Its dtype where inputs leave a choice: the first that it may
+/// have.
+Status infer(const Signature& signature, const Call& call, int operand, View& inferred);
 
 /// Validates a call of `op` and runs it.
 Status call(const Queue& queue, const Op& op, const Call& call);

@@ -65,7 +65,10 @@ T get(const void* from, std::int64_t i) {
   return v;
 }
 
-void set_element(char* to, DType dtype, std::int64_t i, double v, Random& random) {
+/// `below`: of an integer that is an index; 0: any.
+void set_element(char* to, DType dtype, std::int64_t i, double v, Random& random, std::int64_t below) {
+  const std::uint64_t number =
+      below > 0 ? random.next() % static_cast<std::uint64_t>(below) : random.next() % 100;
   switch (dtype) {
     case DType::f64:
       return put(to, i, v);
@@ -82,9 +85,9 @@ void set_element(char* to, DType dtype, std::int64_t i, double v, Random& random
     case DType::f8e5m2:
       return put(to, i, from_double<f8e5m2>(v));
     case DType::i64:
-      return put(to, i, static_cast<std::int64_t>(random.next() % 100));
+      return put(to, i, static_cast<std::int64_t>(number));
     case DType::i32:
-      return put(to, i, static_cast<std::int32_t>(random.next() % 100));
+      return put(to, i, static_cast<std::int32_t>(number));
     case DType::boolean:
       return put(to, i, static_cast<std::uint8_t>(random.next() % 2));
     case DType::i8:
@@ -105,7 +108,7 @@ std::vector<char> pattern_of(const Operand& operand, Fill fill, std::uint64_t se
   pattern.resize(static_cast<std::size_t>(bytes_of(operand.dtype, kPatternElements / 2 * 2)));
   for (std::int64_t i = 0; i < kPatternElements / 2 * 2; ++i) {
     const double v = scale ? 0.5 + std::fabs(random.normal()) : value(fill, random);
-    set_element(pattern.data(), operand.dtype, i, v, random);
+    set_element(pattern.data(), operand.dtype, i, v, random, operand.below);
   }
   return pattern;
 }

@@ -108,7 +108,7 @@ class SpecCheck {
       ledger.note("any", Ledger::kOracle,
                   fmt::format("the tolerance's c is {:g}, may be at most {:g}", spec_.tolerance.c, kMaxC));
     if (options_.listed) list(dtype, ledger);
-    if (random > 0 && spec_.standard) {
+    if (random > 0 && (spec_.standard || !spec_.letters.empty())) {
       progress(dtype, "at random", 0);
       guarded(ledger,
               [&] { check_random(spec_, dtype, random, options_.seed, subjects_, ledger, coverage_); });

@@ -94,6 +94,8 @@ std::vector<double> fill_values(const Operand& operand, Fill fill, std::uint64_t
       v = fill == Fill::zeros           ? 0
           : fill == Fill::constant_rows ? constant
                                         : any_integer(operand.dtype, random());
+    if (operand.below > 0)
+      for (double& v : values) v = std::fmod(std::fabs(v), static_cast<double>(operand.below));
     return values;
   }
 

@@ -9,8 +9,8 @@
 #include "rooftile/harness/bench_gpu.h"
 #include "rooftile/harness/device_calls.h"
 #include "rooftile/harness/gpu_row.h"
-#include "rooftile/harness/timing.h"
 #include "rooftile/harness/signature_spec.h"
+#include "rooftile/harness/timing.h"
 
 namespace rooftile::harness {
 namespace {

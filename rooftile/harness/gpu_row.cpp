@@ -37,6 +37,35 @@ struct EmptyCall {
   }
 };
 
+/// Flops per clock of a multiprocessor, by the vendor's data sheets: of tensor cores where they take the
+/// dtype, dense.
+double flops_per_clock(int architecture, DType dtype) {
+  const bool hopper = architecture >= 90, ampere_server = architecture == 80;
+  switch (dtype) {
+    case DType::f64:
+      return hopper || ampere_server ? (hopper ? 256 : 128) : 4;  // tensor cores' too
+    case DType::f32:
+      return ampere_server ? 128 : 256;
+    case DType::tf32:
+      return hopper ? 2048 : ampere_server ? 1024 : 256;
+    case DType::f16:
+    case DType::bf16:
+      return hopper ? 4096 : ampere_server ? 2048 : 512;
+    case DType::f8e4m3:
+    case DType::f8e5m2:
+    case DType::i8:
+      return hopper ? 8192 : ampere_server ? 4096 : 1024;
+    default:
+      return 0;
+  }
+}
+/// Microseconds that so many flops take at the highest clock; 0: not known.
+double flops_us(const DeviceDescription& device, DType dtype, double flops) {
+  const double per_clock = flops_per_clock(device.major * 10 + device.minor, dtype);
+  const double mhz = device.most_clock_mhz > 0 ? device.most_clock_mhz : device.clock_khz * 1e-3;
+  return per_clock > 0 && mhz > 0 ? flops / (per_clock * device.multiprocessors * mhz) : 0;
+}
+
 std::size_t up_to_boundary(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 }  // namespace
@@ -59,7 +88,10 @@ GpuSession::GpuSession(const Queue& queue)
                                     us.data(), nullptr));
   floor_us_ = Samples({us.begin(), us.end()}).median();
   DeviceDescription description;
-  if (functions_of(queue_).describe(queue_.state().cuda, description)) rated_gbs_ = description.rated_gbs();
+  if (functions_of(queue_).describe(queue_.state().cuda, description)) {
+    rated_gbs_ = description.rated_gbs();
+    device_ = description;
+  }
 }
 GpuSession::~GpuSession() = default;
 
@@ -174,6 +206,14 @@ json GpuSession::measure(const GpuRow& row, GpuBaselines* baselines) {
                     "rated for {:.4g}",
                     calls.p5(), bytes, bytes / calls.p5() * 1e-3, rated_gbs_));
 
+  const double flops = spec.flops(c), least_us = tiny_ ? 0 : flops_us(device_, c.dtype, flops);
+  if (calls.p5() < least_us)
+    throw std::runtime_error(
+        fmt::format("{:.4g} us is impossible: {:.4g} flops take {:.4g} us at this GPU's highest clock",
+                    calls.p5(), flops, least_us));
+  const bool compute_bound = least_us > copies.median();
+  const double limit_us = compute_bound ? least_us : copies.median();
+
   const Op* op = find_op(spec.function);
   json result = {{"op", op->name},
                  {"direction", op->direction},
@@ -192,15 +232,15 @@ json GpuSession::measure(const GpuRow& row, GpuBaselines* baselines) {
                  {"p95_us", rounded(calls.p95())},
                  {"floor_us", rounded(floor_us_)},
                  {"bytes", bytes},
-                 {"flops", spec.flops(c)},
+                 {"flops", flops},
                  {"workspace_bytes", operands_->workspace().bytes},
                  {"peak_bytes", operands_->host().bytes() + operands_->workspace().bytes},
                  {"copy_us", rounded(copies.median())},
                  {"copy_p5_us", rounded(copies.p5())},
                  {"copy_p95_us", rounded(copies.p95())},
-                 {"limit_us", rounded(copies.median())},
-                 {"limit", "copy"},
-                 {"of_limit", rounded(copies.median() / calls.median())},
+                 {"limit_us", rounded(limit_us)},
+                 {"limit", compute_bound ? "rated flops" : "copy"},
+                 {"of_limit", rounded(limit_us / calls.median())},
                  {"clock_mhz", nullptr},
                  {"power_w", nullptr},
                  {"throttled", nullptr},

@@ -49,6 +49,7 @@ class GpuSession {
   DeviceBuffer flush_;
   double floor_us_ = 0;
   double rated_gbs_ = 0;  // of the memory; 0: not known
+  DeviceDescription device_{};
   std::unique_ptr<DeviceBuffer> copied_;
   std::unique_ptr<DeviceOperands> operands_;
   std::string loaded_;

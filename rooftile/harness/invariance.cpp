@@ -50,7 +50,11 @@ class Invariance {
       if (role_ != Role::standard && q != Queues::kTwo && q != Queues::kOneStreaming) continue;
       differs(fmt::format("with {}", queues_.all[q].name), q, dense);
     }
-    rows(p, reference.outputs);
+    parts(p, reference.outputs, 0);
+    const std::size_t outer = p.what().shape.size() - p.spec().letters.size();
+    for (std::size_t l = 0; l < p.spec().letters.size(); ++l)
+      if (outer + l > 0 && p.spec().independent.find(p.spec().letters[l]) != std::string::npos)
+        parts(p, reference.outputs, outer + l);
     if (!thorough) return;
 
     const std::int64_t within = 64 / static_cast<std::int64_t>(width_of(p.what().dtype));
@@ -113,18 +117,22 @@ class Invariance {
     return what.empty() ? "" : fmt::format("bits differ {}: {}", how, what);
   }
 
-  void rows(const Problem& p, const std::vector<Bytes>& batch) {
+  /// Indices of dimension `dim` alone: the outermost, or one whose indices know nothing of each other.
+  void parts(const Problem& p, const std::vector<Bytes>& batch, std::size_t dim) {
     if (p.what().shape.empty()) return;
-    const std::int64_t n = p.what().shape[0];
+    const std::int64_t n = p.what().shape[dim];
     const auto part = [&](std::int64_t begin, std::int64_t count, std::size_t q) {
-      const std::optional<Problem> alone = p.slice(0, begin, count);
+      const std::optional<Problem> alone = p.slice(dim, begin, count);
       if (!alone) return;
       for (std::size_t o = 0; o < p.operands().size();
            ++o)  // what is added up over the rows is another problem
-        if (p.is_input(o) && p.operands()[o].shape != alone->operands()[o].shape && !p.operands()[o].batched)
+        if (dim == 0 && p.is_input(o) && p.operands()[o].shape != alone->operands()[o].shape &&
+            !p.operands()[o].batched)
           return;
       Memory memory(*alone, placements(*alone, Layout::contiguous, Layout::contiguous), false);
-      const std::string how = fmt::format("rows {} to {} alone", begin, begin + count - 1);
+      const std::string how =
+          dim == 0 ? fmt::format("rows {} to {} alone", begin, begin + count - 1)
+                   : fmt::format("indices {} to {} of dimension {} alone", begin, begin + count - 1, dim);
       const Run again = run(queue(q), *alone, memory, variant_);
       if (again.refused) return refuse(p, how, again.message);
       note(p, differ(p, how, *alone, again.outputs, batch, begin));
@@ -156,20 +164,32 @@ std::string difference(const Problem& p, const std::vector<Bytes>& reference, co
   const bool cut = &p != &got_of;
   for (std::size_t o = 0; o < p.operands().size(); ++o) {
     const Operand &output = p.operands()[o], &part = got_of.operands()[o];
-    if (!p.is_output(o) || got[o].empty() || (cut && (!output.batched || output.shape.empty()))) continue;
-    const std::size_t width = width_of(output.dtype);
+    if (!p.is_output(o) || got[o].empty()) continue;
+    // The dimension that was cut: of an output without it, the part is another problem.
+    std::size_t dim = 0, times = 1;
+    if (cut) {
+      if (part.shape.size() != output.shape.size()) continue;
+      for (; dim < part.shape.size() && part.shape[dim] == output.shape[dim]; ++dim)
+        times *= static_cast<std::size_t>(part.shape[dim]);
+      if (dim == part.shape.size() || (dim == 0 && !output.batched)) continue;
+    }
+    const std::size_t width = width_of(output.dtype), run = got[o].size() / times,
+                      whole = reference[o].size() / times;
     const std::size_t begin =
-        cut ? static_cast<std::size_t>(from) * got[o].size() / static_cast<std::size_t>(part.shape[0]) : 0;
-    if (begin + got[o].size() > reference[o].size()) continue;
-    const std::byte* expected = reference[o].data() + begin;
-    const std::int64_t at = first_difference(output.dtype, got[o].data(), expected, got[o].size());
-    if (at < 0) continue;
-    const std::size_t i = static_cast<std::size_t>(at);
-    double is = 0, was = 0;
-    decode(output.dtype, got[o].data() + i * width, 1, &is);
-    decode(output.dtype, expected + i * width, 1, &was);
-    return fmt::format("{} is {:.9g}, was {:.9g}",
-                       element_name(output, static_cast<std::int64_t>(begin / width + i)), is, was);
+        cut ? static_cast<std::size_t>(from) * run / static_cast<std::size_t>(part.shape[dim]) : 0;
+    if (begin + run > whole) continue;
+    for (std::size_t t = 0; t < times; ++t) {
+      const std::byte *is_at = got[o].data() + t * run, *was_at = reference[o].data() + t * whole + begin;
+      const std::int64_t at = first_difference(output.dtype, is_at, was_at, run);
+      if (at < 0) continue;
+      const std::size_t i = static_cast<std::size_t>(at);
+      double is = 0, was = 0;
+      decode(output.dtype, is_at + i * width, 1, &is);
+      decode(output.dtype, was_at + i * width, 1, &was);
+      return fmt::format("{} is {:.9g}, was {:.9g}",
+                         element_name(output, static_cast<std::int64_t>((t * whole + begin) / width + i)), is,
+                         was);
+    }
   }
   return "";
 }

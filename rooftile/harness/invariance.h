@@ -25,8 +25,9 @@ void check_modes(const Spec& spec, DType dtype, const Subjects& subjects, Ledger
 
 Role role_of(const Spec& spec, const char* variant);
 
-/// The first output of `got` that is not that of `reference`, a run of `p` that begins `from` rows earlier
-/// (of the whole problem: all outputs, of a part: the batched ones); empty where there is none.
+/// The first output of `got` that is not that of `reference`, a run of `p` that begins `from` indices
+/// earlier in the dimension that was cut (of the whole problem: all outputs, of a part: those that have it);
+/// empty where there is none.
 std::string difference(const Problem& p, const std::vector<Bytes>& reference, const Problem& got_of,
                        const std::vector<Bytes>& got, std::int64_t from);
 

@@ -57,26 +57,40 @@ std::vector<Placement> dense(const Problem& p) {
   return all;
 }
 
-/// Rows of the first dimension in a call of their own, on dense operands.
+/// The dimensions whose indices know nothing of each other: the outermost, and independent letters'.
+std::size_t some_dimension(const Problem& p, std::mt19937_64& random) {
+  const Spec& spec = p.spec();
+  std::vector<std::size_t> dims{0};
+  const std::size_t outer = p.what().shape.size() - spec.letters.size();
+  for (std::size_t l = 0; l < spec.letters.size(); ++l)
+    if (outer + l > 0 && spec.independent.find(spec.letters[l]) != std::string::npos)
+      dims.push_back(outer + l);
+  return dims.size() == 1 ? 0 : dims[random() % dims.size()];
+}
+
+/// Some indices of such a dimension in a call of their own, on dense operands.
 std::string part_alone(const Queue& queue, const Problem& p, const std::vector<Bytes>& whole,
                        const char* variant, std::mt19937_64& random) {
   const Shape& shape = p.what().shape;
-  if (shape.size() < 2 || shape[0] < 2) return "";
-  const std::int64_t n = shape[0];
+  if (shape.size() < 2) return "";
+  const std::size_t dim = some_dimension(p, random);
+  if (shape[dim] < 2) return "";
+  const std::int64_t n = shape[dim];
   const std::int64_t begin = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n));
   const std::int64_t count = 1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n - begin));
-  const std::optional<Problem> part = p.slice(0, begin, count);
+  const std::optional<Problem> part = p.slice(dim, begin, count);
   if (!part) return "";
   for (std::size_t o = 0; o < p.operands().size(); ++o)
-    if (p.is_input(o) && p.operands()[o].shape != part->operands()[o].shape && !p.operands()[o].batched)
+    if (dim == 0 && p.is_input(o) && p.operands()[o].shape != part->operands()[o].shape &&
+        !p.operands()[o].batched)
       return "";
   Memory memory(*part, dense(*part), false);
   const Run got = run(queue, *part, memory, variant);
   if (got.refused) return "";
   const std::string what = difference(p, whole, *part, got.outputs, begin);
   return what.empty() ? ""
-                      : fmt::format("bits differ with indices {} to {} of its first dimension alone: {}",
-                                    begin, begin + count - 1, what);
+                      : fmt::format("bits differ with indices {} to {} of dimension {} alone: {}", begin,
+                                    begin + count - 1, dim, what);
 }
 
 }  // namespace

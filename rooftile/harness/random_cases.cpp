@@ -207,6 +207,33 @@ std::vector<double> values_of(const Option& option, DType dtype) {
   return values;
 }
 
+/// A shape of any letters, small enough for an oracle: classes of sizes meet by their letters.
+void draw_letters(const Spec& spec, Draw& draw, Case& c) {
+  constexpr Class kSizes[] = {{0, 0}, {1, 1}, {2, 7}, {8, 31}, {32, 127}, {128, 512}, {513, 1100}};
+  constexpr double kMaxElements = 40'000, kMaxFlops = 4e6;
+  c.shape.clear();
+  if (spec.outer && !draw.one_in(3))
+    c.shape = outer_of(draw, draw.one_in(12) ? 0 : draw.from(1, 6), draw.from(1, 3));
+  const std::size_t outer = c.shape.size();
+  for (std::size_t l = 0; l < spec.letters.size(); ++l) {
+    const Class its = kSizes[draw.one_in(12) ? 0 : draw.from(1, 6)];
+    c.shape.push_back(size_in(draw, its, its.most));
+  }
+  const auto too_large = [&] {
+    double elements = 0;
+    for (const Operand& o : spec.operands(c)) elements += static_cast<double>(count_of(o.shape));
+    return elements > kMaxElements || (spec.flops && spec.flops(c) > kMaxFlops);
+  };
+  if (spec.adjust) spec.adjust(c);
+  while (too_large()) {
+    std::size_t longest = outer;
+    for (std::size_t d = 0; d < c.shape.size(); ++d)
+      if (c.shape[d] > c.shape[longest]) longest = d;
+    c.shape[longest] /= draw.one_in(2) ? 2 : 3;
+    if (spec.adjust) spec.adjust(c);
+  }
+}
+
 Case random_case(const Spec& spec, DType dtype, std::int64_t k, std::mt19937_64& random) {
   static const std::vector<Pair> few = pairs_of(0, kMany), many = pairs_of(kMany + 1, kTooMany);
   Draw draw(random);
@@ -219,14 +246,16 @@ Case random_case(const Spec& spec, DType dtype, std::int64_t k, std::mt19937_64&
     const std::int64_t columns =
         size_in(draw, columns_class, room / std::max<std::int64_t>(rows_class.least, 1));
     const std::int64_t rows = size_in(draw, rows_class, room / std::max<std::int64_t>(columns, 1));
-    Case c{shape_of(spec, rows, columns), dtype, {}};
+    Case c{spec.letters.empty() ? shape_of(spec, rows, columns) : Shape{}, dtype, {}};
     for (const Option& option : spec.options)
       c.parameters[option.name] =
           option.kind == Option::Kind::real
               ? real_value(draw, option, dtype)
               : static_cast<double>(draw.from(static_cast<std::int64_t>(option.least),
                                               static_cast<std::int64_t>(option.most)));
-    if (!spec.standard_shape) {
+    if (!spec.letters.empty()) {
+      draw_letters(spec, draw, c);
+    } else if (!spec.standard_shape) {
       const std::int64_t dims = draw.one_in(2) ? 1 : draw.from(2, kMaxRank - 1);
       c.shape = outer_of(draw, rows, dims);
       c.shape.push_back(columns);
@@ -270,7 +299,7 @@ std::vector<Placement> random_placements(const Problem& problem, std::mt19937_64
 void Coverage::add(const Spec& spec, const Case& c, const std::vector<Operand>& operands,
                    const std::vector<Placement>& placements) {
   ++cases;
-  if (!spec.standard_shape && !c.shape.empty()) {
+  if (spec.letters.empty() && !spec.standard_shape && !c.shape.empty()) {
     const std::int64_t columns = c.shape.back();
     const std::int64_t rows = count_of(Shape(c.shape.begin(), c.shape.end() - 1));
     pairs.insert({class_of(kRows, rows), class_of(kColumns, columns)});
@@ -286,7 +315,7 @@ void Coverage::add(const Spec& spec, const Case& c, const std::vector<Operand>& 
 
 std::string Coverage::describe(const Spec& spec) const {
   std::string text = fmt::format("{}: {} random cases", spec.function, cases);
-  if (!spec.standard_shape)
+  if (spec.letters.empty() && !spec.standard_shape)
     text += fmt::format(" with {} of {} pairs of row and column counts", pairs.size(),
                         pairs_of(0, kTooMany).size());
   text += "; kinds of layout: ";

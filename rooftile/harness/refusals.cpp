@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
+#include "rooftile/core/signature.h"
 #include "rooftile/harness/contract.h"
 #include "rooftile/harness/fill.h"
 #include "rooftile/harness/standard_cases.h"
@@ -50,6 +52,25 @@ class Misuse {
                  failure.empty() ? "" : fmt::format("{}: {} {}", describe(p_.what()), what, failure));
   }
 
+  /// Whether another operand of the case has the letter of this one's last size, or outer sizes as it has.
+  bool shares_last_size(std::size_t o) const {
+    const auto& operands = p_.operands();
+    const Signature& signature = find_op(p_.spec().function)->signature;
+    const auto shape_of = [&](const Operand& operand) {
+      for (const Signature::Operand& its : signature.operands)
+        if (its.name && std::strcmp(its.name, operand.name) == 0) return its.shape;
+      return Signature::Shape{};
+    };
+    const Signature::Shape mine = shape_of(operands[o]);
+    return std::any_of(operands.begin(), operands.end(), [&](const Operand& other) {
+      if (&other == &operands[o]) return false;
+      const Signature::Shape its = shape_of(other);
+      if (mine.count == 0) return its.outer && !other.shape.empty();
+      return std::find(its.letters, its.letters + its.count, mine.letters[mine.count - 1]) !=
+             its.letters + its.count;
+    });
+  }
+
   void each_operand() {
     const auto& operands = p_.operands();
     for (std::size_t o = 0; o < operands.size(); ++o) {
@@ -63,10 +84,7 @@ class Misuse {
       if (operands[o].dtype != DType::boolean)
         refused(who + " of dtype bool", with([](View& v) { v.dtype = DType::boolean; }));
       const View& whole = memory_.views()[o];
-      const bool alone = std::none_of(operands.begin(), operands.end(), [&](const Operand& other) {
-        return &other != &operands[o] && !other.shape.empty();
-      });
-      if (whole.rank > 0 && whole.shape[whole.rank - 1] > 1 && !alone)
+      if (whole.rank > 0 && whole.shape[whole.rank - 1] > 1 && shares_last_size(o))
         refused(who + " one element short", with([](View& v) { --v.shape[v.rank - 1]; }));
       refused(who + " with null data", with([](View& v) { v.data = nullptr; }));
       if (width_of(operands[o].dtype) > 1)

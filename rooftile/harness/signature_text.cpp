@@ -50,6 +50,7 @@ std::string notes_of(const Signature::Operand& operand) {
   std::string notes = operand.optional ? "optional" : "";
   if (*operand.may_be)
     notes += (notes.empty() ? "may be " : "; may be ") + joined(words_of(operand.may_be), " or ");
+  if (operand.below) notes += fmt::format("{}indices below {}", notes.empty() ? "" : "; ", operand.below);
   if (*operand.sum_of)
     notes += (notes.empty() ? "the sum of " : "; the sum of ") + joined(words_of(operand.sum_of), " and ");
   return notes;
@@ -68,6 +69,20 @@ std::vector<OperandText> operand_texts(const Signature& signature) {
   return texts;
 }
 
+namespace {
+/// "finite, not negative"; "whole, from 1 to 64".
+std::string range_of(const Signature::Option& option) {
+  const bool whole = option.kind == Signature::Option::Kind::whole;
+  const double reach = whole ? kLargestWhole : kLargestReal;
+  const std::string kind = whole ? "whole" : "finite";
+  if (option.least > -reach && option.most < reach)
+    return fmt::format("{}from {:g} to {:g}", whole ? "whole, " : "", option.least, option.most);
+  if (option.least > -reach)
+    return option.least == 0 ? kind + ", not negative" : fmt::format("{}, at least {:g}", kind, option.least);
+  return option.most < reach ? fmt::format("{}, at most {:g}", kind, option.most) : kind;
+}
+}  // namespace
+
 std::vector<OptionText> option_texts(const Signature& signature) {
   using Kind = Signature::Option::Kind;
   std::vector<OptionText> texts;
@@ -82,7 +97,8 @@ std::vector<OptionText> option_texts(const Signature& signature) {
         values = "any number";
         break;
       case Kind::real:
-        values = option.least == 0 ? "finite, not negative" : "finite";
+      case Kind::whole:
+        values = range_of(option);
         break;
       case Kind::choice:
         values = joined(words_of(option.words), " or ");

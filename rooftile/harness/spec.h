@@ -87,6 +87,7 @@ struct Operand {
   const char* may_be = nullptr;  ///< the input whose memory this output may be
   bool keeps_layout = true;      ///< follows Case::layout; false: contiguous but in random cases (a weight)
   bool optional = false;         ///< a call without it is no error, though this case has it
+  std::int64_t below = 0;        ///< integers: indices, 0 <= value < below; 0: any
 };
 
 /// What a case's call gets: views by operand name; an operand that the case lacks is absent.
@@ -158,9 +159,17 @@ struct Spec {
   /// Huge inputs stay below 2^this, for sums, squares and products of inputs to be numbers; as floats go:
   /// none.
   int largest_exponent = 1024;
-  Shape (*standard_shape)(const Shape& rows_columns) =
-      nullptr;                           ///< {rows, columns} in the op's terms; null: the same
-  bool (*suits)(const Case&) = nullptr;  ///< false drops a case that means nothing here; null: all do
+  /// {rows, columns} in the op's terms; empty: the same.
+  std::function<Shape(const Shape& rows_columns)> standard_shape = {};
+  /// False drops a case that means nothing here; empty: all do.
+  std::function<bool(const Case&)> suits = {};
+  /// A shape's letters behind the outer sizes (rooftile/harness/letters.h); empty: rows x columns.
+  std::string letters = {};
+  bool outer = true;  ///< whether outer sizes may stand before the letters
+  std::string independent =
+      {};  ///< letters whose indices know nothing of each other: a product's rows and columns
+  /// Makes a random shape one that means something: heads a multiple of their groups.
+  std::function<void(Case&)> adjust = {};
   /// Changes the filled inputs, before they are rounded to their dtype: indices that must lie in a range,
   /// say.
   void (*prepare)(const Case&, Arrays<double>& inputs) = nullptr;

@@ -159,12 +159,17 @@ void WrongResults::show(const Problem& p) {
         meet("input", fmt::format(" {}", p.operands()[i].name).c_str(), [&] { return input(p, o, i); });
     meet("last_row", "", [&] { return last_row(p, o); });
     meet("last_column", "", [&] { return last_column(p, o); });
-    meet("unread_tail", "", [&] { return unread(p, o, p.what().shape.size() - 1); });
-    // What lies between rows and columns: of a product, the dimension that is added up.
-    for (std::size_t dim = 1; dim + 1 < p.what().shape.size(); ++dim)
-      meet("unread_inner", fmt::format(" {}", dim).c_str(), [&] { return unread(p, o, dim); });
+    if (spec_.letters.empty()) {
+      meet("unread_tail", "", [&] { return unread(p, o, p.what().shape.size() - 1); });
+    } else {  // each letter in turn
+      const std::size_t outer = p.what().shape.size() - spec_.letters.size();
+      for (std::size_t l = 0; l < spec_.letters.size(); ++l)
+        meet("unread_tail", fmt::format(" {}", spec_.letters[l]).c_str(),
+             [&] { return unread(p, o, outer + l); });
+    }
     // Where rows are added up, the last of them, too.
-    if (!output.batched && p.what().shape.size() > 1) meet("unread_row", "", [&] { return unread(p, o, 0); });
+    if (spec_.letters.empty() && !output.batched && p.what().shape.size() > 1)
+      meet("unread_row", "", [&] { return unread(p, o, 0); });
     if (spec_.tolerance.exact)
       meet("lower_precision", "", [&] { return one_unit_off(p, o); });
     else

@@ -20,11 +20,31 @@ class Library(torch.library.Library):
         super().impl(name, straight(name, layer) if key == "Autograd" else layer, key, **words)
 
 
+def written_layer(name):
+    """The autograd layer of an operator that writes an operand: what is differentiated must not be written unseen."""
+    operator, tensors = known[name], len(known[name].order)
+    written = {o["name"] for o in operator.inputs if o["role"] == IN_OUT}
+
+    def layer(keys, *args):
+        if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in args[:tensors]):
+            raise RuntimeError(f"{name}: writes its operand and has no gradient; call it under torch.no_grad()")
+        for operand, t in zip(operator.order, args):
+            if operand in written and t.is_neg():  # of an operator that returns nothing, PyTorch would lose what is written
+                raise ValueError(f"{name}: {operand} is a negated view of other memory, and the function writes it; pass a "
+                                 "tensor of its own, as its .resolve_neg() is")
+        with torch._C._AutoDispatchBelowAutograd():
+            return operator.operator.redispatch(keys & torch._C._after_autograd_keyset, *args)
+
+    return layer
+
+
 def straight(name, layer):
     run, enabled = known[name].run, torch.is_grad_enabled
     tensors = len(known[name].order)
 
     def autograd(keys, *args):
+        if forward_ad._current_level >= 0:
+            _frameworks.refuse_tangents(name, args[:tensors])
         if keys.raw_repr() not in PLAIN:
             return layer(keys, *args)
         if enabled():
@@ -114,7 +134,7 @@ class Function(Signature):
     # -- What it would return: shapes and dtypes from the letters
 
     def fake(self, *args):
-        tensors, _, wanted = self.split(args)
+        tensors, options, wanted = self.split(args)
         if not self.outputs:
             return None
         like = next(t for t in tensors.values() if t is not None)
@@ -123,7 +143,7 @@ class Function(Signature):
             if o["optional"] and o["name"] not in wanted:
                 made.append(like.new_empty(0))
             else:
-                shape, dtype = self.infer(tensors, o)
+                shape, dtype = self.infer(tensors, o, options)
                 made.append(like.new_empty(shape, dtype=dtype_of(dtype) if isinstance(dtype, str) else dtype))
         return made[0] if len(made) == 1 else tuple(made)
 
@@ -132,29 +152,33 @@ class Function(Signature):
     def remember(self, ctx, inputs, output):
         tensors, ctx.options, wanted = self.split(inputs)
         ctx.set_materialize_grads(False)
+        results = self.by_name(output)
+        unasked = set(self.optional_outputs) - wanted
         if self.backward is None:
+            ctx.mark_non_differentiable(*(r for n, r in results.items() if n in unasked))
             return
         ctx.present = {n for n, t in tensors.items() if t is not None}
-        ctx.missing = sorted(self.needed_outputs(ctx.present) - wanted)
-        if ctx.missing:
-            return
-        results = self.by_name(output)
+        ctx.missing = self.needed_outputs(ctx.present) - wanted
         ctx.outputs = {n: (r.shape, r.dtype) for n, r in results.items()}
-        saved = self.saved(tensors, results)
+        if ctx.missing:  # the backward computes them from the inputs
+            saved = {n: t for n, t in tensors.items() if t is not None}
+        else:
+            saved = self.saved(tensors, results)
         ctx.saved = list(saved)
         ctx.save_for_backward(*saved.values())
         names = {o["name"] for o in self.known[self.backward].inputs}
-        ctx.mark_non_differentiable(*(r for n, r in results.items() if "d" + n not in names and n not in self.sums))
+        ctx.mark_non_differentiable(*(r for n, r in results.items()
+                                      if n in unasked or ("d" + n not in names and n not in self.sums)))
 
     def gradient(self, ctx, *gradients):
         if self.backward is None:
             raise RuntimeError(f"rooftile.{self.name} has no gradient: the library has no function for it. Call it on "
                                "x.detach(), or use PyTorch's own")
-        if ctx.missing:
-            raise RuntimeError(f"rooftile.{self.name}: its gradient needs the outputs {', '.join(ctx.missing)}; call "
-                               f"rooftile.torch.{self.name}, or the operator with with_<output>=True")
         backward = self.known[self.backward]
         given = dict(zip(ctx.saved, ctx.saved_tensors))
+        if ctx.missing:  # the operator was called without what its gradient needs; rooftile.torch asks for it
+            again = self.call(*self.join(given, ctx.options, self.needed_outputs(ctx.present)))
+            given = self.saved(given, self.by_name(again))
         arrived = dict(zip(self.output_names, gradients))
         for o in backward.inputs:
             name = o["name"]
@@ -166,7 +190,7 @@ class Function(Signature):
                 given[name] = ctx.saved_tensors[0].new_zeros(shape, dtype=dtype)
         names = self.gradient_names(n for n, need in zip(self.order, ctx.needs_input_grad) if need and n in ctx.present)
         wanted = set(names.values()) & set(backward.optional_outputs)
-        results = backward.by_name(backward.operator(*backward.join(given, ctx.options, wanted)))
+        results = backward.by_name(backward.call(*backward.join(given, ctx.options, wanted)))
         gradient = self.shaped(self.with_sums({n: results.get(d) for n, d in names.items()}, arrived), given)
         return (*(gradient.get(n) for n in self.order), *(None for _ in self.options), *(None for _ in self.optional_outputs))
 
@@ -185,11 +209,11 @@ class Function(Signature):
                     continue
                 tensors[n] = (tensors[n].movedim(where[n], 0) if where[n] is not None
                               else tensors[n].expand(size, *tensors[n].shape))
-            result = self.operator(*self.join(tensors, options, wanted))
+            result = self.call(*self.join(tensors, options, wanted))
         else:
             def one(i):
                 single = {n: t.select(where[n], i) if where[n] is not None else t for n, t in tensors.items()}
-                made = self.operator(*self.join(single, options, wanted))
+                made = self.call(*self.join(single, options, wanted))
                 return made if isinstance(made, tuple) else (made,)
 
             columns = zip(*[one(i) for i in range(size)])
@@ -198,22 +222,41 @@ class Function(Signature):
         dims = tuple(None if o["optional"] and o["name"] not in wanted and plain else 0 for o in self.outputs)
         return result, dims[0] if len(dims) == 1 else dims
 
+    # -- Under torch.func's transforms, which take an autograd.Function and no operator with a registered gradient
+
+    def call(self, *args):
+        if self.transformed is not None and torch._C._are_functorch_transforms_active():
+            return self.transformed.apply(*args)
+        return self.operator(*args)
+
+    def transformable(self):
+        """The operator as an autograd.Function: the same gradient and batching rule."""
+        return type(self.name, (torch.autograd.Function,), {
+            "forward": staticmethod(self.call), "setup_context": staticmethod(self.remember),
+            "backward": staticmethod(self.gradient), "vmap": staticmethod(self.batched)})
+
     # -- What rooftile.torch shows
+
+    def tensor(self, name, array):
+        """A tensor that shares an array's memory."""
+        _frameworks.framework_of(self.name, name, type(array))  # or a TypeError
+        return torch.from_numpy(array) if type(array).__module__ == "numpy" else torch.from_dlpack(array)
 
     def public(self):
         def call(*args, **named):
             tensors, options, wanted = self.bind(args, named)
+            tensors = {n: t if isinstance(t, torch.Tensor) else self.tensor(n, t) for n, t in tensors.items()}
             if forward_ad._current_level >= 0:  # its tangents would be zeros, without a word
-                raise RuntimeError(f"{self.name}: has no derivative in forward mode (jvp, jacfwd); take that of the backward")
+                _frameworks.refuse_tangents(self.name, tensors.values())
             needs = torch.is_grad_enabled() and any(t.requires_grad for t in tensors.values())
             if needs and self.mutates:
                 raise RuntimeError(f"{self.name}: writes its operand and has no gradient; call it under torch.no_grad()")
-            computed = wanted | self.needed_outputs(tensors) if needs else wanted
-            result = self.operator(*self.join(tensors, options, computed))
+            # One trace serves with gradients and without.
+            computed = wanted | self.needed_outputs(tensors) if needs or torch.jit.is_tracing() else wanted
+            result = self.call(*self.join(tensors, options, computed))
             if self.outputs:
                 return self.show(self.by_name(result), wanted)
-            written = tuple(tensors[o["name"]] for o in self.inputs if o["role"] == IN_OUT)
-            return written[0] if len(written) == 1 else written
+            return self.named([o["name"] for o in self.inputs if o["role"] == IN_OUT], tensors)
 
         return self.dress(call)
 
@@ -226,7 +269,10 @@ for function in known.values():
     for device in ("CPU", "CUDA"):
         library.impl(function.name, function.run, device)
     torch.library.register_fake(f"rooftile::{function.name}", function.fake, lib=library)
-    if not function.mutates:
+    function.transformed = None if function.mutates else function.transformable()
+    if function.mutates:
+        library.impl(function.name, written_layer(function.name), "Autograd", with_keyset=True)
+    else:
         torch.library.register_autograd(f"rooftile::{function.name}", function.gradient,
                                         setup_context=function.remember, lib=library)
         torch.library.register_vmap(f"rooftile::{function.name}", function.batched, lib=library)

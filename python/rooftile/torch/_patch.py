@@ -1,9 +1,13 @@
 """A model's own modules on rooftile's kernels: their class is exchanged, all else (parameters, hooks, names) stays."""
 
 import copy
+import functools
+import inspect
+import itertools
 import typing
 
 import torch
+from torch.autograd import forward_ad
 
 from rooftile.torch import nn
 from rooftile.torch._operators import functions
@@ -39,6 +43,15 @@ class Replaced:
         return revived, (self.rooftile_own, self.rooftile_looks, self.rooftile_form), self.__dict__
 
 
+class Form(typing.NamedTuple):
+    """How a module of another library is computed, and with what that was tried: whatever else comes runs as it did."""
+
+    kind: tuple
+    modes: tuple  # training, or not
+    ranks: tuple
+    dtypes: tuple  # of x and of the parameters
+
+
 MADE = {}
 
 
@@ -48,8 +61,31 @@ def made(own, looks, form=None):
     if key not in MADE:
         bases = (Replaced, looks) if issubclass(looks, own) else (Replaced, looks, own)
         MADE[key] = type(own.__name__, bases, {"__module__": own.__module__, "__doc__": own.__doc__, "rooftile_own": own,
-                                               "rooftile_looks": looks, "rooftile_form": form})
+                                               "rooftile_looks": looks, "rooftile_form": form, "forward": guarded(own, looks)})
     return MADE[key]
+
+
+def guarded(own, looks):
+    """looks.forward for one plain tensor as it was tried; own.forward for all else."""
+    theirs, ours = own.forward, looks.forward
+    word = next(iter(list(inspect.signature(theirs).parameters)[1:]), None)
+
+    @functools.wraps(theirs)
+    def forward(self, *args, **words):
+        if len(args) + len(words) == 1:
+            x = args[0] if args else words.get(word)
+            if isinstance(x, torch.Tensor) and is_plain(x) and looks.takes(self, x):
+                result = ours(self, x)
+                if result is not None:
+                    return result
+        return theirs(self, *args, **words)
+
+    return forward
+
+
+def is_plain(x):
+    return (x.dtype in DTYPES and 1 <= x.dim() <= 8 and x.layout == torch.strided and not x.is_nested and
+            x.device.type in ("cpu", "cuda", "meta") and forward_ad._current_level < 0)
 
 
 def revived(own, looks, form):
@@ -57,27 +93,61 @@ def revived(own, looks, form):
     return kind.__new__(kind)
 
 
+def takes_as_pytorch(self, x):
+    """PyTorch's own modules, by the dtypes of their parameters: such as give x's dtype there, too."""
+    dtypes = {p.dtype for p in self._parameters.values() if p is not None}
+    return dtypes <= {x.dtype} or (isinstance(self, torch.nn.LayerNorm) and dtypes == {torch.float32})
+
+
+for kind in TORCH.values():
+    kind.takes = takes_as_pytorch
+
+
 # ---- Modules of libraries that are not known here, by what they hold. A trial says whether such a module computes what it
-# looks like: a copy of it with random weights of f32, a few of them, gets a few numbers.
+# looks like: a copy of it with random weights of few numbers gets random inputs.
 
 
-def probe(module, parameters, modules):
-    """A copy of a module in which these are others."""
+def probe(module, parameters, modules, dtype):
+    """A copy of a module in which these are others, and which shares nothing that a call may change."""
     other = copy.copy(module)
-    other.__dict__.update(_parameters={**module._parameters, **parameters}, _modules={**module._modules, **modules},
-                          training=False)
-    return other
+    kept = {n: copy.deepcopy(m) for n, m in module._modules.items() if n not in modules}
+    other.__dict__.update(_parameters={**module._parameters, **parameters}, _modules={**kept, **modules},
+                          _forward_hooks={}, _forward_pre_hooks={})
+    return other.to(dtype)
 
 
 def device_of(module):
-    device = next(module.parameters()).device
+    device = next((p.device for p in module.parameters()), torch.device("cpu"))
     return "cpu" if device.type == "meta" else device
 
 
-class RMSNormByLooks:
+class ByLooks:
+    SAME = tuple((d, d) for d in DTYPES)
+
+    #: The dtypes of x and of the parameters that are tried.
+    pairs = SAME
+    #: Its parameters, whose dtype counts.
+    parts = ()
+
+    def takes(self, x):
+        form = self.rooftile_form
+        dtypes = [x.dtype]
+        for part in self.rooftile_looks.parts:
+            weight = getattr(self, part, None)
+            weight = weight if weight is None or isinstance(weight, torch.Tensor) else getattr(weight, "weight", None)
+            if weight is None:
+                return False
+            dtypes.append(weight.dtype)
+        return (bool(self.training) in form.modes and x.dim() in form.ranks and len(set(dtypes[1:])) <= 1 and
+                (x.dtype, dtypes[-1]) in form.dtypes)
+
+
+class RMSNormByLooks(ByLooks):
     """`weight` and `variance_epsilon` or `eps`, in a class called …Norm: those of Llama, Qwen, Mistral, Gemma, T5."""
 
     computes = "RMS normalisation"
+    pairs = tuple(itertools.product(DTYPES, DTYPES))
+    parts = ("weight",)
 
     @staticmethod
     def forms(module):
@@ -89,55 +159,182 @@ class RMSNormByLooks:
         return [(names[0], offset) for offset in (False, True)] if names else []
 
     @staticmethod
-    def probe(module):
-        """A copy for a trial, and an input."""
+    def probe(module, dtype):
+        """A copy for a trial, and the width of its input."""
         width, device = module.weight.shape[0], device_of(module)
-        return probe(module, {"weight": torch.nn.Parameter(torch.randn(width).to(device))}, {}), torch.randn(2, width).to(device)
+        return probe(module, {"weight": torch.nn.Parameter(torch.randn(width).to(device))}, {}, dtype), width
 
     def forward(self, hidden_states):
-        eps, unit_offset = self.rooftile_form
-        return functions["rms_norm"](hidden_states, weight=self.weight, eps=getattr(self, eps), unit_offset=unit_offset)
+        eps, unit_offset = self.rooftile_form.kind
+        weight = self.weight if self.weight.dtype in (hidden_states.dtype, torch.float32) else self.weight.float()
+        return functions["rms_norm"](hidden_states, weight=weight, eps=getattr(self, eps), unit_offset=unit_offset)
 
 
-class GatedMLPByLooks:
-    """gate_proj, up_proj and down_proj: down(f(gate(x))·up(x))."""
+class ActivationByLooks(ByLooks):
+    """A class that holds nothing, called …GELU…, …SiLU… or …Activation: those of model libraries."""
 
-    computes = "a gated MLP of SiLU or GELU"
+    computes = "an activation of rooftile's"
+    FORMS = (("gelu", False), ("gelu", True), ("silu", None), ("relu", None), ("sigmoid", None), ("tanh", None))
 
     @staticmethod
     def forms(module):
-        """The activations that it may have, if it looks like one."""
-        looks = {"gate_proj", "up_proj", "down_proj"} <= {n for n, _ in module.named_children()}
-        return list(nn.GatedMLP.ACTIVATIONS) if looks else []
+        name = type(module).__name__.lower()
+        looks = any(word in name for word in ("gelu", "silu", "swish", "activation"))
+        empty = next(iter((*module.parameters(), *module.buffers(), *module.children())), None) is None
+        return list(ActivationByLooks.FORMS) if looks and empty else []
 
     @staticmethod
-    def probe(module):
-        small = nn.GatedMLP(8, 16).to(device_of(module))
-        return probe(module, {}, dict(small.named_children())), 4 * torch.randn(2, 8).to(device_of(module))
+    def probe(module, dtype):
+        return probe(module, {}, {}, dtype), 64
 
     def forward(self, x):
-        name, options = nn.GatedMLP.ACTIVATIONS[self.rooftile_form]
-        return self.down_proj(functions[name](self.gate_proj(x), self.up_proj(x), **options))
+        name, tanh = self.rooftile_form.kind
+        return functions[name](x) if tanh is None else functions[name](x, tanh=tanh)
+
+
+class GatedByLooks(ByLooks):
+    """Two projections, or one that holds both, an activation, and a projection back."""
+
+    computes = "a gated MLP of SiLU or GELU"
+
+    @classmethod
+    def forms(cls, module):
+        """The activations that it may have, if it looks like one."""
+        looks = set(cls.parts) <= {n for n, _ in module.named_children()}
+        return [(a,) for a in nn.GatedMLP.ACTIVATIONS] if looks else []
+
+    @classmethod
+    def probe(cls, module, dtype):
+        small = nn.GatedMLP(8, 16).to(device_of(module))
+        return probe(module, {}, dict(zip(cls.parts, (small.gate_proj, small.up_proj, small.down_proj))), dtype), 8
+
+    def forward(self, x):
+        looks = self.rooftile_looks
+        *first, last = (getattr(self, part) for part in looks.parts)
+        gate, up = looks.halves(first, x)
+        if gate.dtype != up.dtype or gate.dtype not in DTYPES:  # a projection that another library has changed
+            return None
+        name, options = nn.GatedMLP.ACTIVATIONS[self.rooftile_form.kind[0]]
+        return last(functions[name](gate, up, **options))
+
+    @staticmethod
+    def halves(projections, x):
+        return projections[0](x), projections[1](x)
+
+
+class GatedMLPByLooks(GatedByLooks):
+    """gate_proj, up_proj and down_proj: down(f(gate(x))·up(x)), as Llama, Mistral, Qwen and Gemma have it."""
+
+    parts = ("gate_proj", "up_proj", "down_proj")
+
+
+class WiByLooks(GatedByLooks):
+    """wi_0, wi_1 and wo: T5's."""
+
+    parts = ("wi_0", "wi_1", "wo")
+
+
+class PackedByLooks(GatedByLooks):
+    """gate_up_proj, whose result holds gate, then up, and down_proj: those of Phi and GLM."""
+
+    parts = ("gate_up_proj", "down_proj")
+
+    @classmethod
+    def probe(cls, module, dtype):
+        device = device_of(module)
+        small = {"gate_up_proj": torch.nn.Linear(8, 32, bias=False).to(device),
+                 "down_proj": torch.nn.Linear(16, 8, bias=False).to(device)}
+        return probe(module, {}, small, dtype), 8
+
+    @staticmethod
+    def halves(projections, x):
+        return projections[0](x).chunk(2, -1)
+
+
+LOOKS = (RMSNormByLooks, GatedMLPByLooks, WiByLooks, PackedByLooks, ActivationByLooks)
+SIZES = {2: (2,), 3: (2, 3), 4: (2, 3, 2)}
+#: Of the numbers in f32: clamps show by large ones, the place of an eps by small ones. GELU's two forms differ by 1e-4.
+SCALES, F32_ERROR = (4.0, 4e3, 1e-3), 1e-5
+
+
+def distance(actual, expected):
+    """The largest difference, as a share of the largest number; infinite where they are not alike."""
+    if not isinstance(expected, torch.Tensor) or actual.dtype != expected.dtype or actual.shape != expected.shape:
+        return float("inf")
+    error = (actual.double() - expected.double()).abs().max() / expected.double().abs().max()
+    return error.item() if error.isfinite() else float("inf")
+
+
+class Trial:
+    """Runs a copy of a module as its own class and as ours."""
+
+    def __init__(self, module, looks):
+        self.own, self.looks, self.module = type(module), looks, module
+        self.probes = {}
+
+    def error(self, kind, x_dtype, dtype, rank, scale, training=False):
+        """How far they are apart; an exception: its own class does not take that."""
+        if dtype not in self.probes:
+            torch.manual_seed(1)
+            self.probes[dtype] = self.looks.probe(self.module, dtype)
+        other, width = self.probes[dtype]
+        other.train(training)
+        torch.manual_seed(2)
+        x = (scale * torch.randn(*SIZES[rank], width)).to(device=device_of(self.module), dtype=x_dtype)
+        expected = self.own.forward(other, x.clone())
+        other.__class__ = made(self.own, self.looks, Form(kind, (training,), (rank,), ((x_dtype, dtype),)))
+        try:
+            return distance(self.looks.forward(other, x), expected)
+        finally:
+            other.__class__ = self.own
+
+    def run(self):
+        """The form; or None, and why."""
+        f32, refusal = torch.float32, None
+        other_numbers = f"a trial of it gave other numbers than {self.looks.computes}"
+        ranks, kind = [], None
+        for rank in SIZES:
+            try:
+                if kind is None:
+                    errors = {k: self.error(k, f32, f32, rank, SCALES[0]) for k in self.looks.forms(self.module)}
+                    kind = min(errors, key=errors.get)
+                if any(self.error(kind, f32, f32, rank, scale) > F32_ERROR for scale in SCALES):
+                    return None, other_numbers
+                ranks.append(rank)
+            except Exception as error:  # of a class that nobody here knows
+                refusal = refusal or f"a trial of it failed: {error}"
+        if not ranks:
+            return None, refusal
+        return Form(kind, (False, True) if self.trains(kind, ranks) else (False,), tuple(ranks), self.dtypes(kind, ranks[-1])), ""
+
+    def trains(self, kind, ranks):
+        """Whether it computes the same in training: dropout and noise do not."""
+        try:
+            return all(self.error(kind, torch.float32, torch.float32, rank, SCALES[0], True) <= F32_ERROR for rank in ranks)
+        except Exception:
+            return False
+
+    def dtypes(self, kind, rank):
+        """The dtypes in which it gives the same, but for roundings on the way."""
+        taken = []
+        for x_dtype, dtype in self.looks.pairs:
+            steps = 16 * max(torch.finfo(x_dtype).eps, torch.finfo(dtype).eps)
+            try:
+                if self.error(kind, x_dtype, dtype, rank, 1.0) <= max(steps, F32_ERROR):
+                    taken.append((x_dtype, dtype))
+            except Exception:
+                continue
+        return tuple(taken)
 
 
 def trial(module, looks):
     """The class for a module that computes what rooftile's kernels do; or None, and why."""
-    own = type(module)
-    try:
-        with torch.no_grad(), torch.random.fork_rng(devices=[]):
-            torch.manual_seed(1)
-            other, x = looks.probe(module)
-            expected, errors = other.forward(x), {}
-            for form in looks.forms(module):
-                other.__class__ = made(own, looks, form)
-                errors[form] = ((other.forward(x) - expected).abs().max() / expected.abs().max()).item()
-                other.__class__ = own
-        form = min(errors, key=errors.get)
-        if errors[form] < 1e-5:  # GELU's two forms differ by 1e-4 here
-            return made(own, looks, form), ""
-    except Exception as error:  # of a class that nobody here knows
-        return None, f"a trial of it failed: {error}"
-    return None, f"a trial of it gave other numbers than {looks.computes}"
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        try:
+            form, reason = Trial(module, looks).run()
+        except Exception as error:  # a module that is not copied, say
+            return None, f"a trial of it failed: {error}"
+    return (made(type(module), looks, form), "") if form else (None, reason)
 
 
 # ---- Which class a module gets
@@ -160,7 +357,7 @@ def replacement(module):
     if isinstance(module, Replaced):
         return None
     ours = TORCH.get(type(module))
-    looks = None if ours else next((kind for kind in (RMSNormByLooks, GatedMLPByLooks) if kind.forms(module)), None)
+    looks = None if ours else next((kind for kind in LOOKS if kind.forms(module)), None)
     if not ours and not looks:
         return None
     reason = obstacle(module)
@@ -170,9 +367,10 @@ def replacement(module):
 
 
 def patch(model):
-    """Lets every module of `model` for which rooftile has a kernel run on it: those of torch.nn, and RMS norms and gated
-    MLPs as Llama, Mistral, Qwen and Gemma have them, which are recognised by what they hold and by a trial. Returns which
-    and which not, and prints nothing. Functions that a model calls by itself (torch.nn.functional) are not seen."""
+    """Lets every module of `model` for which rooftile has a kernel run on it: those of torch.nn, and RMS norms, gated MLPs
+    and activations of model libraries, which are recognised by what they hold and by a trial. What was not tried runs on the
+    module's own forward. Returns which and which not, and prints nothing. Functions that a model calls by itself
+    (torch.nn.functional) are not seen."""
     done = Patched([], [])
     for name, module in model.named_modules():
         found = replacement(module)

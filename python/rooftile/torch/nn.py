@@ -164,11 +164,23 @@ class SiLU(torch.nn.SiLU):
         return functions["silu"](x)
 
 
+def is_tanh(module):
+    """Which GELU a module is."""
+    if module.approximate not in ("none", "tanh"):
+        raise ValueError(f"rooftile.torch.nn.{type(module).__name__}: approximate is {module.approximate!r}, must be one of: "
+                         "none tanh")
+    return module.approximate == "tanh"
+
+
 class GELU(torch.nn.GELU):
     """torch.nn.GELU."""
 
+    def __init__(self, approximate="none"):
+        super().__init__(approximate)
+        is_tanh(self)
+
     def forward(self, x):
-        return functions["gelu"](x, tanh=self.approximate == "tanh")
+        return functions["gelu"](x, tanh=is_tanh(self))
 
 
 class Gated(torch.nn.Module):
@@ -212,9 +224,10 @@ class GEGLU(Gated):
     def __init__(self, approximate="none"):
         super().__init__()
         self.approximate = approximate
+        is_tanh(self)
 
     def options(self):
-        return {"tanh": self.approximate == "tanh"}
+        return {"tanh": is_tanh(self)}
 
     def extra_repr(self):
         return f"approximate={self.approximate!r}"

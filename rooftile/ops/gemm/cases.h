@@ -220,6 +220,8 @@ inline std::vector<Spec> gemm_specs() {
             return Shape{s[0], 1 + (31 * s[0] + 17 * s[1]) % 61, s[1]};
           },
       .suits = gemm_suits,
+      .letters = "MKN",
+      .independent = "MN",
       .prepare = gemm_prepare,
       // DeepGEMM 238: M·K beyond 2^31.
       .huge_case =

@@ -40,15 +40,16 @@ struct OrientedProduct : GemmProblem {
   std::int64_t bias_row = 0, bias_column = 0;
 };
 
-/// A tile of y, whose sums lie in scratch in rows `pitch` apart.
+/// A tile of y, whose sums lie in scratch in rows `pitch` apart, or, `in_y`, where y does.
 template <class S>
 struct EpilogueTile {
   S* sums;
   std::int64_t pitch, matrix, i, j, rows, columns;
+  bool in_y = false;
 };
 
 template <class T, bool kRound, class S>
-void finish_rows(const OrientedProduct& p, const EpilogueTile<S>& tile, const S* bias) {
+void finish_rows(const OrientedProduct& p, const EpilogueTile<S>& tile, const S* bias, S* buffer) {
   const S alpha = static_cast<S>(p.alpha), beta = static_cast<S>(p.beta);
   const bool by_row = p.bias && p.bias_column == 0;
   const T* c = p.reads_c() ? static_cast<const T*>(p.c) + p.batch.offset(3, tile.matrix) + tile.j * p.c_column
@@ -56,6 +57,7 @@ void finish_rows(const OrientedProduct& p, const EpilogueTile<S>& tile, const S*
   T* y = static_cast<T*>(p.y) + p.batch.offset(0, tile.matrix) + tile.j * p.y_column;
   for (std::int64_t r = 0; r < tile.rows; ++r) {
     S* row = tile.sums + r * tile.pitch;
+    if (tile.in_y) row = std::copy_n(row, tile.columns, buffer) - tile.columns;
     const std::int64_t i = tile.i + r;
     const S one = by_row ? number_at<S>(p.bias, p.bias_type, i * p.bias_row) : S(0);
     if (p.bias || alpha != 1) scale_row(row, tile.columns, alpha, bias, by_row, one);
@@ -66,20 +68,21 @@ void finish_rows(const OrientedProduct& p, const EpilogueTile<S>& tile, const S*
   }
 }
 
-/// `bias`: room for the bias of the tile's columns, and a tile of lanes more.
+/// `bias`, `buffer`: room for as many numbers as a tile has columns, and a tile of lanes more.
 template <class S>
-void finish(const OrientedProduct& p, const EpilogueTile<S>& tile, S* bias) {
+void finish(const OrientedProduct& p, const EpilogueTile<S>& tile, S* bias, S* buffer) {
+  if (tile.in_y && p.alpha == 1 && !p.bias && p.activation == 0) return;
   const bool by_column = p.bias && p.bias_column != 0;
   for (std::int64_t k = 0; by_column && k < tile.columns; ++k)
     bias[k] = number_at<S>(p.bias, p.bias_type, (tile.j + k) * p.bias_column);
   const S* const columns = by_column ? bias : nullptr;
   if constexpr (std::is_same_v<S, float>) {
-    if (p.out == DType::f32) return finish_rows<float, false>(p, tile, columns);
-    if (p.out == DType::tf32) return finish_rows<float, true>(p, tile, columns);
-    if (p.out == DType::f16) return finish_rows<f16, false>(p, tile, columns);
-    return finish_rows<bf16, false>(p, tile, columns);
+    if (p.out == DType::f32) return finish_rows<float, false>(p, tile, columns, buffer);
+    if (p.out == DType::tf32) return finish_rows<float, true>(p, tile, columns, buffer);
+    if (p.out == DType::f16) return finish_rows<f16, false>(p, tile, columns, buffer);
+    return finish_rows<bf16, false>(p, tile, columns, buffer);
   } else {
-    finish_rows<S, false>(p, tile, columns);
+    finish_rows<S, false>(p, tile, columns, buffer);
   }
 }
 

@@ -1,6 +1,7 @@
 // A product on the CPU. Tiles of y are shared among threads; a tile's sums lie in the thread's scratch, and
 // so do the blocks of A and B that are being multiplied, packed. K is cut in blocks, and a block goes on with
 // the sums of the one before: for each element one chain over all of K, however y and K are cut.
+#include "rooftile/ops/gemm/ahead.h"
 #include "rooftile/ops/gemm/epilogue.h"
 #include "rooftile/ops/gemm/ladder/ladder.h"
 #include "rooftile/ops/gemm/micro_kernel.h"
@@ -33,39 +34,54 @@ OrientedProduct orient(const GemmProblem& problem) {
   return p;
 }
 
+/// Whether y can hold the sums while K passes: it is of their dtype, nobody reads c, and its vectors are
+/// whole.
+template <class S>
+bool sums_fit_y(const OrientedProduct& p) {
+  return p.out == dtype_of<S> && (p.y_column == 1 || p.n == 1) && !p.reads_c();
+}
+
 /// How a product is cut: tiles of y of so many rows and columns at most, and K. A tile's rows are whole
 /// micro-tiles, of which each tile has as many as the next, or one less.
 template <class S>
 struct Cut {
   static constexpr std::int64_t kElements = kScratchBytes / sizeof(S), kSlack = 2 * kLanes<S>;
-  /// f32: sums 126 KiB, A 84, B 16 of AVX-512's micro-tiles.
+  /// f32: sums 126 KiB, A 84, B 16 of AVX-512's micro-tiles; where y holds the sums, A 180, sums of a last
+  /// strip 45.
   static constexpr std::int64_t kRows = sizeof(S) == 8 ? 96 : 168, kColumns = sizeof(S) == 8 ? 128 : 192;
+  static constexpr std::int64_t kRowsInY = sizeof(S) == 8 ? 180 : 360, kColumnsInY = 512;
   /// So few rows that packing B does not pay, and B's lines are to be read whole: tiles as wide as fits.
-  static constexpr std::int64_t kThin = 16, kThinColumns = kElements / 2 / kThin / 2, kThinDepth = 32;
-  static_assert(kRows * (kColumns + kMicroDepth) + kMicroColumns<S> * kMicroDepth + kColumns + kSlack <=
+  static constexpr std::int64_t kThin = 16, kThinColumns = kElements / 64, kThinDepth = 32;
+  static constexpr std::int64_t kStrip = kMicroColumns<S>;
+  static_assert(kRows * (kColumns + kMicroDepth) + kStrip * kMicroDepth + kColumns + kSlack <= kElements);
+  static_assert(kRowsInY * (kStrip + kMicroDepth) + kStrip * kMicroDepth + 2 * (kColumnsInY + kSlack) <=
+                kElements);
+  static_assert(kThin * (kThinColumns + kMicroDepth) + kStrip * kMicroDepth + 2 * (kThinColumns + kSlack) <=
                 kElements);
 
   std::int64_t row_panels, row_tiles, strips, column_tiles, depth, tile_rows, tile_columns;
+  bool thin, in_y;
 
   Cut(const OrientedProduct& p, int threads) {
     row_panels = ceil_div(p.m, kMicroRows);
-    strips = ceil_div(p.n, kMicroColumns<S>);
-    const bool thin = p.m <= kThin;
+    strips = ceil_div(p.n, kStrip);
+    thin = p.m <= kThin;
+    in_y = sums_fit_y<S>(p) && !thin;
     depth = thin && p.b_column == 1 ? kThinDepth : kMicroDepth;
-    row_tiles = ceil_div(p.m, kRows / kMicroRows * kMicroRows);
-    column_tiles = ceil_div(p.n, thin ? kThinColumns : kColumns);
+    row_tiles = ceil_div(p.m, (in_y ? kRowsInY : kRows) / kMicroRows * kMicroRows);
+    column_tiles = ceil_div(p.n, thin ? kThinColumns : in_y ? kColumnsInY : kColumns);
     // Some tiles for each thread, unless they would be hardly more than a micro-tile.
     const std::int64_t wanted = threads > 1 ? 4 * threads : 1;
     while (p.batch.rows * row_tiles * column_tiles < wanted) {
       const std::int64_t high = row_panels / row_tiles, wide = strips / column_tiles;
       if (high <= 2 && wide <= 2) break;
-      if (high > 2 && (high * kMicroRows >= wide * kMicroColumns<S> || wide <= 2))
+      if (high > 2 && (high * kMicroRows >= wide * kStrip || wide <= 2))
         ++row_tiles;
       else
         ++column_tiles;
     }
-    tile_rows = ceil_div(row_panels, row_tiles) * kMicroRows;
-    tile_columns = round_up(ceil_div(strips, column_tiles) * kMicroColumns<S>, kLanes<S>);
+    tile_rows = std::min(p.m, ceil_div(row_panels, row_tiles) * kMicroRows);
+    tile_columns = round_up(ceil_div(strips, column_tiles) * kStrip, kLanes<S>);
   }
   std::int64_t tiles() const { return row_tiles * column_tiles; }
   std::int64_t row(std::int64_t tile) const { return row_panels * tile / row_tiles * kMicroRows; }
@@ -76,53 +92,93 @@ struct Cut {
 template <class T, class S>
 class Multiplier {
  public:
-  Multiplier(const OrientedProduct& p, const Cut<S>& cut, std::byte* scratch) : p_(p), cut_(cut) {
+  Multiplier(const OrientedProduct& p, const Cut<S>& cut, std::byte* scratch)
+      : p_(p), cut_(cut), pitch_(cut.in_y ? kLanes<S> : cut.tile_columns) {
     sums_ = reinterpret_cast<S*>(scratch);
-    a_ = sums_ + std::min(cut.tile_rows, p.m) * cut.tile_columns + kLanes<S>;
-    b_ = a_ + round_up(std::min(cut.tile_rows, p.m) * kMicroDepth, kVecLanes<S>);
-    bias_ = b_ + kMicroColumns<S> * kMicroDepth;
+    a_ = sums_ + cut.tile_rows * pitch_ + kLanes<S>;
+    b_ = a_ + cut.tile_rows * kMicroDepth;
+    bias_ = b_ + kStrip * kMicroDepth;
+    buffer_ = bias_ + cut.tile_columns;
   }
 
   /// Tile `index` of all tiles of all matrices: first down the rows, so that B's block is still near.
   void run(std::int64_t index) {
     const std::int64_t tile = index % cut_.tiles(), down = tile % cut_.row_tiles,
-                       across = tile / cut_.row_tiles;
-    const std::int64_t i = cut_.row(down), j = cut_.column(across);
-    const EpilogueTile<S> y{sums_,
-                            cut_.tile_columns,
-                            index / cut_.tiles(),
-                            i,
-                            j,
-                            std::min(p_.m, cut_.row(down + 1)) - i,
-                            std::min(p_.n, cut_.column(across + 1)) - j};
-    const T* a = static_cast<const T*>(p_.a) + p_.batch.offset(1, y.matrix) + y.i * p_.a_row;
-    const T* b = static_cast<const T*>(p_.b) + p_.batch.offset(2, y.matrix) + y.j * p_.b_column;
-    if (p_.k == 0) std::fill(sums_, sums_ + y.rows * y.pitch, S(0));
-    const std::int64_t step = cut_.depth * kFold;
-    for (std::int64_t k = 0; k < p_.k; k += step)
-      multiply_block(y, a + k * p_.a_column, b + k * p_.b_row, std::min(step, p_.k - k), k == 0);
-    finish(p_, y, bias_);
+                       across = tile / cut_.row_tiles, matrix = index / cut_.tiles();
+    const std::int64_t i = cut_.row(down), j = cut_.column(across),
+                       rows = std::min(p_.m, cut_.row(down + 1)) - i,
+                       columns = std::min(p_.n, cut_.column(across + 1)) - j;
+    // Sums in y, but for those of a strip that is not full; all in scratch.
+    const std::int64_t in_y = cut_.in_y ? columns / kStrip * kStrip : 0;
+    S* const y = static_cast<S*>(p_.y) + p_.batch.offset(0, matrix) + i * p_.y_row + j;
+    const Tile whole{y, p_.y_row, matrix, i, j, rows, in_y, true},
+        rest{sums_, pitch_, matrix, i, j + in_y, rows, columns - in_y, false};
+    const T* a = static_cast<const T*>(p_.a) + p_.batch.offset(1, matrix) + i * p_.a_row;
+    const T* b = static_cast<const T*>(p_.b) + p_.batch.offset(2, matrix) + j * p_.b_column;
+    for (std::int64_t k = 0; k < p_.k; k += step()) multiply_block(whole, rest, a, b, k);
+    for (const Tile& part : {whole, rest}) {
+      if (part.columns == 0) continue;
+      for (std::int64_t r = 0; p_.k == 0 && r < rows; ++r)
+        std::fill_n(part.sums + r * part.pitch, part.columns, S(0));
+      finish(p_, part, bias_, buffer_);
+    }
   }
 
  private:
-  /// Elements of K in a lane.
-  static constexpr std::int64_t kFold = std::is_integral_v<S> ? 2 : 1;
+  using Tile = EpilogueTile<S>;
+  /// Elements of K in a lane, and in a block.
+  static constexpr std::int64_t kFold = std::is_integral_v<S> ? 2 : 1, kStrip = kMicroColumns<S>;
+  std::int64_t step() const { return cut_.depth * kFold; }
+  std::int64_t depth_at(std::int64_t k) const { return std::min(step(), p_.k - k); }
 
-  void multiply_block(const EpilogueTile<S>& y, const T* a, const T* b, std::int64_t depth, bool first) {
-    pack_a({a, p_.a_row, p_.a_column, y.rows, depth});
-    for (std::int64_t j = 0; j < y.columns; j += kMicroColumns<S>) {
-      const std::int64_t width = std::min<std::int64_t>(kMicroColumns<S>, y.columns - j);
-      const S* strip = b_;
-      std::int64_t pitch = kMicroColumns<S>;
-      if (std::is_same_v<S, T> && y.rows <= kMicroRows && width == pitch && p_.b_column == 1) {
-        strip = reinterpret_cast<const S*>(b + j);
+  /// From k on. a, b: of the tile, at K's beginning. While a strip of B is multiplied, the lines of the next
+  /// come, and those of A's next block.
+  void multiply_block(const Tile& whole, const Tile& rest, const T* a, const T* b, std::int64_t k) {
+    const std::int64_t depth = depth_at(k), rows = rest.rows, columns = whole.columns + rest.columns,
+                       strips = ceil_div(columns, kStrip);
+    const auto block_of_a = [&](std::int64_t from) {
+      return Block<T>{a + from * p_.a_column, p_.a_row, p_.a_column, rows, depth_at(from)};
+    };
+    const auto strip_of_b = [&](std::int64_t from, std::int64_t strip) {
+      const std::int64_t j = strip * kStrip;
+      return Block<T>{b + from * p_.b_row + j * p_.b_column, p_.b_row, p_.b_column, depth_at(from),
+                      std::min(kStrip, columns - j)};
+    };
+    pack_a(block_of_a(k));
+    const std::int64_t next = k + step();
+    Ahead<T> next_a;
+    if (next < p_.k) next_a = Ahead<T>(block_of_a(next));
+    // A's lines are shared among all micro-tiles, B's among the strip's.
+    const std::int64_t a_lines =
+        std::min<std::int64_t>(kMicroLines, next_a.lines() * kMicroRows / (strips * rows) + 1);
+    for (std::int64_t strip = 0; strip < strips; ++strip) {
+      const Block<T> from = strip_of_b(k, strip);
+      const S* packed = b_;
+      std::int64_t pitch = kStrip;
+      if (std::is_same_v<S, T> && cut_.thin && from.columns == kStrip && p_.b_column == 1) {
+        packed = reinterpret_cast<const S*>(from.data);
         pitch = p_.b_row;
       } else {
-        pack_b({b + j * p_.b_column, p_.b_row, p_.b_column, depth, width});
+        pack_b(from);
       }
-      for (std::int64_t i = 0; i < y.rows;)
-        i += multiply_rows(y.rows - i, a_ + i * kMicroDepth, strip, pitch, ceil_div(depth, kFold),
-                           sums_ + i * y.pitch + j, y.pitch, first);
+      Ahead<T> next_b;
+      if (strip + 1 < strips)
+        next_b = Ahead<T>(strip_of_b(k, strip + 1));
+      else if (next < p_.k)
+        next_b = Ahead<T>(strip_of_b(next, 0));
+      const Tile& tile = strip * kStrip < whole.columns ? whole : rest;
+      S* sums = tile.sums + strip * kStrip - (&tile == &rest ? whole.columns : 0);
+      for (std::int64_t i = 0; i < rows;)
+        i += with_rows(cut_.thin ? std::min<std::int64_t>(rows - i, kMicroRows * 2 / 3) : rows - i,
+                       [&]<int kRows>() ROOFTILE_INLINE {
+                         const void* lines[kMicroLines];
+                         if constexpr (kRows == kMicroRows) {
+                           next_a.list(a_lines, lines);
+                           next_b.list(kMicroLines - a_lines, lines + a_lines);
+                         }
+                         multiply_tile<kRows>(a_ + i * kMicroDepth, packed, pitch, ceil_div(depth, kFold),
+                                              sums + i * tile.pitch, tile.pitch, k == 0, lines);
+                       });
     }
   }
   void pack_a(const Block<T>& from) {
@@ -133,14 +189,15 @@ class Multiplier {
   }
   void pack_b(const Block<T>& from) {
     if constexpr (std::is_integral_v<S>)
-      pack_pairs_down(from, b_, kMicroColumns<S>, kMicroColumns<S>);
+      pack_pairs_down(from, b_, kStrip, kStrip);
     else
-      pack(from, b_, kMicroColumns<S>, kMicroColumns<S>);
+      pack(from, b_, kStrip, kStrip);
   }
 
   const OrientedProduct& p_;
   const Cut<S>& cut_;
-  S *sums_, *a_, *b_, *bias_;
+  std::int64_t pitch_;
+  S *sums_, *a_, *b_, *bias_, *buffer_;
 };
 
 template <class T, class S>

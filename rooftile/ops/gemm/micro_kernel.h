@@ -26,10 +26,16 @@ ROOFTILE_TILE Vec<S> multiply_add(Vec<S> a, Vec<S> b, Vec<S> c) {
     return vfma(a, b, c);
 }
 
-/// sums[r][j] += Σ_p a[r][p]·b[p][j], p ascending below `depth`; `first`: from 0 instead.
+/// So many steps of K for each line that is requested ahead: all at once, they would keep the multiply-adds'
+/// own loads waiting.
+inline constexpr int kMicroSteps = 4, kMicroLines = kMicroDepth / kMicroSteps;
+
+/// sums[r][j] += Σ_p a[r][p]·b[p][j], p ascending below `depth`; `first`: from 0 instead. `lines`:
+/// kMicroLines to be requested ahead, where a tile has all of its rows.
 template <int kRows, class S>
 __attribute__((noinline)) void multiply_tile(const S* a, const S* b, std::int64_t b_pitch, std::int64_t depth,
-                                             S* sums, std::int64_t pitch, bool first) {
+                                             S* sums, std::int64_t pitch, bool first,
+                                             const void* const* lines) {
   constexpr int kLanes = kVecLanes<S>;
   Vec<S> sum[kRows][2] = {};
   if (!first) {
@@ -40,7 +46,7 @@ __attribute__((noinline)) void multiply_tile(const S* a, const S* b, std::int64_
       sum[r][1] = load_unaligned<Vec<S>>(row + kLanes);
     }
   }
-  for (std::int64_t p = 0; p < depth; ++p, ++a, b += b_pitch) {
+  const auto step = [&]() ROOFTILE_INLINE {
     const Vec<S> b0 = load_unaligned<Vec<S>>(b), b1 = load_unaligned<Vec<S>>(b + kLanes);
 #pragma GCC unroll 12
     for (int r = 0; r < kRows; ++r) {
@@ -48,7 +54,16 @@ __attribute__((noinline)) void multiply_tile(const S* a, const S* b, std::int64_
       sum[r][0] = multiply_add<S>(x, b0, sum[r][0]);
       sum[r][1] = multiply_add<S>(x, b1, sum[r][1]);
     }
+    ++a;
+    b += b_pitch;
+  };
+  std::int64_t p = 0;
+  for (; kRows == kMicroRows && p + kMicroSteps <= depth; p += kMicroSteps) {
+    __builtin_prefetch(*lines++, 0, 2);
+#pragma GCC unroll 4
+    for (int q = 0; q < kMicroSteps; ++q) step();
   }
+  for (; p < depth; ++p) step();
 #pragma GCC unroll 12
   for (int r = 0; r < kRows; ++r, sums += pitch) {
     store_unaligned(sums, sum[r][0]);
@@ -56,18 +71,18 @@ __attribute__((noinline)) void multiply_tile(const S* a, const S* b, std::int64_
   }
 }
 
-/// The same for any number of rows up to kMicroRows; says how many it did.
-template <class S>
-ROOFTILE_TILE int multiply_rows(std::int64_t rows, const S* a, const S* b, std::int64_t b_pitch,
-                                std::int64_t depth, S* sums, std::int64_t pitch, bool first) {
+/// Calls f.operator()<kRows>() with as many as a micro-tile may have of `rows`, and says how many that were.
+template <class F>
+ROOFTILE_TILE int with_rows(std::int64_t rows, F f) {
   const auto run = [&]<int kRows>() ROOFTILE_INLINE {
-    multiply_tile<kRows>(a, b, b_pitch, depth, sums, pitch, first);
+    f.template operator()<kRows>();
     return kRows;
   };
   if (rows >= kMicroRows) return run.template operator()<kMicroRows>();
   if constexpr (kMicroRows > 8)
     if (rows >= 8) return run.template operator()<8>();
-  if (rows >= 4) return run.template operator()<4>();
+  if constexpr (kMicroRows > 4)
+    if (rows >= 4) return run.template operator()<4>();
   if (rows >= 2) return run.template operator()<2>();
   return run.template operator()<1>();
 }

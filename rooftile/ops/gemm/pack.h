@@ -77,7 +77,13 @@ ROOFTILE_TILE void pack_turned(const Block<T>& from, S* to, std::int64_t pitch) 
 /// Rows `pitch` apart, filled up with zeros to `width` columns.
 template <class S, class T>
 __attribute__((noinline)) void pack(const Block<T>& from, S* to, std::int64_t pitch, std::int64_t width) {
-  if (from.column == 1 || from.columns == 1)
+  if (from.column == 1 && from.columns == 2 * kVecLanes<S>)  // a strip of B
+    for (std::int64_t i = 0; i < from.rows; ++i) {
+      const T* row = from.data + i * from.row;
+      store_unaligned(to + i * pitch, lanes_of<S>(row));
+      store_unaligned(to + i * pitch + kVecLanes<S>, lanes_of<S>(row + kVecLanes<S>));
+    }
+  else if (from.column == 1 || from.columns == 1)
     for (std::int64_t i = 0; i < from.rows; ++i)
       widen_run(from.data + i * from.row, from.columns, to + i * pitch);
   else if (from.row == 1)

@@ -74,6 +74,7 @@ ROOFTILE_TILE void softmax_online(Team team, Row<const T> x, Row<T> y, const Spl
     team.each(part.size, [&](auto chunk) {
       maxima = max(maxima, team.only(chunk, team.load(part, chunk) * scale.unit, -kInfinity));
     });
+    // [online]
     const float here = team.max(maxima);
     if (here > row_max) {
       sums *= exp((row_max - here) * scale.rest);
@@ -84,6 +85,7 @@ ROOFTILE_TILE void softmax_online(Team team, Row<const T> x, Row<T> y, const Spl
     team.each(part.size, [&](auto chunk) {
       sums += team.only(chunk, exp_below(fma(team.load(part, chunk), scale.unit, -shift), scale), 0);
     });
+    // [/online]
   }
   const float sum = team.sum(sums);
   if (log_of_it) {

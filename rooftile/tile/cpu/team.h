@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <limits>
 
+#include "rooftile/core/convert.h"
 #include "rooftile/core/plugin.h"
 #include "rooftile/tile/cpu/pixels.h"
 #include "rooftile/tile/cpu/tile.h"
@@ -86,6 +87,9 @@ class CpuTeam {
       : scratch_(scratch),
         half_(half),
         refused_(scratch.wanted && __atomic_load_n(scratch.wanted, __ATOMIC_RELAXED) != 0) {}
+
+  /// What an AnyHalf is.
+  ROOFTILE_TILE DType half() const { return half_; }
 
   /// The kernel reads a row in one pass, while it writes the row before: coming rows are asked for in that
   /// pass, not in a second one.
@@ -361,6 +365,26 @@ class CpuTeam {
   int streams_ = 0;
   Stream stream_[kStreams];
 };
+
+/// The largest element of a held row; on a GPU of a warp's part of it.
+template <class Team, class T>
+ROOFTILE_TILE float part_max(const Team& team, const Row<const T>&, const auto& held, std::int64_t size) {
+  auto most = team.fill(-kInfinity);
+  team.each(size,
+            [&](auto chunk) ROOFTILE_INLINE { most = max(most, team.only(chunk, held[chunk], -kInfinity)); });
+  return team.max(most);
+}
+/// One element, by its index in the row.
+template <class Team, class T>
+ROOFTILE_TILE typename Team::Real element(const Team& team, const Row<const T>& x, std::int64_t index) {
+  const T value = x.data[index * x.stride];
+  if constexpr (std::is_same_v<T, AnyHalf>)
+    return team.half() == DType::f16 ? to_float(f16{value.bits}) : to_float(bf16{value.bits});
+  else if constexpr (std::is_arithmetic_v<T>)
+    return static_cast<typename Team::Real>(value);
+  else
+    return to_float(value);
+}
 
 }  // namespace ROOFTILE_ISA
 }  // namespace rooftile::tile

@@ -253,5 +253,28 @@ ROOFTILE_TILE Moments<Real> of_parts(const Partials& partials, Real each_one) {
   return {shift, shift - shift == 0 ? from - shift + rest : 0, partials.over(Real(0), squares, AddUp{}).v[0]};
 }
 
+/// The largest element of a held row, or of this warp's part of it: no barrier is needed. Σ of exponentials
+/// from there are brought together at the row's end.
+template <class Team, class T>
+ROOFTILE_TILE float part_max(const Team& team, const Row<const T>&, const auto& held, std::int64_t size) {
+  if constexpr (sizeof(T) == 2) {
+    PairMaxima<T, Team::kLanes> maxima;
+    team.each(size, [&](const Chunk& chunk) {
+      maxima.template add<Team::kReads>(held.packs[chunk.index], chunk.live);
+    });
+    return team.part_max(widened<float>(maxima.either(false)));
+  } else {
+    constexpr float kLowest = -__builtin_huge_valf();
+    auto most = team.fill(kLowest);
+    team.each(size, [&](const Chunk& chunk) { most = max(most, team.only(chunk, held[chunk], kLowest)); });
+    return team.part_max(most);
+  }
+}
+/// One element, by its index in the row, for all threads.
+template <class Team, class T>
+ROOFTILE_TILE typename Team::Real element(const Team&, const Row<const T>& x, std::int64_t index) {
+  return widen<typename Team::Real>(x.data[index * x.stride]);
+}
+
 }  // namespace cuda
 }  // namespace rooftile::tile

@@ -255,6 +255,7 @@ class CudaTeam {
 #endif
     return part;
   }
+  ROOFTILE_TILE Real part_max(const Tile& t) const { return in_part({t}, Larger{}).v[0]; }  // this warp's
   ROOFTILE_TILE Real max(const Accumulator& t) const { return reduce({t}, -Real(kInfinity), Larger{}).v[0]; }
   ROOFTILE_TILE Real min(const Accumulator& t) const { return reduce({t}, Real(kInfinity), Smaller{}).v[0]; }
 

@@ -1,8 +1,7 @@
 // Idea: three loops, as the equation reads: an element of y is a row of A times a column of B.
 // Changed: –
-// Binds: latency. Each multiply-add waits 4 cycles for the one before, where the core could do 64; and a
-// column
-//   of B takes one float of each line of memory, which is gone before the next column wants it.
+// Binds: latency. Each multiply-add waits 4 cycles for the one before, where a core could do 128 (AVX-512).
+//   A column of B takes one float of each line of memory, which is gone before the next column needs it.
 // Next: the same multiply-adds in another order.
 #include "rooftile/ops/gemm/ladder/ladder.h"
 

@@ -1,9 +1,9 @@
 // Idea: a vector of neighbours in a row at once.
 // Changed: the inner loop's step is a vector: 4 floats (baseline), 8 (AVX2), 16 (AVX-512).
-// Binds: still two loads and a store for each multiply-add, now of vectors, so B and y come from L2 at 12
-// bytes
-//   for 2 flops; a core does two multiply-adds a cycle, but one store.
-// Next: keep sums where no load and store is needed, in registers.
+// Binds: two loads and a store for each multiply-add, now of vectors: 12 bytes from L2 for 2 flops. A core
+// does
+//   two multiply-adds per cycle, but one store.
+// Next: keep the sums where they need neither load nor store, in registers.
 #include <algorithm>
 
 #include "rooftile/ops/gemm/ladder/ladder.h"

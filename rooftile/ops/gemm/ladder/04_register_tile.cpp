@@ -1,11 +1,9 @@
 // Idea: a tile of y, 12 rows by two vectors (AVX-512), stays in registers while all of K passes.
-// Changed: each vector of B serves 12 rows, each number of A two vectors: 14 loads for 24 multiply-adds, and
-// no
-//   store until the end.
-// Binds: where the operands come from. A strip of B is one piece of a line in each row, 4·N bytes from the
-// next:
-//   rows a power of two apart share few sets of L1, and each is on another page; 12 rows of A as well.
-// Next: copy what is read often to where it lies side by side.
+// Changed: a vector of B serves 12 rows, a number of A two vectors: 14 loads for 24 multiply-adds, no store
+//   until the end.
+// Binds: where the operands come from. A strip of B is two lines of each row, 4·N bytes from the next. Rows a
+//   power of two apart share few sets of L1, and each is on a page of its own; so are 12 rows of A.
+// Next: copy what is read often to where it is contiguous.
 #include <algorithm>
 
 #include "rooftile/ops/gemm/ladder/ladder.h"

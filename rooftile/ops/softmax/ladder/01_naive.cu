@@ -15,8 +15,10 @@ namespace {
 constexpr int kThreads = 128;
 
 __global__ void softmax_naive(const __grid_constant__ SoftmaxProblem p) {
+  // [row]
   const std::int64_t row = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (row >= p.rows.rows) return;
+  // [/row]
   const std::int64_t n = p.rows.columns;
   const float* x = static_cast<const float*>(p.x) + p.rows.offset(0, row);
   float* y = static_cast<float*>(p.y) + p.rows.offset(1, row);

@@ -10,6 +10,7 @@
 namespace rooftile::ladder {
 
 static void softmax_row(const float* x, float* y, std::int64_t n, const tile::SplitScale& s) {
+  // [loops]
   float row_max = -HUGE_VALF;
   for (std::int64_t i = 0; i < n; ++i) row_max = std::fmax(row_max, s.unit * x[i]);
 
@@ -19,6 +20,7 @@ static void softmax_row(const float* x, float* y, std::int64_t n, const tile::Sp
     sum += y[i];
   }
   for (std::int64_t i = 0; i < n; ++i) y[i] /= sum;
+  // [/loops]
 }
 
 void launch_scalar(const CpuLaunch&, const SoftmaxProblem& p) {

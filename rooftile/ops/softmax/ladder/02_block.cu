@@ -17,6 +17,7 @@ constexpr int kThreads = 256;
 /// All threads' values as one, by a tree: the upper half is folded onto the lower until one is left.
 template <class Operation>
 __device__ float over_block(float mine, Operation operation) {
+  // [tree]
   ROOFTILE_SHARED(part, float[kThreads]);
   const int t = static_cast<int>(threadIdx.x);
   part[t] = mine;  // [into the tree]
@@ -26,6 +27,7 @@ __device__ float over_block(float mine, Operation operation) {
     __syncthreads();
   }
   return part[0];  // [out of the tree]
+  // [/tree]
 }
 struct Larger {
   __device__ float operator()(float a, float b) const { return fmaxf(a, b); }

@@ -10,6 +10,7 @@
 namespace rooftile::ladder {
 using namespace tile;
 
+// [exp]
 ROOFTILE_TILE Vec<float> exp_of(Vec<float> x) {
   constexpr float kMagic = 0x1.8p23f;  // adding it rounds to a whole number
   x = vmin(splat(89.f), vmax(splat(-104.f), x));
@@ -23,6 +24,7 @@ ROOFTILE_TILE Vec<float> exp_of(Vec<float> x) {
   p = vfma(p, r, splat(1.f));
   return vscale(p, n);
 }
+// [/exp]
 
 static void softmax_row(const float* x, float* y, std::int64_t n, const SplitScale& s) {
   using V = Vec<float>;

@@ -21,6 +21,7 @@ __device__ float over_lanes(float mine, int count, Operation operation) {
     mine = operation(mine, __shfl_xor_sync(0xffffffffu, mine, far));
   return mine;
 }
+// [over_block]
 template <class Operation>
 __device__ float over_block(float mine, Operation operation) {
   ROOFTILE_SHARED(part, float[kWarps]);
@@ -30,6 +31,7 @@ __device__ float over_block(float mine, Operation operation) {
   __syncthreads();
   return over_lanes(part[t % kWarps], kWarps, operation);  // [all warps']
 }
+// [/over_block]
 struct Larger {
   __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
 };

@@ -19,10 +19,12 @@ ROOFTILE_TILE void softmax_row(Team team, Row<const float> x, Row<float> y, cons
   });
   const float row_max = team.max(maxima);
 
+  // [sums]
   Tile sums = team.fill(0);
   team.each(x.size, [&](auto chunk) {
     sums += exps[chunk] = team.only(chunk, exp_below(fma(team.load(x, chunk), s.unit, -row_max), s), 0);
   });
+  // [/sums]
   const float inverse = 1 / team.sum(sums);
 
   team.each(x.size, [&](auto chunk) { team.store(y, chunk, exps[chunk] * inverse); });

@@ -18,11 +18,13 @@ __global__ void __launch_bounds__(kMaxThreads) softmax_registers(const __grid_co
   float* y = static_cast<float*>(p.y) + p.rows.offset(1, blockIdx.x);
 
   const tile::SplitScale s(p.scale);
+  // [held]
   float row[kItemsPerThread];  // past the end -inf, whose exponential is 0
   ROOFTILE_UNROLL for (int k = 0; k < kItemsPerThread; ++k) {
     const int i = k * threads + t;
-    row[k] = i < n ? s.unit * x[i] : -HUGE_VALF;  // [read]
+    row[k] = i < n ? s.unit * x[i] : -HUGE_VALF;  // [held]
   }
+  // [/held]
 
   float row_max = -HUGE_VALF;
   ROOFTILE_UNROLL for (int k = 0; k < kItemsPerThread; ++k) row_max = fmaxf(row_max, row[k]);

@@ -21,8 +21,10 @@ __global__ void __launch_bounds__(kMaxThreads) softmax_words(const __grid_consta
   float* y = static_cast<float*>(p.y) + p.rows.offset(1, blockIdx.x);
 
   const tile::SplitScale s(p.scale);
+  // [load]
   float4 row[kWords];
   ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) row[k] = load_word<kAligned>(x, k * step + first, n);
+  // [/load]
 
   float row_max = -HUGE_VALF;
   ROOFTILE_UNROLL for (int k = 0; k < kWords; ++k) {

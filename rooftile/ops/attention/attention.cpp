@@ -1,0 +1,142 @@
+#include "rooftile/ops/attention/attention.h"
+
+#include <cmath>
+
+#include "rooftile/core/check.h"
+#include "rooftile/core/signature.h"
+#include "rooftile/ops/attention/attention.problem.h"
+
+namespace rooftile {
+namespace {
+
+constexpr const char* kWhere = "H % G = 0; D >= 1; D <= 256; E >= 1; E <= 256";
+
+constexpr Signature::Types kT{'T', {DType::f32, DType::f16, DType::bf16}};  // the data's
+constexpr Signature::Types kA{'A', {DType::f32}, 'T'};                      // the bias's
+constexpr Signature::Types kF{'F', {DType::f32}};                           // statistics'
+
+constexpr Signature kForward{"attention",
+                             {kT, kA, kF},
+                             {input("q", 'T', "B S H D"), input("k", 'T', "B T G D"),
+                              input("v", 'T', "B T G E"), optional(input("bias", 'A', "B H S T")),
+                              output("y", 'T', "B S H E"), optional(output("lse", 'F', "B H S"))},
+                             {flag("causal"), whole("window_left", -1, -1), whole("window_right", -1, -1),
+                              real("scale", 0, 0), real("softcap", 0, 0)},
+                             kWhere};
+constexpr Signature kBackward{
+    "attention_backward",
+    {kT, kA, kF},
+    {input("q", 'T', "B S H D"), input("k", 'T', "B T G D"), input("v", 'T', "B T G E"),
+     optional(input("bias", 'A', "B H S T")), input("y", 'T', "B S H E"), input("dy", 'T', "B S H E"),
+     input("lse", 'F', "B H S"), output("dq", 'T', "B S H D"), output("dk", 'T', "B T G D"),
+     output("dv", 'T', "B T G E")},
+    {flag("causal"), whole("window_left", -1, -1), whole("window_right", -1, -1), real("scale", 0, 0),
+     real("softcap", 0, 0)},
+    kWhere};
+
+Status any_problem(const AttentionProblem&) { return {}; }
+
+/// The rungs: f32, every query sees every key that its window lets it, nothing else.
+Status plain_problem(const AttentionProblem& p) {
+  if (p.dtype != DType::f32)
+    return Status::error("attention: the ladder's rungs take f32, q is %s", name(p.dtype));
+  if (p.bias.data || p.softcap != 0)
+    return Status::error("attention: the ladder's rungs have neither a bias nor a softcap");
+  if (p.d > 128 || p.e > 128)
+    return Status::error("attention: the ladder's rungs take heads of up to 128, these are %lld and %lld",
+                         static_cast<long long>(p.d), static_cast<long long>(p.e));
+  return {};
+}
+/// Those that keep a row of scores in shared memory.
+Status short_problem(const AttentionProblem& p) {
+  constexpr std::int64_t kMax = 8192;
+  if (Status s = plain_problem(p); !s) return s;
+  if (p.t <= kMax) return {};
+  return Status::error("attention: this rung keeps a row of scores in shared memory, %lld keys at most; k has %lld",
+                       static_cast<long long>(kMax), static_cast<long long>(p.t));
+}
+
+constexpr Variant kVariants[] = {
+    {"tile", "tiles of scores on chip, softmax on the way; all dtypes, strides and options", Role::standard,
+     accepts<any_problem>},
+    {"04_registers", "scores in registers: a thread has 4x4 of them", Role::gpu_rung, accepts<plain_problem>},
+    {"03_online", "tiles of keys in shared memory, softmax on the way", Role::gpu_rung,
+     accepts<plain_problem>},
+    {"02_fused", "one kernel, a row of scores in shared memory", Role::gpu_rung, accepts<short_problem>},
+    {"01_standard", "a thread for each query: scores three times, as the equation reads", Role::gpu_rung,
+     accepts<plain_problem>},
+};
+constexpr Variant kBackwardVariants[] = {
+    {"tile", "scores computed again, tile by tile; dk and dv by keys, dq by queries", Role::standard,
+     accepts<any_problem>},
+};
+
+AttentionOperand operand(const ConstView& view) {
+  AttentionOperand o{view.data};
+  if (view.present())
+    for (int i = 0; i < 4; ++i) o.stride[i] = view.stride[i];
+  return o;
+}
+
+/// Sizes, options and the operands that both directions begin with: q, k, v, bias.
+AttentionProblem problem_of(const Call& c) {
+  AttentionProblem p{};
+  const ConstView &q = c.view(0), &k = c.view(1), &v = c.view(2), &bias = c.view(3);
+  p.b = q.shape[0], p.s = q.shape[1], p.h = q.shape[2], p.d = q.shape[3];
+  p.t = k.shape[1], p.g = k.shape[2], p.e = v.shape[3];
+  p.left = c.whole(1);
+  p.right = c.flag(0) ? 0 : c.whole(2);
+  p.scale = c.options[3] == 0 ? static_cast<float>(1 / std::sqrt(static_cast<double>(p.d))) : c.real(3);
+  p.softcap = c.real(4);
+  p.dtype = q.dtype;
+  p.bias_dtype = bias.present() ? bias.dtype : DType::f32;
+  p.q = operand(q), p.k = operand(k), p.v = operand(v), p.bias = operand(bias);
+  return p;
+}
+void take_lse(const ConstView& lse, AttentionProblem& p) {
+  p.lse = static_cast<float*>(const_cast<void*>(lse.data));
+  if (lse.present())
+    for (int i = 0; i < 3; ++i) p.lse_stride[i] = lse.stride[i];
+}
+
+Status launch_forward(const Queue& queue, const Op& op, const Call& c) {
+  AttentionProblem p = problem_of(c);
+  p.y = operand(c.view(4));
+  take_lse(c.view(5), p);
+  return dispatch(queue, op, &p, c.variant);
+}
+Status launch_backward(const Queue& queue, const Op& op, const Call& c) {
+  AttentionProblem p = problem_of(c);
+  p.y = operand(c.view(4)), p.dy = operand(c.view(5));
+  take_lse(c.view(6), p);
+  p.dq = operand(c.view(7)), p.dk = operand(c.view(8)), p.dv = operand(c.view(9));
+  return dispatch(queue, op, &p, c.variant);
+}
+
+/// The options in the signatures' order.
+struct OptionValues {
+  double all[5];
+  explicit OptionValues(const AttentionOptions& o)
+      : all{double(o.causal), double(o.window_left), double(o.window_right), o.scale, o.softcap} {}
+};
+
+}  // namespace
+
+extern const Op attention_op{"attention", "forward", "attention", kVariants, kForward, launch_forward};
+extern const Op attention_backward_op{"attention",       "backward", "attention_backward",
+                                      kBackwardVariants, kBackward,  launch_backward};
+extern const Op* const attention_ops[] = {&attention_op, &attention_backward_op, nullptr};
+
+Status attention(const Queue& queue, const AttentionInputs& in, const AttentionOutputs& out,
+                 const AttentionOptions& options) {
+  const ConstView* const views[] = {&in.q, &in.k, &in.v, &in.bias, &out.y, &out.lse};
+  return call(queue, attention_op, Call{views, OptionValues(options).all, options.variant});
+}
+Status attention_backward(const Queue& queue, const AttentionBackwardInputs& in,
+                          const AttentionBackwardOutputs& out, const AttentionOptions& options) {
+  const ConstView* const views[] = {&in.q,  &in.k,   &in.v,   &in.bias, &in.y,
+                                    &in.dy, &in.lse, &out.dq, &out.dk,  &out.dv};
+  return call(queue, attention_backward_op, Call{views, OptionValues(options).all, options.variant});
+}
+
+}  // namespace rooftile

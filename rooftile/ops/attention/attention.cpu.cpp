@@ -1,0 +1,415 @@
+// Attention on a CPU, tile by tile with the softmax on the way (Dao et al., arXiv:2205.14135): a thread takes
+// a few panels of queries through blocks of keys. Blocks begin at multiples of their size, so that a row's
+// bits follow from its keys alone. The backward computes scores again, with queries in the lanes for dq and
+// with keys in the lanes for dk and dv.
+#include "rooftile/ops/attention/attention.tiles.h"
+
+namespace rooftile {
+namespace attention {
+inline namespace ROOFTILE_ISA {
+namespace {
+
+constexpr int kMaxPanels = 8;
+
+/// f with the bucket that holds so many channels: 64, 128 or 256.
+template <class F>
+void with_size(std::int64_t channels, F&& f) {
+  if (channels <= 64) return f.template operator()<64>();
+  if (channels <= 128) return f.template operator()<128>();
+  f.template operator()<256>();
+}
+/// A row of channels, or of a bias along a block of keys.
+constexpr int kLine = 256;
+int padded(std::int64_t n, int to = kWidth) { return static_cast<int>((n + to - 1) / to * to); }
+
+/// A head's bias as [row][lane] of a block; rows are keys, or queries (`turned`).
+void load_bias(const AttentionProblem& p, const Task& task, Rows queries, Rows keys, bool query_lanes,
+               float* to, float* row) {
+  const std::int64_t base = task.batch * p.bias.stride[0] + task.head * p.bias.stride[1];
+  const Rows& lanes = query_lanes ? queries : keys;
+  if (!query_lanes) {
+    for (int r = 0; r < queries.count; ++r)
+      load_row(p.bias.data, p.bias_dtype,
+               base + (queries.first + r) * p.bias.stride[2] + keys.first * p.bias.stride[3],
+               p.bias.stride[3], keys.count, to + r * kPanel);
+    return;
+  }
+  for (int lane = 0; lane < lanes.count; ++lane) {
+    load_row(p.bias.data, p.bias_dtype,
+             base + (queries.first + lane) * p.bias.stride[2] + keys.first * p.bias.stride[3],
+             p.bias.stride[3], keys.count, row);
+    for (int r = 0; r < keys.count; ++r) to[r * kPanel + lane] = row[r];
+  }
+}
+
+/// How many panels a task has: as many as scratch holds, fewer where threads would have nothing to do.
+std::int64_t panels_of(const CpuLaunch& launch, std::int64_t most, std::int64_t heads, std::int64_t rows) {
+  const std::int64_t all = (rows + kPanel - 1) / kPanel;
+  std::int64_t panels = std::clamp<std::int64_t>(most, 1, kMaxPanels);
+  while (panels > 1 && heads * ((all + panels - 1) / panels) < 4 * launch.threads) --panels;
+  return panels;
+}
+/// What of the 256 KiB is left behind `floats`, in shares of so many.
+std::int64_t shares(std::int64_t floats, std::int64_t share) {
+  return (std::int64_t{kScratchBytes} / 4 - floats) / share;
+}
+
+/// What threads are worth, as bytes of a memory-bound kernel: 16 multiplications take as long as a byte.
+std::int64_t work_of(const AttentionProblem& p) {
+  return p.b * p.h * p.s * std::max<std::int64_t>(p.t, 1) * (p.d + p.e) / 16;
+}
+
+// [forward]
+/// One panel of queries on its way through the keys: m, the largest score so far; l, the sum of e^(s - m);
+/// y, the sum of e^(s - m)·v, [channel][lane].
+struct Forward {
+  const float* q;  // [channel][lane], scaled
+  float *y, *m, *l;
+};
+
+template <int kPitch>
+void step(const AttentionProblem& p, const Forward& f, const Meeting& meeting, const float* k, const float* v,
+          int v_pitch, const float* bias, float* s) {
+  scores<kPitch>(k + meeting.begin * kPitch, f.q, static_cast<int>(p.d), meeting.end - meeting.begin,
+                 s + meeting.begin * kPanel);
+  Tile<float> most = fill(-kInfinity);
+  for (int row = meeting.begin; row < meeting.end; row += 2) {
+    float* const at = s + row * kPanel;
+    Tile<float> x = score_of(load_whole<float>(at), p.softcap, bias ? bias + row * kPanel : nullptr);
+    x = meeting.only(row, x, -kInfinity);
+    store_whole(at, x);
+    most = max(most, x);
+  }
+
+  // A row that has seen nothing yet has m = -inf, which taken off -inf would be NaN: it takes 0.
+  const Vec<float> zero{}, none = splat(-kInfinity);
+  Tile<float> m, shift;
+  for (int i = 0; i < 2; ++i) {
+    const Vec<float> before = load_unaligned<Vec<float>>(f.m + i * kWidth);
+    const Vec<float> now = vmax(before, vmax(most.v[i], most.v[i + 2]));
+    store_unaligned(f.m + i * kWidth, now);
+    m.v[i] = m.v[i + 2] = now == none ? zero : now;
+    shift.v[i] = shift.v[i + 2] = before - m.v[i];
+  }
+  const Tile<float> shrink = exp_below(shift);
+
+  Tile<float> sum = fill(0.f);
+  for (int row = meeting.begin; row < meeting.end; row += 2) {
+    float* const at = s + row * kPanel;
+    const Tile<float> e = exp_below(load_whole<float>(at) - m);
+    store_whole(at, e);
+    sum += e;
+  }
+  alignas(64) float scale[kPanel];
+  for (int i = 0; i < 2; ++i) {
+    float* const l = f.l + i * kWidth;
+    store_unaligned(l, vfma(load_unaligned<Vec<float>>(l), shrink.v[i], sum.v[i] + sum.v[i + 2]));
+    store_unaligned(scale + i * kWidth, shrink.v[i]);
+  }
+  accumulate(v + meeting.begin * v_pitch, v_pitch, s + meeting.begin * kPanel, meeting.end - meeting.begin,
+             static_cast<int>(p.e), f.y, scale);
+}
+// [/forward]
+
+template <int kSize>
+void forward(const CpuLaunch& launch, const AttentionProblem& p) {
+  constexpr int kRows = Block<kSize>::kRows, kPitch = Block<kSize>::kPitch;
+  const std::int64_t d = p.d, e = padded(p.e, 4);
+  const std::int64_t fixed = 2 * kRows * kPitch + 2 * kRows * kPanel + 2 * kLine, each = (d + e + 2) * kPanel;
+  const std::int64_t panels = panels_of(launch, shares(fixed, each), p.b * p.h, p.s);
+  const std::int64_t tall = panels * kPanel, blocks = (p.s + tall - 1) / tall;
+
+  for_programs(launch, p.b * p.h * blocks, work_of(p),
+               [&](const ThreadScratch& mine, std::int64_t begin, std::int64_t end) {
+    Scratch scratch(mine.begin);
+    float* const k = scratch.floats(kRows * kPitch);
+    float* const v = scratch.floats(kRows * kPitch);
+    float* const s = scratch.floats(kRows * kPanel);
+    float* const bias = scratch.floats(kRows * kPanel);
+    float* const row = scratch.floats(kLine);
+    float* const q = scratch.floats(panels * d * kPanel);
+    float* const y = scratch.floats(panels * e * kPanel);
+    float* const m = scratch.floats(panels * kPanel);
+    float* const l = scratch.floats(panels * kPanel);
+    for (std::int64_t index = begin; index < end; ++index) {
+      const Task task(index, p.h, blocks);
+      const std::int64_t first = task.block * tall, last = std::min(p.s, first + tall);
+      const HeadRows q_rows(p.q, p.dtype, task.batch, task.head, p.d),
+          k_rows(p.k, p.dtype, task.batch, task.head / p.group(), p.d),
+          v_rows(p.v, p.dtype, task.batch, task.head / p.group(), p.e),
+          y_rows(p.y, p.dtype, task.batch, task.head, p.e);
+      const int count = static_cast<int>((last - first + kPanel - 1) / kPanel);
+      const auto lanes_of = [&](int n) {
+        const std::int64_t from = first + n * kPanel;
+        return Rows{from, static_cast<int>(std::min<std::int64_t>(kPanel, last - from))};
+      };
+      for (int n = 0; n < count; ++n) q_rows.load_panel(lanes_of(n), q + n * d * kPanel, row, p.scale);
+      std::fill_n(y, panels * e * kPanel, 0.f);
+      std::fill_n(m, panels * kPanel, -kInfinity);
+      std::fill_n(l, panels * kPanel, 0.f);
+
+      const AttentionRange any = p.keys_of(first, last);
+      for (std::int64_t at = any.begin / kRows * kRows; at < any.end; at += kRows) {
+        const Rows keys{at, static_cast<int>(std::min<std::int64_t>(kRows, p.t - at))};
+        k_rows.load_block(keys, kPitch, k);
+        v_rows.load_block(keys, kPitch, v);
+        for (int n = 0; n < count; ++n) {
+          const Panel panel(lanes_of(n), [&](std::int64_t i) { return p.keys(i); });
+          const Meeting meeting(panel, at, padded(keys.count, 4));
+          if (meeting.empty()) continue;
+          if (p.bias.data) load_bias(p, task, panel.lanes, keys, true, bias, row);
+          step<kPitch>(p, {q + n * d * kPanel, y + n * e * kPanel, m + n * kPanel, l + n * kPanel}, meeting,
+                       k, v, kPitch, p.bias.data ? bias : nullptr, s);
+        }
+      }
+
+      for (int n = 0; n < count; ++n) {
+        const Rows lanes = lanes_of(n);
+        for (int lane = 0; lane < lanes.count; ++lane) {
+          float& sum = l[n * kPanel + lane];
+          if (p.lse)
+            p.lse[task.batch * p.lse_stride[0] + task.head * p.lse_stride[1] +
+                  (lanes.first + lane) * p.lse_stride[2]] = m[n * kPanel + lane] + log(sum);
+          sum = sum == 0 ? 0 : 1 / sum;
+        }
+        y_rows.store_panel(lanes, y + n * e * kPanel, l + n * kPanel, row);
+      }
+    }
+  });
+}
+
+// ---- backward
+
+// [backward]
+/// Products and scores to p and ds of a block's rows: s becomes ds, dp becomes p. lse and delta stand by lane
+/// or by row, as `pair(of, row)` has them.
+template <class Pair>
+void weights(const AttentionProblem& p, const Meeting& meeting, const float* bias, float* s, float* dp,
+             const float* lse, const float* delta, Pair pair) {
+  for (int row = meeting.begin; row < meeting.end; row += 2) {
+    float *const at = s + row * kPanel, *const dp_at = dp + row * kPanel;
+    Tile<float> slope = fill(1.f);
+    const Tile<float> x =
+        score_of(load_whole<float>(at), p.softcap, bias ? bias + row * kPanel : nullptr, &slope);
+    const Tile<float> weight = meeting.only(row, exp(x - pair(lse, row)), 0);
+    Tile<float> ds = weight * (load_whole<float>(dp_at) - pair(delta, row));
+    if (p.softcap != 0) ds = ds * slope;
+    store_whole(at, ds);
+    store_whole(dp_at, weight);
+  }
+}
+// [/backward]
+
+/// What a row's scores are taken off, and Σ dy·y. A row without keys: +inf, so that each weight is 0.
+struct RowNumbers {
+  const AttentionProblem& p;
+  HeadRows y, dy;
+  std::int64_t lse_base;
+
+  RowNumbers(const AttentionProblem& problem, std::int64_t batch, std::int64_t head)
+      : p(problem),
+        y(p.y, p.dtype, batch, head, p.e),
+        dy(p.dy, p.dtype, batch, head, p.e),
+        lse_base(batch * p.lse_stride[0] + head * p.lse_stride[1]) {}
+  void load(std::int64_t i, float& lse, float& delta, float* row, float* other) const {
+    lse = p.lse[lse_base + i * p.lse_stride[2]];
+    if (lse == -kInfinity) lse = kInfinity;
+    y.load(i, row);
+    dy.load(i, other);
+    Vec<float> sum{};
+    for (int c = 0; c < y.size; c += kWidth)  // past the last are zeros
+      sum = vfma(load_unaligned<Vec<float>>(row + c), load_unaligned<Vec<float>>(other + c), sum);
+    delta = 0;
+    for (int lane = 0; lane < kWidth; ++lane) delta += sum[lane];
+  }
+};
+
+/// dq: queries in the lanes, keys row by row.
+template <int kSize>
+void backward_queries(const CpuLaunch& launch, const AttentionProblem& p) {
+  constexpr int kRows = Block<kSize>::kRows, kPitch = Block<kSize>::kPitch;
+  const std::int64_t d = padded(p.d, 4), e = p.e;
+  const std::int64_t fixed = 2 * kRows * kPitch + 3 * kRows * kPanel + 2 * kLine + 64,
+                     each = (2 * d + e + 2) * kPanel;
+  const std::int64_t panels = panels_of(launch, shares(fixed, each), p.b * p.h, p.s);
+  const std::int64_t tall = panels * kPanel, blocks = (p.s + tall - 1) / tall;
+
+  for_programs(launch, p.b * p.h * blocks, work_of(p),
+               [&](const ThreadScratch& mine, std::int64_t begin, std::int64_t end) {
+    Scratch scratch(mine.begin);
+    float* const k = scratch.floats(kRows * kPitch);
+    float* const v = scratch.floats(kRows * kPitch);
+    float* const s = scratch.floats(kRows * kPanel);
+    float* const dp = scratch.floats(kRows * kPanel);
+    float* const bias = scratch.floats(kRows * kPanel);
+    float* const row = scratch.floats(kLine);
+    float* const other = scratch.floats(kLine);
+    float* const q = scratch.floats(panels * d * kPanel);
+    float* const dy = scratch.floats(panels * e * kPanel);
+    float* const dq = scratch.floats(panels * d * kPanel);
+    float* const lse = scratch.floats(panels * kPanel);
+    float* const delta = scratch.floats(panels * kPanel);
+    alignas(64) float one[kPanel], scale[kPanel];
+    std::fill_n(one, kPanel, 1.f);
+    std::fill_n(scale, kPanel, p.scale);
+    for (std::int64_t index = begin; index < end; ++index) {
+      const Task task(index, p.h, blocks);
+      const std::int64_t first = task.block * tall, last = std::min(p.s, first + tall);
+      const HeadRows q_rows(p.q, p.dtype, task.batch, task.head, p.d),
+          k_rows(p.k, p.dtype, task.batch, task.head / p.group(), p.d),
+          v_rows(p.v, p.dtype, task.batch, task.head / p.group(), p.e),
+          dq_rows(p.dq, p.dtype, task.batch, task.head, p.d);
+      const RowNumbers numbers(p, task.batch, task.head);
+      const int count = static_cast<int>((last - first + kPanel - 1) / kPanel);
+      const auto lanes_of = [&](int n) {
+        const std::int64_t from = first + n * kPanel;
+        return Rows{from, static_cast<int>(std::min<std::int64_t>(kPanel, last - from))};
+      };
+      std::fill_n(lse, panels * kPanel, 0.f);
+      std::fill_n(delta, panels * kPanel, 0.f);
+      for (int n = 0; n < count; ++n) {
+        const Rows lanes = lanes_of(n);
+        q_rows.load_panel(lanes, q + n * d * kPanel, row, p.scale);
+        numbers.dy.load_panel(lanes, dy + n * e * kPanel, row);
+        for (int lane = 0; lane < lanes.count; ++lane)
+          numbers.load(lanes.first + lane, lse[n * kPanel + lane], delta[n * kPanel + lane], row, other);
+      }
+      std::fill_n(dq, panels * d * kPanel, 0.f);
+
+      const AttentionRange any = p.keys_of(first, last);
+      for (std::int64_t at = any.begin / kRows * kRows; at < any.end; at += kRows) {
+        const Rows keys{at, static_cast<int>(std::min<std::int64_t>(kRows, p.t - at))};
+        k_rows.load_block(keys, kPitch, k);
+        v_rows.load_block(keys, kPitch, v);
+        for (int n = 0; n < count; ++n) {
+          const Panel panel(lanes_of(n), [&](std::int64_t i) { return p.keys(i); });
+          const Meeting meeting(panel, at, padded(keys.count, 4));
+          if (meeting.empty()) continue;
+          if (p.bias.data) load_bias(p, task, panel.lanes, keys, true, bias, row);
+          const int rows = meeting.end - meeting.begin, from = meeting.begin;
+          scores<kPitch>(k + from * kPitch, q + n * d * kPanel, static_cast<int>(p.d), rows, s + from * kPanel);
+          scores<kPitch>(v + from * kPitch, dy + n * e * kPanel, static_cast<int>(e), rows,
+                         dp + from * kPanel);
+          weights(p, meeting, p.bias.data ? bias : nullptr, s, dp, lse + n * kPanel, delta + n * kPanel,
+                  [](const float* of, int) { return twice(of); });
+          accumulate(k + from * kPitch, kPitch, s + from * kPanel, rows, static_cast<int>(p.d),
+                     dq + n * d * kPanel, one);
+        }
+      }
+      for (int n = 0; n < count; ++n) dq_rows.store_panel(lanes_of(n), dq + n * d * kPanel, scale, row);
+    }
+  });
+}
+
+/// dk and dv: keys in the lanes, queries row by row, of one head that shares them after the other.
+template <int kSize>
+void backward_keys(const CpuLaunch& launch, const AttentionProblem& p) {
+  constexpr int kRows = Block<kSize>::kRows, kPitch = Block<kSize>::kPitch;
+  const std::int64_t d = padded(p.d, 4), e = padded(p.e, 4);
+  const std::int64_t fixed = 2 * kRows * kPitch + 3 * kRows * kPanel + 2 * kLine + 2 * kRows + 64,
+                     each = 2 * (d + e) * kPanel;
+  const std::int64_t panels = panels_of(launch, shares(fixed, each), p.b * p.g, p.t);
+  const std::int64_t tall = panels * kPanel, blocks = (p.t + tall - 1) / tall;
+
+  for_programs(launch, p.b * p.g * blocks, work_of(p),
+               [&](const ThreadScratch& mine, std::int64_t begin, std::int64_t end) {
+    Scratch scratch(mine.begin);
+    float* const q = scratch.floats(kRows * kPitch);
+    float* const dy = scratch.floats(kRows * kPitch);
+    float* const s = scratch.floats(kRows * kPanel);
+    float* const dp = scratch.floats(kRows * kPanel);
+    float* const bias = scratch.floats(kRows * kPanel);
+    float* const row = scratch.floats(kLine);
+    float* const other = scratch.floats(kLine);
+    float* const lse = scratch.floats(kRows);
+    float* const delta = scratch.floats(kRows);
+    float* const k = scratch.floats(panels * d * kPanel);
+    float* const v = scratch.floats(panels * e * kPanel);
+    float* const dk = scratch.floats(panels * d * kPanel);
+    float* const dv = scratch.floats(panels * e * kPanel);
+    alignas(64) float one[kPanel];
+    std::fill_n(one, kPanel, 1.f);
+    for (std::int64_t index = begin; index < end; ++index) {
+      const Task task(index, p.g, blocks);
+      const std::int64_t first = task.block * tall, last = std::min(p.t, first + tall);
+      const HeadRows k_rows(p.k, p.dtype, task.batch, task.head, p.d),
+          v_rows(p.v, p.dtype, task.batch, task.head, p.e),
+          dk_rows(p.dk, p.dtype, task.batch, task.head, p.d),
+          dv_rows(p.dv, p.dtype, task.batch, task.head, p.e);
+      const int count = static_cast<int>((last - first + kPanel - 1) / kPanel);
+      const auto lanes_of = [&](int n) {
+        const std::int64_t from = first + n * kPanel;
+        return Rows{from, static_cast<int>(std::min<std::int64_t>(kPanel, last - from))};
+      };
+      for (int n = 0; n < count; ++n) {
+        k_rows.load_panel(lanes_of(n), k + n * d * kPanel, row);
+        v_rows.load_panel(lanes_of(n), v + n * e * kPanel, row);
+      }
+      std::fill_n(dk, panels * d * kPanel, 0.f);
+      std::fill_n(dv, panels * e * kPanel, 0.f);
+
+      const AttentionRange any = p.queries_of(first, last);
+      for (std::int64_t head = task.head * p.group(); head < (task.head + 1) * p.group(); ++head) {
+        const HeadRows q_rows(p.q, p.dtype, task.batch, head, p.d);
+        const RowNumbers numbers(p, task.batch, head);
+        Task of_head = task;
+        of_head.head = head;
+        for (std::int64_t at = any.begin / kRows * kRows; at < any.end; at += kRows) {
+          const Rows queries{at, static_cast<int>(std::min<std::int64_t>(kRows, p.s - at))};
+          q_rows.load_block(queries, kPitch, q, p.scale);
+          numbers.dy.load_block(queries, kPitch, dy);
+          std::fill_n(lse, kRows, 0.f);
+          std::fill_n(delta, kRows, 0.f);
+          for (int r = 0; r < queries.count; ++r) numbers.load(at + r, lse[r], delta[r], row, other);
+          for (int n = 0; n < count; ++n) {
+            const Panel panel(lanes_of(n), [&](std::int64_t j) { return p.queries(j); });
+            const Meeting meeting(panel, at, padded(queries.count, 4));
+            if (meeting.empty()) continue;
+            if (p.bias.data) load_bias(p, of_head, queries, panel.lanes, false, bias, row);
+            const int rows = meeting.end - meeting.begin, from = meeting.begin;
+            scores<kPitch>(q + from * kPitch, k + n * d * kPanel, static_cast<int>(p.d), rows,
+                           s + from * kPanel);
+            scores<kPitch>(dy + from * kPitch, v + n * e * kPanel, static_cast<int>(p.e), rows,
+                           dp + from * kPanel);
+            weights(p, meeting, p.bias.data ? bias : nullptr, s, dp, lse, delta,
+                    [](const float* of, int r) { return by_row(of[r], of[r + 1]); });
+            accumulate(dy + from * kPitch, kPitch, dp + from * kPanel, rows, static_cast<int>(p.e),
+                       dv + n * e * kPanel, one);
+            accumulate(q + from * kPitch, kPitch, s + from * kPanel, rows, static_cast<int>(p.d),
+                       dk + n * d * kPanel, one);
+          }
+        }
+      }
+      for (int n = 0; n < count; ++n) {
+        dk_rows.store_panel(lanes_of(n), dk + n * d * kPanel, one, row);
+        dv_rows.store_panel(lanes_of(n), dv + n * e * kPanel, one, row);
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace ROOFTILE_ISA
+}  // namespace attention
+
+namespace {
+
+void launch_forward(const CpuLaunch& launch, const AttentionProblem& p) {
+  attention::with_size(std::max(p.d, p.e), [&]<int kSize>() { attention::forward<kSize>(launch, p); });
+}
+void launch_backward(const CpuLaunch& launch, const AttentionProblem& p) {
+  attention::with_size(std::max(p.d, p.e), [&]<int kSize>() {
+    attention::backward_queries<kSize>(launch, p);
+    attention::backward_keys<kSize>(launch, p);
+  });
+}
+
+}  // namespace
+
+ROOFTILE_CPU_KERNELS(attention) = {
+    entry<launch_forward>("attention", "tile"),
+    entry<launch_backward>("attention_backward", "tile"),
+    {},
+};
+
+}  // namespace rooftile

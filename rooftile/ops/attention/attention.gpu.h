@@ -1,0 +1,206 @@
+#pragma once
+// What the GPU's kernels share: a block of 16x8 threads and its tiles in shared memory. A thread has kRows
+// neighbouring rows of a tile of weights (queries; keys where dk and dv are made) and every eighth of its 32
+// columns; of the sums that belong to its rows, every eighth group of four channels.
+#include <cuda_runtime.h>
+
+#include "rooftile/backend/cuda/launch.h"
+#include "rooftile/backend/cuda/shared.h"
+#include "rooftile/ops/attention/attention.problem.h"
+#include "rooftile/tile/cuda/tile.h"
+
+namespace rooftile::attention_gpu {
+
+inline constexpr int kThreads = 128, kAcross = 8, kDown = kThreads / kAcross;
+inline constexpr int kColumns = 32, kEach = kColumns / kAcross;  ///< of a tile of weights; of a thread
+inline constexpr int kWeightPitch = kColumns + 4;
+inline constexpr float kLog2E = 1.4426950408889634f;
+
+/// A tile's rows are so far apart: 4 floats more than they are long, so that 8 neighbours' 16-byte words lie
+/// in 32 banks.
+template <int kSize>
+inline constexpr int kPitch = kSize + 4;
+/// Groups of four channels that a thread has.
+template <int kSize>
+inline constexpr int kGroups = kSize / 4 / kAcross;
+
+/// The rows of one batch and head, from one on.
+template <class T>
+struct HeadRows {
+  const T* data;
+  std::int64_t row_stride, stride;
+  ROOFTILE_TILE HeadRows(const AttentionOperand& o, std::int64_t batch, std::int64_t head)
+      : data(static_cast<const T*>(o.data) + batch * o.stride[0] + head * o.stride[2]),
+        row_stride(o.stride[1]),
+        stride(o.stride[3]) {}
+  ROOFTILE_TILE float at(std::int64_t row, int channel) const {
+    return tile::widen<float>(data[row * row_stride + channel * stride]);
+  }
+  ROOFTILE_TILE void put(std::int64_t row, int channel, float value) const {
+    const_cast<T*>(data)[row * row_stride + channel * stride] = tile::narrow<T>(value);
+  }
+};
+
+/// `rows` rows to shared memory, times `scale`; zeros past the `live`-th, and in the channels from `size` to
+/// the next multiple of 4.
+template <int kSize, class T>
+ROOFTILE_TILE void load_tile(float* to, const HeadRows<T>& from, std::int64_t first, int rows,
+                             std::int64_t live, int size, float scale = 1) {
+  const int lane = static_cast<int>(threadIdx.x % 32), padded = (size + 3) / 4 * 4;
+  for (int row = static_cast<int>(threadIdx.x / 32); row < rows; row += kThreads / 32)
+    for (int c = lane; c < padded; c += 32) {
+      float value = 0;
+      if (row < live && c < size) value = from.at(first + row, c) * scale;
+      to[row * kPitch<kSize> + c] = value;
+    }
+}
+
+ROOFTILE_TILE float4 word_of(const float* p) { return *reinterpret_cast<const float4*>(p); }
+
+/// x[r][c] = Σ a[this thread's row r]·b[its column c], over `size` channels.
+template <int kSize, int kRows>
+ROOFTILE_TILE void products(float (&x)[kRows][kEach], const float* a, const float* b, int size) {
+  const int down = static_cast<int>(threadIdx.x) / kAcross, across = static_cast<int>(threadIdx.x) % kAcross;
+  ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r)
+    ROOFTILE_UNROLL for (int c = 0; c < kEach; ++c) x[r][c] = 0;
+  for (int k = 0; k < size; k += 4) {
+    float4 rows[kRows], columns[kEach];
+    ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r) rows[r] =
+        word_of(a + (down * kRows + r) * kPitch<kSize> + k);
+    ROOFTILE_UNROLL for (int c = 0; c < kEach; ++c) columns[c] =
+        word_of(b + (across + c * kAcross) * kPitch<kSize> + k);
+    ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r)
+      ROOFTILE_UNROLL for (int c = 0; c < kEach; ++c) {
+        float& sum = x[r][c];
+        sum = fmaf(rows[r].x, columns[c].x, sum);
+        sum = fmaf(rows[r].y, columns[c].y, sum);
+        sum = fmaf(rows[r].z, columns[c].z, sum);
+        sum = fmaf(rows[r].w, columns[c].w, sum);
+      }
+  }
+}
+
+/// This thread's weights, for all threads of its rows.
+template <int kRows>
+ROOFTILE_TILE void put_weights(float* to, const float (&x)[kRows][kEach]) {
+  const int down = static_cast<int>(threadIdx.x) / kAcross, across = static_cast<int>(threadIdx.x) % kAcross;
+  ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r)
+    ROOFTILE_UNROLL for (int c = 0; c < kEach; ++c)
+      to[(down * kRows + r) * kWeightPitch + across + c * kAcross] = x[r][c];
+}
+
+/// sum[r][group] += Σ over the tile's columns weight · b[column], columns ascending.
+template <int kSize, int kRows>
+ROOFTILE_TILE void accumulate(float4 (&sum)[kRows][kGroups<kSize>], const float* weights, const float* b,
+                              int size) {
+  const int down = static_cast<int>(threadIdx.x) / kAcross, across = static_cast<int>(threadIdx.x) % kAcross;
+  for (int j = 0; j < kColumns; j += 4) {
+    float4 weight[kRows];
+    ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r) weight[r] =
+        word_of(weights + (down * kRows + r) * kWeightPitch + j);
+    ROOFTILE_UNROLL for (int g = 0; g < kGroups<kSize>; ++g) {
+      const int channel = (g * kAcross + across) * 4;
+      if (channel >= size) break;
+      ROOFTILE_UNROLL for (int one = 0; one < 4; ++one) {
+        const float4 row = word_of(b + (j + one) * kPitch<kSize> + channel);
+        ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r) {
+          const float w = one == 0   ? weight[r].x
+                          : one == 1 ? weight[r].y
+                          : one == 2 ? weight[r].z
+                                     : weight[r].w;
+          float4& s = sum[r][g];
+          s.x = fmaf(w, row.x, s.x);
+          s.y = fmaf(w, row.y, s.y);
+          s.z = fmaf(w, row.z, s.z);
+          s.w = fmaf(w, row.w, s.w);
+        }
+      }
+    }
+  }
+}
+template <int kSize, int kRows>
+ROOFTILE_TILE void clear(float4 (&sum)[kRows][kGroups<kSize>]) {
+  ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r)
+    ROOFTILE_UNROLL for (int g = 0; g < kGroups<kSize>; ++g) sum[r][g] = {0, 0, 0, 0};
+}
+/// A row's sums, times `scale`.
+template <int kSize, class T>
+ROOFTILE_TILE void put_row(const HeadRows<T>& to, std::int64_t row, const float4 (&sum)[kGroups<kSize>],
+                           int size, float scale) {
+  const int across = static_cast<int>(threadIdx.x) % kAcross;
+  ROOFTILE_UNROLL for (int g = 0; g < kGroups<kSize>; ++g) {
+    const int channel = (g * kAcross + across) * 4;
+    if (channel < size) to.put(row, channel, sum[g].x * scale);
+    if (channel + 1 < size) to.put(row, channel + 1, sum[g].y * scale);
+    if (channel + 2 < size) to.put(row, channel + 2, sum[g].z * scale);
+    if (channel + 3 < size) to.put(row, channel + 3, sum[g].w * scale);
+  }
+}
+
+/// Over the eight threads of a row, in all of them.
+ROOFTILE_TILE float max_across(float x) {
+  for (int far = kAcross / 2; far > 0; far /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, far));
+  return x;
+}
+ROOFTILE_TILE float sum_across(float x) {
+  for (int far = kAcross / 2; far > 0; far /= 2) x += __shfl_xor_sync(0xffffffffu, x, far);
+  return x;
+}
+
+/// e^x, x ≤ 0 in a forward.
+ROOFTILE_TILE float power(float x) { return cuda::exp2_approx(x * kLog2E); }
+
+/// Cap and bias on a product of query i and key j, which are there; `slope`: the cap's.
+template <class T>
+ROOFTILE_TILE float score_of(const AttentionProblem& p, float x, std::int64_t batch, std::int64_t head,
+                             std::int64_t i, std::int64_t j, float* slope = nullptr) {
+  if (p.softcap != 0) {
+    const float bent = tanhf(x / p.softcap);
+    if (slope) *slope = 1 - bent * bent;
+    x = bent * p.softcap;
+  }
+  if (p.bias.data) {
+    const std::int64_t at = batch * p.bias.stride[0] + head * p.bias.stride[1] + i * p.bias.stride[2] +
+                            j * p.bias.stride[3];
+    x += p.bias_dtype == DType::f32 ? static_cast<const float*>(p.bias.data)[at]
+                                    : tile::widen<float>(static_cast<const T*>(p.bias.data)[at]);
+  }
+  return x;
+}
+
+/// Which batch, head and tile of rows a block has: last tiles first, since a causal mask leaves them most to
+/// do.
+struct Place {
+  std::int64_t batch, head, first;
+  ROOFTILE_TILE Place(std::int64_t batches, std::int64_t heads, std::int64_t rows, int tall) {
+    const std::int64_t index = blockIdx.x, tiles = (rows + tall - 1) / tall;
+    head = index % heads;
+    batch = index / heads % batches;
+    first = (tiles - 1 - index / heads / batches) * tall;
+  }
+};
+
+/// Calls f with the bucket of channels that holds both head sizes.
+template <class F>
+Status with_size(const AttentionProblem& p, F&& f) {
+  const std::int64_t size = p.d > p.e ? p.d : p.e;
+  if (size <= 64) return f.template operator()<64>();
+  if (size <= 128) return f.template operator()<128>();
+  return f.template operator()<256>();
+}
+
+/// One block a tile of rows.
+template <class Kernel>
+Status launch_tiles(const CudaLaunch& launch, const char* function, const AttentionProblem& p,
+                    std::int64_t heads, std::int64_t rows, int tall, std::size_t shared_floats,
+                    Kernel kernel) {
+  const std::int64_t blocks = p.b * heads * ((rows + tall - 1) / tall);
+  if (blocks == 0) return {};
+  if (blocks > 0x7fffffff)
+    return Status::error("%s: a grid has at most 2147483647 blocks, this call would take %lld", function,
+                         static_cast<long long>(blocks));
+  return cuda::launch(launch, function,
+                      {static_cast<unsigned>(blocks), kThreads, shared_floats * sizeof(float)}, kernel, p);
+}
+
+}  // namespace rooftile::attention_gpu

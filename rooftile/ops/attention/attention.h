@@ -1,0 +1,72 @@
+#pragma once
+#include <cstdint>
+
+#include "rooftile/core/queue.h"
+#include "rooftile/core/view.h"
+
+namespace rooftile {
+
+/// Which keys a query sees, and what its scores are. The diagonal ends in the lower right corner: the last
+/// query's own key is the last one, and query i's is i + T - S.
+struct AttentionOptions {
+  bool causal = false;             ///< no key past the query's own
+  std::int64_t window_left = -1;   ///< at most so many keys before the query's own; -1: all
+  std::int64_t window_right = -1;  ///< and after it; -1: all. Beside causal: 0
+  float scale = 0;                 ///< finite, not negative; 0: 1/√D
+  float softcap = 0;               ///< finite, not negative; 0: none
+  const char* variant = nullptr;   ///< null: chosen by the library; else one of `rooftile list attention`
+};
+
+struct AttentionInputs {
+  ConstView q;          ///< {B, S, H, D}: f32, f16 or bf16
+  ConstView k;          ///< {B, T, G, D}, q's dtype; H is a multiple of G
+  ConstView v;          ///< {B, T, G, E}, q's dtype
+  ConstView bias = {};  ///< optional: {B, H, S, T}, f32 or q's dtype; strides of 0 repeat it
+};
+struct AttentionOutputs {
+  View y;         ///< {B, S, H, E}, q's dtype
+  View lse = {};  ///< optional: {B, H, S} of f32, for the backward
+};
+
+/// Scaled dot product attention. With key head g = h / (H/G), for every batch, head and query i:
+///   x[j] = scale · Σ q[i]·k[j],  softcap · tanh(x / softcap) instead of x where there is a cap,
+///   s[j] = x[j] + bias[i, j],  lse = ln Σ e^s[j],  y[i] = Σ e^(s[j] - lse) · v[j],
+/// j over the keys that i sees. Where it sees none, or all of its scores are -∞: y = 0 and lse = -∞.
+///
+///     attention(queue, {.q = q, .k = k, .v = v}, {.y = y}, {.causal = true});
+///
+/// Any strides, so {B, H, S, D} in memory, too; D and E from 1 to 256; B, S and T from 0. Arithmetic in f32,
+/// y rounded once; memory for S·T scores is never needed, and no workspace. A NaN or +∞ among a row's scores
+/// makes its y NaN; of a key that a query does not see, k and v must be finite.
+///
+/// Errors: q, k, v or y absent, a dtype or shape other than said above, null or misaligned data, H no
+/// multiple of G, an option out of its range, an output that overlaps itself or another argument; a variant
+/// that is unknown or refuses. Cost: 2·(D + E) flops and an exponential for each pair of a query and a key it
+/// sees. Source: Dao et al., arXiv:2205.14135, and Milakov and Gimelshein, arXiv:1805.02867.
+Status attention(const Queue& queue, const AttentionInputs& inputs, const AttentionOutputs& outputs,
+                 const AttentionOptions& options = {});
+
+struct AttentionBackwardInputs {
+  ConstView q, k, v;    ///< the forward's
+  ConstView bias = {};  ///< as the forward's; absent if it had none
+  ConstView y;          ///< the forward's, {B, S, H, E}
+  ConstView dy;         ///< as y
+  ConstView lse;        ///< the forward's, {B, H, S} of f32
+};
+struct AttentionBackwardOutputs {
+  View dq, dk, dv;  ///< as q, k and v
+};
+
+/// The gradient. With p = e^(s - lse) and c = the cap's derivative, 1 - tanh², or 1:
+///   dv[j] = Σ p·dy[i],  ds = p · (Σ dy[i]·v[j] - Σ dy[i]·y[i]) · c,
+///   dq[i] = scale · Σ ds·k[j],  dk[j] = scale · Σ ds·q[i],
+/// dk and dv over the queries that see j, of all heads that share it. A row without keys adds nothing. Scores
+/// are computed again, not kept: no workspace. Every sum has one order, so every bit is the same at any
+/// number of threads. The bias has no gradient here.
+///
+/// Errors: as attention's; y, dy or lse absent. Cost: 6·D + 8·E flops more than the exponentials, for each
+/// pair of a query and a key it sees.
+Status attention_backward(const Queue& queue, const AttentionBackwardInputs& inputs,
+                          const AttentionBackwardOutputs& outputs, const AttentionOptions& options = {});
+
+}  // namespace rooftile

@@ -1,0 +1,227 @@
+#pragma once
+// Attention as the equations read, in any scalar: the oracle.
+#include <utility>
+#include <vector>
+
+#include "rooftile/harness/spec.h"
+
+namespace rooftile::harness {
+
+/// A case's sizes and options.
+struct AttentionCase {
+  std::int64_t b, s, h, d, t, g, e, left, right;
+  double scale, cap;
+
+  explicit AttentionCase(const Case& c)
+      : b(c.shape[0]), s(c.shape[1]), h(c.shape[2]), d(c.shape[3]), t(c.shape[4]), g(c.shape[5]), e(c.shape[6]) {
+    left = static_cast<std::int64_t>(c.parameter("window_left", -1));
+    right = c.parameter("causal") != 0 ? 0 : static_cast<std::int64_t>(c.parameter("window_right", -1));
+    scale = c.parameter("scale");
+    scale = static_cast<double>(static_cast<float>(scale == 0 ? 1 / std::sqrt(static_cast<double>(d)) : scale));
+    cap = static_cast<double>(static_cast<float>(c.parameter("softcap")));
+  }
+  bool sees(std::int64_t i, std::int64_t j) const {
+    const std::int64_t own = i + t - s;
+    return (left < 0 || j >= own - left) && (right < 0 || j <= own + right);
+  }
+  /// Of query i the first key and that past the last; none: equal.
+  std::pair<std::int64_t, std::int64_t> keys(std::int64_t i) const {
+    const std::int64_t own = i + t - s, first = left < 0 ? 0 : std::max<std::int64_t>(0, own - left),
+                       end = right < 0 ? t : std::min(t, own + right + 1);
+    return {first, std::max(first, end)};
+  }
+  double pairs() const {
+    double n = 0;
+    for (std::int64_t i = 0; i < s; ++i) n += static_cast<double>(keys(i).second - keys(i).first);
+    return n * static_cast<double>(b * h);
+  }
+  /// Of one head: queries that see a key, and keys that are seen.
+  double seeing() const {
+    double n = 0;
+    for (std::int64_t i = 0; i < s; ++i) n += keys(i).second > keys(i).first;
+    return n;
+  }
+  double seen() const {
+    std::int64_t n = 0, from = 0;
+    for (std::int64_t i = 0; i < s; ++i) {
+      const auto [first, end] = keys(i);
+      if (end > std::max(first, from)) n += end - std::max(first, from), from = end;
+    }
+    return static_cast<double>(n);
+  }
+  // Where elements begin.
+  std::int64_t query(std::int64_t n, std::int64_t i, std::int64_t head) const { return (n * s + i) * h + head; }
+  std::int64_t key(std::int64_t n, std::int64_t j, std::int64_t head) const {
+    return (n * t + j) * g + std::min(head / std::max<std::int64_t>(h / g, 1), g - 1);
+  }
+  std::int64_t row(std::int64_t n, std::int64_t i, std::int64_t head) const { return (n * h + head) * s + i; }
+};
+
+template <class S>
+struct AttentionScore {
+  S value, slope;  ///< slope: by the product
+  double terms;    ///< Σ|terms| of the product, and what is added to it
+};
+
+/// s = softcap(scale · q·k) + bias.
+template <class S>
+AttentionScore<S> attention_score(const AttentionCase& a, Arrays<S>& arrays, std::int64_t n, std::int64_t i,
+                                  std::int64_t j, std::int64_t head) {
+  Array<S>&q = arrays["q"], &k = arrays["k"];
+  const std::int64_t at_q = a.query(n, i, head) * a.d, at_k = a.key(n, j, head) * a.d;
+  S sum(0);
+  double terms = 0;
+  for (std::int64_t c = 0; c < a.d; ++c) {
+    const S product = q.load(at_q + c) * k.load(at_k + c);
+    sum += product;
+    terms += std::fabs(to_double(product));
+  }
+  S value = sum * S(a.scale), slope(a.scale);
+  terms *= a.scale;
+  if (a.cap != 0) {
+    const S bent = tanh(value / S(a.cap));
+    value = bent * S(a.cap);
+    slope = slope * (S(1.0) - bent * bent);
+    terms += a.cap;
+  }
+  if (arrays.has("bias")) {
+    const S bias = arrays["bias"].load(a.row(n, i, head) * a.t + j);
+    value = value + bias;
+    if (std::isfinite(to_double(bias))) terms += std::fabs(to_double(bias));
+  }
+  return {value, slope, terms};
+}
+
+/// y = Σ e^s v / Σ e^s over the keys that a query sees, lse = ln Σ e^s.
+///
+/// Errors: a score's is its terms' roundings, δ ≤ √D·u·terms, and shifts its weight by as much: Σ p·δ·|v - y|.
+/// The exponential's (2 roundings), the sum's and the division's come to a few of Σ p·|v|.
+struct AttentionOracle {
+  template <class S>
+  static void run(const Case& c, Arrays<S>& arrays) {
+    const AttentionCase a(c);
+    std::vector<S> weight(static_cast<std::size_t>(a.t));
+    std::vector<double> terms(static_cast<std::size_t>(a.t));
+    for (std::int64_t n = 0; n < a.b; ++n)
+      for (std::int64_t head = 0; head < a.h; ++head)
+        for (std::int64_t i = 0; i < a.s; ++i) row(a, arrays, n, i, head, weight, terms);
+  }
+
+ private:
+  template <class S>
+  static void row(const AttentionCase& a, Arrays<S>& arrays, std::int64_t n, std::int64_t i, std::int64_t head,
+                  std::vector<S>& weight, std::vector<double>& terms) {
+    bool any = false;
+    S most(-HUGE_VAL);
+    for (std::int64_t j = 0; j < a.t; ++j) {
+      if (!a.sees(i, j)) continue;
+      const auto at = static_cast<std::size_t>(j);
+      const AttentionScore<S> score = attention_score(a, arrays, n, i, j, head);
+      weight[at] = score.value;
+      terms[at] = score.terms;
+      most = any ? max(most, score.value) : score.value;
+      any = true;
+    }
+    any = any && to_double(most) != -HUGE_VAL;
+    S sum(0);
+    double shift = 0;  // Σ p·(1 + terms)
+    for (std::int64_t j = 0; any && j < a.t; ++j) {
+      if (!a.sees(i, j)) continue;
+      const auto at = static_cast<std::size_t>(j);
+      weight[at] = exp(weight[at] - most);
+      sum += weight[at];
+      shift += to_double(weight[at]) * (1 + terms[at]);
+    }
+    if (arrays.has("lse")) {
+      const S lse = any ? log(sum) + most : S(-HUGE_VAL);
+      arrays["lse"].store(a.row(n, i, head), lse,
+                          any ? shift / to_double(sum) + std::fabs(to_double(lse)) : 0);
+    }
+    for (std::int64_t c = 0; c < a.e; ++c) {
+      S y(0);
+      double size = 0, shifts = 0;  // of y; of what a weight's error does to it
+      for (std::int64_t j = 0; any && j < a.t; ++j) {
+        if (!a.sees(i, j)) continue;
+        const auto at = static_cast<std::size_t>(j);
+        const S term = weight[at] * arrays["v"].load(a.key(n, j, head) * a.e + c);
+        y += term;
+        size += std::fabs(to_double(term));
+        shifts += std::fabs(to_double(term)) * terms[at];
+      }
+      if (any) y = y / sum;
+      const double of = any ? to_double(sum) : 1;
+      arrays["y"].store(a.query(n, i, head) * a.e + c, y,
+                        (size + shifts) / of + std::fabs(to_double(y)) * shift / of);
+    }
+  }
+};
+
+/// p = e^(s - lse), ds = p·(dy·v - dy·y)·slope; dv = Σ p·dy, dq = Σ ds·k, dk = Σ ds·q.
+///
+/// Errors: p's is a share of it, the score's terms and |lse| times u; ds's beside that the two products' terms.
+struct AttentionBackwardOracle {
+  template <class S>
+  static void run(const Case& c, Arrays<S>& arrays) {
+    const AttentionCase a(c);
+    Array<S>&q = arrays["q"], &k = arrays["k"], &v = arrays["v"], &y = arrays["y"], &dy = arrays["dy"],
+    &lse = arrays["lse"];
+    Sums<S> dq(a.b * a.s * a.h * a.d), dk(a.b * a.t * a.g * a.d), dv(a.b * a.t * a.g * a.e);
+    for (std::int64_t n = 0; n < a.b; ++n)
+      for (std::int64_t head = 0; head < a.h; ++head)
+        for (std::int64_t i = 0; i < a.s; ++i) {
+          const std::int64_t query = a.query(n, i, head);
+          const S total = lse.load(a.row(n, i, head));
+          S delta(0);
+          double delta_terms = 0;
+          for (std::int64_t c2 = 0; c2 < a.e; ++c2) {
+            const S product = dy.load(query * a.e + c2) * y.load(query * a.e + c2);
+            delta += product;
+            delta_terms += std::fabs(to_double(product));
+          }
+          if (to_double(total) == -HUGE_VAL) continue;
+          for (std::int64_t j = 0; j < a.t; ++j) {
+            if (!a.sees(i, j)) continue;
+            const std::int64_t key = a.key(n, j, head);
+            const AttentionScore<S> score = attention_score(a, arrays, n, i, j, head);
+            const S p = exp(score.value - total);
+            // Below the normal numbers a weight has an absolute error.
+            const double weight = std::fmax(to_double(p), 0x1p-126);
+            const double doubt = 1 + score.terms + std::fabs(to_double(total));
+            S dp(0);
+            double terms = delta_terms;
+            for (std::int64_t c2 = 0; c2 < a.e; ++c2) {
+              const S g = dy.load(query * a.e + c2), product = g * v.load(key * a.e + c2);
+              dp += product;
+              terms += std::fabs(to_double(product));
+              dv.add(key * a.e + c2, p * g, weight * std::fabs(to_double(g)) * doubt);
+            }
+            const S ds = p * (dp - delta) * score.slope;
+            const double size = weight * a.scale * (terms + std::fabs(to_double(dp - delta)) * doubt);
+            for (std::int64_t c2 = 0; c2 < a.d; ++c2) {
+              const S key_value = k.load(key * a.d + c2), query_value = q.load(query * a.d + c2);
+              dq.add(query * a.d + c2, ds * key_value, size * std::fabs(to_double(key_value)));
+              dk.add(key * a.d + c2, ds * query_value, size * std::fabs(to_double(query_value)));
+            }
+          }
+        }
+    dq.store(arrays["dq"]), dk.store(arrays["dk"]), dv.store(arrays["dv"]);
+  }
+
+ private:
+  template <class S>
+  struct Sums {
+    std::vector<S> value;
+    std::vector<double> terms;
+    explicit Sums(std::int64_t size)
+        : value(static_cast<std::size_t>(size), S(0)), terms(static_cast<std::size_t>(size)) {}
+    void add(std::int64_t i, const S& term, double magnitude) {
+      value[static_cast<std::size_t>(i)] += term;
+      terms[static_cast<std::size_t>(i)] += magnitude;
+    }
+    void store(Array<S>& to) const {
+      for (std::size_t i = 0; i < value.size(); ++i) to.store(static_cast<std::int64_t>(i), value[i], terms[i]);
+    }
+  };
+};
+
+}  // namespace rooftile::harness
