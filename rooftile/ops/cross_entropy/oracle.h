@@ -127,7 +127,7 @@ struct CrossEntropyBackwardOracle {
       if (n.mean) shared = shared / divisor;
     }
     const S spread(n.smoothing / static_cast<double>(weight.classes));
-    constexpr double kMin = 0x1p-126;  // exponentials below the normal numbers may be 0
+    constexpr double kMin = 0x1p-102;  // exponentials below 2^-126 may be 0; in ulps
     for (std::int64_t row = 0; row < target.size(); ++row) {
       const std::int64_t at = row * weight.classes, y = class_of(row);
       const S lse = lses.load(row), g = dlosses ? shared + dlosses->load(row) : shared;
