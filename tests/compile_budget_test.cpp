@@ -131,7 +131,8 @@ TEST(CompileBudget, Holds) {
     const bool cuda = kind == "rooftile-cuda", gpu = cuda || kind.starts_with("rooftile-emulated");
     if (gpu && (folder_of(object).empty() || !object.ends_with(".cu.o"))) continue;
     const double seconds = recorded(object);
-    if (std::max(seconds, gpu ? 0 : precompiled(object)) >= kCached) GTEST_SKIP() << object << " is from a compiler cache, like others perhaps";
+    if (std::max(seconds, gpu ? 0 : precompiled(object)) >= kCached)
+      GTEST_SKIP() << object << " is from a compiler cache, like others perhaps";
     ASSERT_GE(seconds, 0) << object << " has no record of its compile; build it again";
     if (kind == "reference") {
       reference += seconds;
@@ -161,8 +162,7 @@ TEST(CompileBudget, Holds) {
       if (gpu && seconds[folder] == 0) continue;  // an op may have none for GPUs
       ASSERT_GT(seconds[folder], 0) << folder;
       double own = seconds[folder] / static_cast<double>(ops.size());
-      if (!gpu)
-        own += validation[folder] / static_cast<double>(ops.size()) + (cases + seconds[""]) / count;
+      if (!gpu) own += validation[folder] / static_cast<double>(ops.size()) + (cases + seconds[""]) / count;
       for (const std::string& op : ops) each[op] = pace * own;
     }
     double sum = 0;

@@ -26,8 +26,9 @@ inline constexpr bool kBuiltForSm90 = false;
 #endif
 inline bool has_clusters(const CudaLaunch& launch) { return kBuiltForSm90 && launch.architecture == 90; }
 
-/// Whether this build has kernels of T. f16's touch the same addresses in the same order as bf16's: an emulated
-/// device for tests may lack them (-DROOFTILE_EMULATED_F16=OFF), a fifth of what it takes to compile.
+/// Whether this build has kernels of T. f16's touch the same addresses in the same order as bf16's: an
+/// emulated device for tests may lack them (-DROOFTILE_EMULATED_F16=OFF), a fifth of what it takes to
+/// compile.
 #if defined(ROOFTILE_WITHOUT_F16)
 template <class T>
 inline constexpr bool kBuilt = !std::is_same_v<T, f16>;
