@@ -203,12 +203,15 @@ BenchCases row_bench(const std::vector<DType>& dtypes) {
 }
 
 /// The longest chain of additions: a row, over the fewest lanes that a tile has, four vectors of four; of a
-/// gradient the rows. 16-bit elements around 1000 are a handful of values, whose terms round the same way at
-/// each of a thousand steps: errors add up as the steps, not as their root (l2_normalize, bf16 1x300001,
-/// baseline: 6.5e-5 of the norm, where 18751 steps may lose 1.1e-3).
+/// gradient the rows. A CPU puts each 32768 elements' sums aside; 1024 threads of a GPU share a row. 16-bit
+/// elements around 1000 are a handful of values, whose terms round the same way at each of a thousand steps:
+/// errors add up as the steps, not as their root (l2_normalize, bf16 1x300001, baseline: 6.5e-5 of the norm,
+/// where 18751 steps may lose 1.1e-3).
 double row_chain(const Case& c, std::string_view) {
-  constexpr double kLanes = 16, kManySteps = 1000;
-  const double steps = std::ceil(static_cast<double>(c.shape.back()) / kLanes) + kLanes;
+  constexpr double kLanes = 16, kManySteps = 1000, kPart = 32768, kThreads = 1024;
+  const double columns = static_cast<double>(c.shape.back());
+  const double parts = columns > kPart ? columns / (kThreads * kLanes) : 0;
+  const double steps = std::ceil(std::fmin(columns, kPart) / kLanes + parts) + kLanes;
   const bool alike = c.fill == Fill::large_offset && bits(c.dtype) == 16 && steps > kManySteps;
   return alike ? steps * steps : steps;
 }

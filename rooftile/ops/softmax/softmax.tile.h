@@ -67,7 +67,8 @@ ROOFTILE_TILE void softmax_online(Team team, Row<const T> x, Row<T> y, const Spl
   using Tile = typename Team::Tile;
   constexpr std::int64_t kSegment = 4096;
   float row_max = -kInfinity;
-  Tile sums = team.fill(0);
+  // A segment's sum and what its addition to the others rounds off: else errors would grow with the row.
+  Tile sums = team.fill(0), lost = team.fill(0);
   for (std::int64_t begin = 0; begin < x.size; begin += kSegment) {
     const Row<const T> part = x.part(begin, kSegment);
     Tile maxima = team.fill(-kInfinity);
@@ -77,17 +78,23 @@ ROOFTILE_TILE void softmax_online(Team team, Row<const T> x, Row<T> y, const Spl
     // [online]
     const float here = team.max(maxima);
     if (here > row_max) {
-      sums *= exp((row_max - here) * scale.rest);
+      const float factor = exp((row_max - here) * scale.rest);
+      sums *= factor;
+      lost *= factor;
       row_max = here;
     }
     // While all elements were -inf, their exponentials are 0 with any finite shift; -inf - -inf would be NaN.
     const float shift = row_max == -kInfinity ? 0 : row_max;
+    Tile its = team.fill(0);
     team.each(part.size, [&](auto chunk) {
-      sums += team.only(chunk, exp_below(fma(team.load(part, chunk), scale.unit, -shift), scale), 0);
+      its += team.only(chunk, exp_below(fma(team.load(part, chunk), scale.unit, -shift), scale), 0);
     });
+    const Tile whole = sums + its, added = whole - sums;
+    lost += (sums - (whole - added)) + (its - added);
+    sums = whole;
     // [/online]
   }
-  const float sum = team.sum(sums);
+  const float sum = team.sum(sums + lost);
   if (log_of_it) {
     const float log_sum = log(sum);
     team.each(x.size, [&](auto chunk) {
