@@ -2,6 +2,7 @@
 
 #include "rooftile/backend/cuda/shared.h"
 #include "rooftile/ops/nf4/nf4.problem.h"
+#include "rooftile/ops/nf4/nf4.scales.h"
 #include "rooftile/tile/cuda/elements.h"
 
 namespace rooftile {
@@ -164,11 +165,62 @@ Status launch_dequantize(const CudaLaunch& launch, const Nf4Problem& p) {
   });
 }
 
+// ---- scales: a thread for each, a thread block for each block
+
+__global__ void __launch_bounds__(kScaleBlock)
+    quantize_scale(const __grid_constant__ Nf4ScalesProblem p, const __grid_constant__ Nf4ScaleMap map) {
+  ROOFTILE_SHARED(numbers, float[256]);
+  ROOFTILE_SHARED(maxima, float[kScaleBlock / kWarp]);
+  const int thread = static_cast<int>(threadIdx.x);
+  const std::int64_t i = std::int64_t{blockIdx.x} * kScaleBlock + thread;
+  numbers[thread] = map.at[thread];
+  const bool there = i < p.count;
+  const float above = there ? p.scales[i * p.scales_stride] - *p.offset : 0;
+  float most = fmaxf(0, fabsf(above));
+  for (int far = kWarp / 2; far > 0; far /= 2) most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, far));
+  if (thread % kWarp == 0) maxima[thread / kWarp] = most;
+  __syncthreads();
+  for (float its : maxima) most = fmaxf(most, its);
+  if (thread == 0) p.absmax[blockIdx.x * p.absmax_stride] = most;
+  const float each_one = __fdiv_rn(1.0f, most);
+  if (there)
+    p.codes[i * p.codes_stride] = static_cast<std::uint8_t>(nf4_scale_code(numbers, above * each_one));
+}
+__global__ void __launch_bounds__(kScaleBlock)
+    dequantize_scale(const __grid_constant__ Nf4ScalesProblem p, const __grid_constant__ Nf4ScaleMap map) {
+  ROOFTILE_SHARED(numbers, float[256]);
+  const int thread = static_cast<int>(threadIdx.x);
+  const std::int64_t i = std::int64_t{blockIdx.x} * kScaleBlock + thread;
+  numbers[thread] = map.at[thread];
+  __syncthreads();
+  if (i < p.count)
+    p.scales[i * p.scales_stride] =
+        numbers[p.codes[i * p.codes_stride]] * p.absmax[blockIdx.x * p.absmax_stride] + *p.offset;
+}
+Status launch_scales(const CudaLaunch& launch, const char* name, const Nf4ScalesProblem& p,
+                     void (*kernel)(Nf4ScalesProblem, Nf4ScaleMap)) {
+  const std::int64_t blocks = (p.count + kScaleBlock - 1) / kScaleBlock;
+  if (blocks == 0) return {};
+  if (blocks > kMaxBlocks)
+    return Status::error("%s: %lld scales take more blocks than the %lld of a launch", name,
+                         static_cast<long long>(p.count), static_cast<long long>(kMaxBlocks));
+  return rooftile::cuda::launch(launch, name, {static_cast<unsigned>(blocks), kScaleBlock}, kernel, p,
+                                kNf4ScaleMap);
+}
+Status launch_quantize_scales(const CudaLaunch& launch, const Nf4ScalesProblem& p) {
+  return launch_scales(launch, "quantize_scales", p, quantize_scale);
+}
+Status launch_dequantize_scales(const CudaLaunch& launch, const Nf4ScalesProblem& p) {
+  return launch_scales(launch, "dequantize_scales", p, dequantize_scale);
+}
+
 }  // namespace
 
 ROOFTILE_CUDA_KERNELS(nf4) = {
     entry<launch_quantize>("quantize_nf4", "tile"),
     entry<launch_dequantize>("dequantize_nf4", "tile"),
+    entry<launch_quantize_scales>("quantize_scales", "tile"),
+    entry<launch_dequantize_scales>("dequantize_scales", "tile"),
     {},
 };
 
