@@ -28,10 +28,11 @@ def cross_entropy_plain(logits, target, weight=None, reduction=0, ignore_index=-
             losses.append(math.nan)
             continue
         own = weight[int(y)] if weight else 1.0
-        loss = (1 - label_smoothing) * own * (lse - row[int(y)])
+        loss = (1 - label_smoothing) * own * (most - row[int(y)] + (math.log(total) if total else -math.inf))
         if label_smoothing:
             loss += label_smoothing / len(row) * ((sum(weight) if weight else len(row)) * lse - spread)
-        losses.append(loss + (z_loss * lse * lse if z_loss else 0.0))
+        loss += z_loss * lse * lse if z_loss else 0.0
+        losses.append(loss if abs(loss) < 3.4028236e38 else loss * math.inf)  # as a float of 32 bits
         divisor += own
     loss = sum(losses)
     if reduction == 0:
@@ -52,13 +53,13 @@ def cross_entropy_numpy(logits, target, weight=None, reduction=0, ignore_index=-
         w = np.ones(classes) if weight is None else weight.astype(np.float64)
         picked = np.take_along_axis(x, safe[..., None], -1)[..., 0] if classes else np.zeros(target.shape)
         own = w[safe] if classes else np.zeros(target.shape)
-        losses = (1 - label_smoothing) * own * (lse - picked)
+        losses = (1 - label_smoothing) * own * (most[..., 0] - picked + np.log(total))
         if label_smoothing:
             losses = losses + label_smoothing / classes * (w.sum() * lse - (x * w).sum(-1))
         if z_loss:
             losses = losses + z_loss * lse**2
         ignored = target == ignore_index
-        losses = np.where(ignored, 0.0, np.where(known, losses, np.nan))
+        losses = np.where(ignored, 0.0, np.where(known, losses, np.nan)).astype(np.float32).astype(np.float64)
         loss = losses.sum()
         if reduction == 0:
             loss = loss / np.where(known & ~ignored, own, 0.0).sum()

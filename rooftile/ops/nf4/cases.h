@@ -53,6 +53,61 @@ inline BenchCases nf4_bench() {
   return b;
 }
 
+/// A case's last size is the number of scales.
+inline Spec nf4_scales_spec(bool quantizes) {
+  static const auto count = [](const Case& c) { return c.shape.back(); };
+  static const auto blocks = [](const Case& c) { return (count(c) + kScaleBlock - 1) / kScaleBlock; };
+  Spec spec{
+      .function = quantizes ? "quantize_scales" : "dequantize_scales",
+      .axes = "scales",
+      .dtypes = {DType::f32},
+      .operands = [quantizes](const Case& c) -> std::vector<Operand> {
+        const Operand offset{"offset", Operand::Kind::input, DType::f32, {}, false};
+        const auto of = [&](const char* name, bool input, DType type, std::int64_t size) {
+          return Operand{name, input ? Operand::Kind::input : Operand::Kind::output, type, {size}, false};
+        };
+        if (quantizes)
+          return {of("scales", true, DType::f32, count(c)), offset, of("codes", false, DType::u8, count(c)),
+                  of("absmax", false, DType::f32, blocks(c))};
+        return {of("codes", true, DType::u8, count(c)), of("absmax", true, DType::f32, blocks(c)), offset,
+                of("scales", false, DType::f32, count(c))};
+      },
+      .call =
+          [quantizes](const Queue& q, const Case&, const Arguments& a, const char* variant, Workspace) {
+            if (quantizes)
+              return quantize_scales(q, a.in("scales"), a.in("offset"), a.out("codes"), a.out("absmax"),
+                                     {variant});
+            return dequantize_scales(q, a.in("codes"), a.in("absmax"), a.in("offset"), a.out("scales"),
+                                     {variant});
+          },
+      .oracle = quantizes ? oracles<QuantizeScalesOracle>() : oracles<DequantizeScalesOracle>(),
+      .flops = [](const Case&) { return 0.; },
+      .bytes = [](const Case& c) { return static_cast<double>(5 * count(c) + 4 * blocks(c) + 4); },
+      .tolerance = {.exact = true, .reason = "each operation is rounded as IEEE says"},
+      .excuses = {},
+      .cases =
+          [] {
+            std::vector<Case> cases;
+            for (std::int64_t n : {1, 2, 255, 256, 257, 1000, 5 * 256})
+              for (Fill fill : {Fill::normal, Fill::positive, Fill::wide, Fill::one_nan, Fill::constant_rows})
+                cases.push_back({{n}, DType::f32, {}, Layout::contiguous, fill});
+            for (Layout layout : {Layout::strided_columns, Layout::reversed})
+              cases.push_back({{700}, DType::f32, {}, layout});
+            return cases;
+          },
+      .bench =
+          [] {
+            BenchCases b;
+            b.cache.push_back({{1 << 16}, DType::f32, {}});
+            b.memory.push_back({{1 << 26}, DType::f32, {}});
+            b.gpu.push_back({{1 << 26}, DType::f32, {}});
+            return b;
+          },
+      .standard_shape = [](const Shape& rows_columns) { return Shape{rows_columns.back()}; },
+  };
+  return spec;
+}
+
 inline std::vector<Spec> nf4_specs() {
   const auto bytes = [](const Case& c) { return static_cast<double>(nf4_size(c)) * bits(c.dtype) / 8; };
   static const auto of_tensor = bytes;
@@ -107,7 +162,7 @@ inline std::vector<Spec> nf4_specs() {
       .cases = [] { return nf4_cases(false); },
       .bench = nf4_bench,
   };
-  return {quantize, dequantize};
+  return {quantize, dequantize, nf4_scales_spec(true), nf4_scales_spec(false)};
 }
 
 }  // namespace rooftile::harness

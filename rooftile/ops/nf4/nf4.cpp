@@ -2,6 +2,7 @@
 
 #include "rooftile/core/signature.h"
 #include "rooftile/ops/nf4/nf4.problem.h"
+#include "rooftile/ops/nf4/nf4.scales.h"
 
 namespace rooftile {
 namespace {
@@ -23,6 +24,19 @@ constexpr Signature kDequantize{
     {input("packed", 'P', "N"), input("absmax", 'F', "B"), output("y", 'T', "...")},
     {kBlock, whole("first", 0, 0)},
     "4096 % block = 0; N >= (first + outer + 1)/2; B >= (first + outer + block - 1)/block"};
+
+constexpr Signature kQuantizeScales{"quantize_scales",
+                                    {kF, kP},
+                                    {input("scales", 'F', "B"), input("offset", 'F', "1"),
+                                     output("codes", 'P', "B"), output("absmax", 'F', "D")},
+                                    {},
+                                    "D = (B + 255)/256"};
+constexpr Signature kDequantizeScales{"dequantize_scales",
+                                      {kP, kF},
+                                      {input("codes", 'P', "B"), input("absmax", 'F', "D"),
+                                       input("offset", 'F', "1"), output("scales", 'F', "B")},
+                                      {},
+                                      "D = (B + 255)/256"};
 
 Status any(const void*) { return {}; }
 constexpr Variant kQuantizeVariants[] = {
@@ -57,13 +71,40 @@ Status launch_dequantize(const Queue& queue, const Op& op, const Call& c) {
   return dispatch(queue, op, &p, c.variant);
 }
 
+constexpr Variant kScalesVariants[] = {
+    {"tile", "256 scales a block, a search of eight steps in a map", Role::standard, any}};
+
+Status launch_scales(const Queue& queue, const Op& op, const Call& c, const ConstView& scales,
+                     const ConstView& offset, const ConstView& codes, const ConstView& absmax) {
+  const Nf4ScalesProblem p{static_cast<float*>(const_cast<void*>(scales.data)),
+                           scales.stride[0],
+                           static_cast<const float*>(offset.data),
+                           static_cast<std::uint8_t*>(const_cast<void*>(codes.data)),
+                           codes.stride[0],
+                           static_cast<float*>(const_cast<void*>(absmax.data)),
+                           absmax.stride[0],
+                           scales.shape[0]};
+  return dispatch(queue, op, &p, c.variant);
+}
+Status launch_quantize_scales(const Queue& queue, const Op& op, const Call& c) {
+  return launch_scales(queue, op, c, c.view(0), c.view(1), c.view(2), c.view(3));
+}
+Status launch_dequantize_scales(const Queue& queue, const Op& op, const Call& c) {
+  return launch_scales(queue, op, c, c.view(3), c.view(2), c.view(0), c.view(1));
+}
+
 }  // namespace
 
+extern const Op quantize_scales_op{"quantize_scales", "forward",       "quantize_scales",
+                                   kScalesVariants,   kQuantizeScales, launch_quantize_scales};
+extern const Op dequantize_scales_op{"dequantize_scales", "forward",         "dequantize_scales",
+                                     kScalesVariants,     kDequantizeScales, launch_dequantize_scales};
 extern const Op quantize_nf4_op{"quantize_nf4",    "forward", "quantize_nf4",
                                 kQuantizeVariants, kQuantize, launch_quantize};
 extern const Op dequantize_nf4_op{"dequantize_nf4",    "forward",   "dequantize_nf4",
                                   kDequantizeVariants, kDequantize, launch_dequantize};
-extern const Op* const nf4_ops[] = {&quantize_nf4_op, &dequantize_nf4_op, nullptr};
+extern const Op* const nf4_ops[] = {&quantize_nf4_op, &dequantize_nf4_op, &quantize_scales_op,
+                                    &dequantize_scales_op, nullptr};
 
 Status quantize_nf4(const Queue& queue, ConstView x, View packed, View absmax, const Nf4Options& options) {
   return call(queue, quantize_nf4_op, {&x, &packed, &absmax}, {static_cast<double>(options.block)},
@@ -73,6 +114,15 @@ Status dequantize_nf4(const Queue& queue, ConstView packed, ConstView absmax, Vi
                       const DequantizeNf4Options& options) {
   return call(queue, dequantize_nf4_op, {&packed, &absmax, &y},
               {static_cast<double>(options.block), static_cast<double>(options.first)}, options.variant);
+}
+
+Status quantize_scales(const Queue& queue, ConstView scales, ConstView offset, View codes, View absmax,
+                       const ScalesOptions& options) {
+  return call(queue, quantize_scales_op, {&scales, &offset, &codes, &absmax}, {}, options.variant);
+}
+Status dequantize_scales(const Queue& queue, ConstView codes, ConstView absmax, ConstView offset, View scales,
+                         const ScalesOptions& options) {
+  return call(queue, dequantize_scales_op, {&codes, &absmax, &offset, &scales}, {}, options.variant);
 }
 
 }  // namespace rooftile

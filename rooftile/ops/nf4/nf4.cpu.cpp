@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "rooftile/ops/nf4/nf4.problem.h"
+#include "rooftile/ops/nf4/nf4.scales.h"
 #include "rooftile/tile/cpu/launch.h"
 
 namespace rooftile {
@@ -173,11 +175,47 @@ void launch_dequantize(const CpuLaunch& launch, const Nf4Problem& p) {
   });
 }
 
+// ---- scales: one of them for 64 weights, so no vectors
+
+/// Runs body(first, end) for each block of 256.
+template <class Body>
+void for_scale_blocks(const CpuLaunch& launch, std::int64_t count, Body body) {
+  for_programs(launch, (count + kScaleBlock - 1) / kScaleBlock, 5 * count,
+               [&](const ThreadScratch&, std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t b = begin; b < end; ++b)
+                   body(b, b * kScaleBlock, std::min(count, (b + 1) * kScaleBlock));
+               });
+}
+void launch_quantize_scales(const CpuLaunch& launch, const Nf4ScalesProblem& p) {
+  for_scale_blocks(launch, p.count, [&](std::int64_t block, std::int64_t first, std::int64_t end) {
+    const auto above = [&](std::int64_t i) { return p.scales[i * p.scales_stride] - *p.offset; };
+    float most = 0;
+    for (std::int64_t i = first; i < end; ++i) {
+      const float size = std::fabs(above(i));
+      if (size > most) most = size;  // not a NaN
+    }
+    p.absmax[block * p.absmax_stride] = most;
+    const float each_one = 1 / most;
+    for (std::int64_t i = first; i < end; ++i)
+      p.codes[i * p.codes_stride] =
+          static_cast<std::uint8_t>(nf4_scale_code(kNf4ScaleMap.at, above(i) * each_one));
+  });
+}
+void launch_dequantize_scales(const CpuLaunch& launch, const Nf4ScalesProblem& p) {
+  for_scale_blocks(launch, p.count, [&](std::int64_t block, std::int64_t first, std::int64_t end) {
+    const float absmax = p.absmax[block * p.absmax_stride], offset = *p.offset;
+    for (std::int64_t i = first; i < end; ++i)
+      p.scales[i * p.scales_stride] = kNf4ScaleMap.at[p.codes[i * p.codes_stride]] * absmax + offset;
+  });
+}
+
 }  // namespace
 
 ROOFTILE_CPU_KERNELS(nf4) = {
     entry<launch_quantize>("quantize_nf4", "tile"),
     entry<launch_dequantize>("dequantize_nf4", "tile"),
+    entry<launch_quantize_scales>("quantize_scales", "tile"),
+    entry<launch_dequantize_scales>("dequantize_scales", "tile"),
     {},
 };
 

@@ -2,6 +2,7 @@
 
 #include "rooftile/backend/cuda/shared.h"
 #include "rooftile/ops/nf4/nf4.problem.h"
+#include "rooftile/ops/nf4/nf4.scales.h"
 #include "rooftile/tile/cuda/elements.h"
 
 namespace rooftile {
@@ -13,10 +14,21 @@ constexpr int kItems = 8;
 /// Quantising, a thread block has whole blocks of any size: 4096 elements.
 constexpr int kQuantizeThreads = 512;
 
+/// The format's tables as a kernel's parameter, since device code has no arrays of the host's.
+struct Tables {
+  float levels[16], thresholds[15];
+};
+constexpr Tables kTables = [] {
+  Tables t{};
+  for (int i = 0; i < 16; ++i) t.levels[i] = kNf4Levels[i];
+  for (int i = 0; i < 15; ++i) t.thresholds[i] = kNf4Thresholds[i];
+  return t;
+}();
+
 /// How many thresholds it is above; a NaN is above none.
-ROOFTILE_TILE unsigned level_of(float scaled) {
+ROOFTILE_TILE unsigned level_of(const Tables& tables, float scaled) {
   unsigned code = 0;
-  ROOFTILE_UNROLL for (int i = 0; i < 15; ++i) code += scaled > kNf4Thresholds[i];
+  ROOFTILE_UNROLL for (int i = 0; i < 15; ++i) code += scaled > tables.thresholds[i];
   return code;
 }
 
@@ -43,7 +55,8 @@ ROOFTILE_TILE void load_items(const Nf4Problem& p, std::int64_t first, std::int6
 }
 
 template <class T, bool kWords>
-__global__ void __launch_bounds__(kQuantizeThreads) quantize(const __grid_constant__ Nf4Problem p) {
+__global__ void __launch_bounds__(kQuantizeThreads)
+    quantize(const __grid_constant__ Nf4Problem p, const __grid_constant__ Tables tables) {
   ROOFTILE_SHARED(maxima, float[kQuantizeThreads / kWarp]);
   const int thread = static_cast<int>(threadIdx.x), lane = thread % kWarp, warp = thread / kWarp;
   const std::int64_t first = (std::int64_t{blockIdx.x} * kQuantizeThreads + thread) * kItems;
@@ -55,7 +68,7 @@ __global__ void __launch_bounds__(kQuantizeThreads) quantize(const __grid_consta
   float most = 0;
   ROOFTILE_UNROLL for (int i = 0; i < kItems; ++i) most = fmaxf(most, fabsf(widen<float>(x[i])));
   const int threads = p.block / kItems;
-  for (int far = std::min(threads, kWarp) / 2; far > 0; far /= 2)
+  for (int far = (threads < kWarp ? threads : kWarp) / 2; far > 0; far /= 2)
     most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, far));
   if (threads > kWarp) {
     if (lane == 0) maxima[warp] = most;
@@ -69,7 +82,7 @@ __global__ void __launch_bounds__(kQuantizeThreads) quantize(const __grid_consta
   const float each_one = __fdiv_rn(1.0f, most);
   unsigned word = 0;  // in memory's order of bytes
   ROOFTILE_UNROLL for (int i = 0; i < kItems; ++i) {
-    const unsigned code = i < live ? level_of(widen<float>(x[i]) * each_one) : 7u;  // the level 0
+    const unsigned code = i < live ? level_of(tables, widen<float>(x[i]) * each_one) : 7u;  // the level 0
     word |= code << (i / 2 * 8 + (i % 2 ? 0 : 4));
   }
   std::uint8_t* packed = p.packed + first / 2 * p.packed_stride;
@@ -86,15 +99,12 @@ __global__ void __launch_bounds__(kQuantizeThreads) quantize(const __grid_consta
 constexpr int kThreads = 256, kTimes = 4;
 
 template <class T, bool kWords>
-__global__ void __launch_bounds__(kThreads) dequantize(const __grid_constant__ Nf4Problem p) {
+__global__ void __launch_bounds__(kThreads)
+    dequantize(const __grid_constant__ Nf4Problem p, const __grid_constant__ Tables tables) {
   // In shared memory, a bank for each level: 32 lanes read any of them at once.
   ROOFTILE_SHARED(levels, float[16]);
   const int thread = static_cast<int>(threadIdx.x);
-  if (thread < 16) {
-    float level = 0;
-    ROOFTILE_UNROLL for (int i = 0; i < 16; ++i) level = thread == i ? kNf4Levels[i] : level;
-    levels[thread] = level;
-  }
+  if (thread < 16) levels[thread] = tables.levels[thread];
   const std::int64_t begin = std::int64_t{blockIdx.x} * (kThreads * kTimes * kItems) + thread * kItems;
   unsigned words[kTimes];
   float scales[kTimes];
@@ -142,14 +152,14 @@ bool in_words(const Nf4Problem& p) {
 }
 /// Launches one of two kernels for all elements, `each` of them to a thread block.
 Status launch_all(const CudaLaunch& launch, const char* name, const Nf4Problem& p, int threads,
-                  std::int64_t each, void (*words)(Nf4Problem), void (*any)(Nf4Problem)) {
+                  std::int64_t each, void (*words)(Nf4Problem, Tables), void (*any)(Nf4Problem, Tables)) {
   const std::int64_t blocks = (p.size() + each - 1) / each;
   if (blocks == 0) return {};
   if (blocks > kMaxBlocks)
     return Status::error("%s: %lld elements take more blocks than the %lld of a launch", name,
                          static_cast<long long>(p.size()), static_cast<long long>(kMaxBlocks));
   return rooftile::cuda::launch(launch, name, {static_cast<unsigned>(blocks), static_cast<unsigned>(threads)},
-                                in_words(p) ? words : any, p);
+                                in_words(p) ? words : any, p, kTables);
 }
 Status launch_quantize(const CudaLaunch& launch, const Nf4Problem& p) {
   return with_type<float, f16, bf16>(p.dtype, [&]<class T>() {
@@ -164,11 +174,62 @@ Status launch_dequantize(const CudaLaunch& launch, const Nf4Problem& p) {
   });
 }
 
+// ---- scales: a thread for each, a thread block for each block
+
+__global__ void __launch_bounds__(kScaleBlock)
+    quantize_scale(const __grid_constant__ Nf4ScalesProblem p, const __grid_constant__ Nf4ScaleMap map) {
+  ROOFTILE_SHARED(numbers, float[256]);
+  ROOFTILE_SHARED(maxima, float[kScaleBlock / kWarp]);
+  const int thread = static_cast<int>(threadIdx.x);
+  const std::int64_t i = std::int64_t{blockIdx.x} * kScaleBlock + thread;
+  numbers[thread] = map.at[thread];
+  const bool there = i < p.count;
+  const float above = there ? p.scales[i * p.scales_stride] - *p.offset : 0;
+  float most = fmaxf(0, fabsf(above));
+  for (int far = kWarp / 2; far > 0; far /= 2) most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, far));
+  if (thread % kWarp == 0) maxima[thread / kWarp] = most;
+  __syncthreads();
+  for (float its : maxima) most = fmaxf(most, its);
+  if (thread == 0) p.absmax[blockIdx.x * p.absmax_stride] = most;
+  const float each_one = __fdiv_rn(1.0f, most);
+  if (there)
+    p.codes[i * p.codes_stride] = static_cast<std::uint8_t>(nf4_scale_code(numbers, above * each_one));
+}
+__global__ void __launch_bounds__(kScaleBlock)
+    dequantize_scale(const __grid_constant__ Nf4ScalesProblem p, const __grid_constant__ Nf4ScaleMap map) {
+  ROOFTILE_SHARED(numbers, float[256]);
+  const int thread = static_cast<int>(threadIdx.x);
+  const std::int64_t i = std::int64_t{blockIdx.x} * kScaleBlock + thread;
+  numbers[thread] = map.at[thread];
+  __syncthreads();
+  if (i < p.count)
+    p.scales[i * p.scales_stride] =
+        numbers[p.codes[i * p.codes_stride]] * p.absmax[blockIdx.x * p.absmax_stride] + *p.offset;
+}
+Status launch_scales(const CudaLaunch& launch, const char* name, const Nf4ScalesProblem& p,
+                     void (*kernel)(Nf4ScalesProblem, Nf4ScaleMap)) {
+  const std::int64_t blocks = (p.count + kScaleBlock - 1) / kScaleBlock;
+  if (blocks == 0) return {};
+  if (blocks > kMaxBlocks)
+    return Status::error("%s: %lld scales take more blocks than the %lld of a launch", name,
+                         static_cast<long long>(p.count), static_cast<long long>(kMaxBlocks));
+  return rooftile::cuda::launch(launch, name, {static_cast<unsigned>(blocks), kScaleBlock}, kernel, p,
+                                kNf4ScaleMap);
+}
+Status launch_quantize_scales(const CudaLaunch& launch, const Nf4ScalesProblem& p) {
+  return launch_scales(launch, "quantize_scales", p, quantize_scale);
+}
+Status launch_dequantize_scales(const CudaLaunch& launch, const Nf4ScalesProblem& p) {
+  return launch_scales(launch, "dequantize_scales", p, dequantize_scale);
+}
+
 }  // namespace
 
 ROOFTILE_CUDA_KERNELS(nf4) = {
     entry<launch_quantize>("quantize_nf4", "tile"),
     entry<launch_dequantize>("dequantize_nf4", "tile"),
+    entry<launch_quantize_scales>("quantize_scales", "tile"),
+    entry<launch_dequantize_scales>("dequantize_scales", "tile"),
     {},
 };
 

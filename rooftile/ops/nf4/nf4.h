@@ -49,4 +49,23 @@ struct DequantizeNf4Options {
 Status dequantize_nf4(const Queue& queue, ConstView packed, ConstView absmax, View y,
                       const DequantizeNf4Options& options = {});
 
+struct ScalesOptions {
+  const char* variant = nullptr;
+};
+
+/// Double quantisation: NF4's scales in 8 bits. Blocks of 256 scales less `offset`; a block's absmax is its
+/// largest magnitude, and each (scale - offset) · (1 / absmax) becomes the nearest of 256 numbers, of which
+/// more are near 0.
+///
+/// scales: {n} of f32. offset: one f32; bitsandbytes takes the mean of all scales. codes: {n} of u8. absmax:
+/// {⌈n/256⌉} of f32. Any strides, outputs apart from all else. No workspace. Every bit is that of
+/// bitsandbytes' CUDA kernels with IEEE reciprocals; NaN and blocks of zeros as quantize_nf4's: code 0.
+///
+/// Errors: as quantize_nf4's.
+Status quantize_scales(const Queue& queue, ConstView scales, ConstView offset, View codes, View absmax,
+                       const ScalesOptions& options = {});
+/// And back: scale = number · absmax + offset, each rounded.
+Status dequantize_scales(const Queue& queue, ConstView codes, ConstView absmax, ConstView offset, View scales,
+                         const ScalesOptions& options = {});
+
 }  // namespace rooftile

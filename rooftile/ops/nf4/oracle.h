@@ -2,6 +2,7 @@
 // NF4 as its definition reads. Every operation is one of f32, whatever the scalar that values are kept in.
 #include "rooftile/harness/spec.h"
 #include "rooftile/ops/nf4/nf4.problem.h"
+#include "rooftile/ops/nf4/nf4.scales.h"
 
 namespace rooftile::harness {
 
@@ -43,6 +44,39 @@ struct DequantizeNf4Oracle {
       const int byte = static_cast<int>(to_double(a["packed"].load(at / 2)));
       const float scale = static_cast<float>(to_double(a["absmax"].load(at / block)));
       y.store(i, S(double(kNf4Levels[at % 2 ? byte & 15 : byte >> 4] * scale)));
+    }
+  }
+};
+
+struct QuantizeScalesOracle {
+  template <class S>
+  static void run(const Case&, Arrays<S>& a) {
+    const Array<S>& scales = a["scales"];
+    const float offset = static_cast<float>(to_double(a["offset"].load(0)));
+    for (std::int64_t begin = 0; begin < scales.size(); begin += kScaleBlock) {
+      const std::int64_t end = std::min(scales.size(), begin + kScaleBlock);
+      const auto above = [&](std::int64_t i) {
+        return static_cast<float>(to_double(scales.load(i))) - offset;
+      };
+      float most = 0;
+      for (std::int64_t i = begin; i < end; ++i) most = std::fmax(most, std::fabs(above(i)));
+      a["absmax"].store(begin / kScaleBlock, S(static_cast<double>(most)));
+      for (std::int64_t i = begin; i < end; ++i)
+        a["codes"].store(i, S(double(nf4_scale_code(kNf4ScaleMap.at, above(i) * (1 / most)))));
+    }
+  }
+};
+
+struct DequantizeScalesOracle {
+  template <class S>
+  static void run(const Case&, Arrays<S>& a) {
+    Array<S>& scales = a["scales"];
+    const float offset = static_cast<float>(to_double(a["offset"].load(0)));
+    for (std::int64_t i = 0; i < scales.size(); ++i) {
+      const float absmax = static_cast<float>(to_double(a["absmax"].load(i / kScaleBlock)));
+      const float number = kNf4ScaleMap.at[static_cast<int>(to_double(a["codes"].load(i)))];
+      const float product = number * absmax;
+      scales.store(i, S(static_cast<double>(product + offset)));
     }
   }
 };
