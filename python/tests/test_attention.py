@@ -59,3 +59,10 @@ def test_refusals_say_why():
             ours(q, q, q, **options)
     with pytest.raises(ValueError, match="query has 2 heads and key 1; enable_gqa=True"):
         ours(q, q[:, :1], q[:, :1])
+
+
+def test_a_bias_has_no_gradient():
+    q = torch.randn(1, 3, 2, 8, requires_grad=True)
+    y = rooftile.torch.attention(q, q, q, bias=torch.zeros(1, 2, 3, 3, requires_grad=True))
+    with pytest.raises(RuntimeError, match="attention: the library computes no gradient of bias"):
+        y.sum().backward()
