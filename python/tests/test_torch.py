@@ -22,6 +22,13 @@ def tensors(name, optional=False, outer=(3, 4)):
     return [torch.from_numpy(p) for p in places], {n: torch.from_numpy(w) for n, w in words.items()}
 
 
+def differentiable(name, optional=False, outer=(3, 4)):
+    """The same without those that the library has no gradient of."""
+    f, (places, words) = known[name], tensors(name, optional, outer)
+    given = known[f.backward].output_names
+    return places, {n: w for n, w in words.items() if f.gradient_names([n])[n] in given}
+
+
 def as_list(result):
     return list(result) if isinstance(result, tuple) else [result]
 
@@ -117,6 +124,9 @@ def test_opcheck(function, optional):
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_an_operators_gradient_does_not_depend_on_what_was_asked_for(name):
     f, args = known[name], operator_arguments(name, True, ())
+    given = {n for n, d in f.gradient_names(f.order).items() if d in known[f.backward].output_names}
+    args = [None if n not in given and n in f.words else a for n, a in zip(f.order, args)]
+    args += operator_arguments(name, True, ())[len(f.order):]
     args = [a.requires_grad_() if isinstance(a, torch.Tensor) else a for a in args]
     inputs = [a for a in args if isinstance(a, torch.Tensor)]
 
@@ -142,7 +152,7 @@ def away_from_zero(x):
 def test_gradients_against_differences(name, optional):
     """In f32: differences over 2·2^-7 have an error of 2^-14 by curvature and about 2^-16 by rounding."""
     f = known[name]
-    places, words = tensors(name, optional, outer=(3,))
+    places, words = differentiable(name, optional, outer=(3,))
     names = [o["name"] for o in f.inputs if not o["optional"]] + list(words)
     inputs = [away_from_zero(t).requires_grad_() for t in (*places, *words.values())]
     wanted = {n: True for n in f.sums} if optional else {}
@@ -156,7 +166,7 @@ def test_gradients_against_differences(name, optional):
         if option["kind"] == "flag":
             torch.autograd.gradcheck(lambda *g: rooftile_call(*g[:len(places)], **{option["name"]: True}), inputs,
                                      eps=2**-7, atol=2e-3, rtol=2e-3)
-        elif name != "layer_norm":
+        elif name != "layer_norm" and option["kind"] != "whole":
             torch.autograd.gradcheck(lambda *g: rooftile_call(*g[:len(places)], **{option["name"]: 0.7}), inputs,
                                      eps=2**-7, atol=2e-3, rtol=2e-3)
 
@@ -442,7 +452,7 @@ def test_arrays_of_other_frameworks_beside_a_tensor_with_a_gradient():
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_transforms_of_torch_func(name, optional):
     f, call = known[name], getattr(rooftile, name)
-    places, words = tensors(name, optional)
+    places, words = differentiable(name, optional)
     names, count = list(words), len(places)
     inputs = [*places, *words.values()]
     wanted = dict.fromkeys(f.sums, True) if optional else {}

@@ -3,7 +3,7 @@
     y = rooftile.torch.softmax(x, scale=0.125)          # gradients, torch.compile, vmap
     torch.ops.rooftile.softmax(x, 0.125, False)         # the operator itself
 
-rooftile.torch.nn has modules; patch(model) lets a model's own modules run on them, unpatch(model) undoes it.
+scaled_dot_product_attention is torch.nn.functional's on the library's attention. rooftile.torch.nn has modules; patch(model) lets a model's own modules run on them, unpatch(model) undoes it.
 """
 
 from rooftile.torch import _operators
@@ -12,6 +12,7 @@ from rooftile.torch._operators import functions
 globals().update(functions)
 
 from rooftile.torch import nn  # noqa: E402
+from rooftile.torch._attention import scaled_dot_product_attention  # noqa: E402
 from rooftile.torch._patch import patch, unpatch  # noqa: E402
 
-__all__ = ["nn", "patch", "unpatch", *functions]
+__all__ = ["nn", "patch", "scaled_dot_product_attention", "unpatch", *functions]

@@ -189,6 +189,10 @@ class Function(Signature):
                 shape, dtype = ctx.outputs[name[1:]]
                 given[name] = ctx.saved_tensors[0].new_zeros(shape, dtype=dtype)
         names = self.gradient_names(n for n, need in zip(self.order, ctx.needs_input_grad) if need and n in ctx.present)
+        without = sorted(n for n, d in names.items() if d not in backward.output_names)
+        if without:
+            raise RuntimeError(f"rooftile.{self.name}: the library computes no gradient of {', '.join(without)}; call it on "
+                               f"{without[0]}.detach(), or use PyTorch's own")
         wanted = set(names.values()) & set(backward.optional_outputs)
         results = backward.by_name(backward.call(*backward.join(given, ctx.options, wanted)))
         gradient = self.shaped(self.with_sums({n: results.get(d) for n, d in names.items()}, arrived), given)

@@ -36,7 +36,7 @@ constexpr std::size_t kForwardFloats = std::size_t(kDown* kForwardRows<kSize> + 
 
 // [forward]
 template <class T, int kSize>
-__global__ void __launch_bounds__(kThreads) attention_tile(const __grid_constant__ AttentionProblem p) {
+__global__ void __launch_bounds__(kThreads, 2) attention_tile(const __grid_constant__ AttentionProblem p) {
   constexpr int kRows = kForwardRows<kSize>, kTall = kDown * kRows;
   ROOFTILE_DYNAMIC_SHARED(bytes);
   float* const q = reinterpret_cast<float*>(bytes);         // kTall x D
@@ -134,7 +134,7 @@ constexpr std::size_t kBackwardFloats =
 
 /// dq of a tile of queries.
 template <class T, int kSize>
-__global__ void __launch_bounds__(kThreads) attention_dq(const __grid_constant__ AttentionProblem p) {
+__global__ void __launch_bounds__(kThreads, 2) attention_dq(const __grid_constant__ AttentionProblem p) {
   constexpr int kRows = kBackwardRows<kSize>, kTall = kDown * kRows;
   ROOFTILE_DYNAMIC_SHARED(bytes);
   float* const q = reinterpret_cast<float*>(bytes);         // kTall x D
@@ -199,7 +199,7 @@ __global__ void __launch_bounds__(kThreads) attention_dq(const __grid_constant__
 
 /// dk and dv of a tile of keys, whose weights' columns are queries.
 template <class T, int kSize>
-__global__ void __launch_bounds__(kThreads, 3) attention_dkv(const __grid_constant__ AttentionProblem p) {
+__global__ void __launch_bounds__(kThreads, 2) attention_dkv(const __grid_constant__ AttentionProblem p) {
   constexpr int kRows = kBackwardRows<kSize>, kTall = kDown * kRows;
   ROOFTILE_DYNAMIC_SHARED(bytes);
   float* const k = reinterpret_cast<float*>(bytes);         // kTall x D
