@@ -40,8 +40,8 @@ struct OrientedProduct : GemmProblem {
   std::int64_t bias_row = 0, bias_column = 0;
 };
 
-/// A tile of y, whose sums lie in rows `pitch` apart. `buffered`: these have no room to their ends for a tile of
-/// lanes more, so each is copied before it is changed.
+/// A tile of y, whose sums lie in rows `pitch` apart. `buffered`: these have no room to their ends for a tile
+/// of lanes more, so each is copied before it is changed.
 template <class S>
 struct EpilogueTile {
   S* sums;

@@ -110,8 +110,7 @@ class Multiplier {
                        columns = std::min(p_.n, cut_.column(across + 1)) - j;
     // Sums in y, but for those of a strip that is not full; all in scratch.
     const std::int64_t in_y = cut_.in_y ? columns / kStrip * kStrip : 0;
-    S* const y =
-        cut_.in_y ? static_cast<S*>(p_.y) + p_.batch.offset(0, matrix) + i * p_.y_row + j : nullptr;
+    S* const y = cut_.in_y ? static_cast<S*>(p_.y) + p_.batch.offset(0, matrix) + i * p_.y_row + j : nullptr;
     const Tile whole{y, p_.y_row, matrix, i, j, rows, in_y, true},
         rest{sums_, pitch_, matrix, i, j + in_y, rows, columns - in_y, cut_.in_y};
     const T* a = static_cast<const T*>(p_.a) + p_.batch.offset(1, matrix) + i * p_.a_row;
