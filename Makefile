@@ -7,15 +7,17 @@ PREFIX ?= /usr/local
 ISAS ?= baseline;avx2;avx512
 REPORT ?= report.html
 PHOTO ?=
+OP ?=
 export PHOTO REPORT PREFIX  # as shell variables, so that file names with spaces or quotes stay whole
 
-.PHONY: help report build test test-sanitized test-python wheel test-all mutants sanitize-gpu format lint docs site install clean
+.PHONY: help report build check test test-sanitized test-python wheel test-all mutants sanitize-gpu format lint docs site install clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make report    install what is missing, build for this machine, check, measure, write report.html"
 	@echo "               PHOTO=picture.jpg puts your picture through the image kernels, REPORT=file names the output"
 	@echo "make test      install what is missing, build and run the tests"
+	@echo "make check OP=rms_norm  builds that op alone, checks it on this CPU and the emulated device: a minute"
 	@echo "make test-sanitized  the same code under AddressSanitizer and UBSan, and its threads under ThreadSanitizer"
 	@echo "make test-python  the Python package in a virtual environment in build/, on NumPy, PyTorch and JAX from PyPI"
 	@echo "make wheel     build/wheels: the Python package, tried in an empty environment; CUDA=1: and its plug-in for GPUs"
@@ -41,8 +43,11 @@ report:
 
 build:
 	@scripts/install_packages.sh
-	cmake --preset release "-DROOFTILE_ISAS=$(ISAS)" -DROOFTILE_TESTS=OFF -DROOFTILE_EMULATED=ON
+	cmake --preset release "-DROOFTILE_ISAS=$(ISAS)" -DROOFTILE_TESTS=OFF -DROOFTILE_EMULATED=ON -DROOFTILE_EMULATED_F16=ON
 	cmake --build --preset release
+
+check:
+	@scripts/check_op.sh $(OP)
 
 test:
 	@scripts/test.sh

@@ -16,8 +16,9 @@ enum class Kind { rows, elements, other };
 
 /// Functions whose "tile" is launched by an <op>.cu, with numbers of its own; make lint holds the list
 /// against those files.
-constexpr std::string_view kOwnNumbers[] = {"add",         "copy",    "cross_entropy", "layer_norm",
-                                            "rgb_to_gray", "softmax", "transpose"};
+constexpr std::string_view kOwnNumbers[] = {
+    "add",        "attention",    "copy",        "cross_entropy", "dequantize_nf4",
+    "layer_norm", "quantize_nf4", "rgb_to_gray", "softmax",       "transpose"};
 bool has_own_numbers(const Op& op) {
   return std::find(std::begin(kOwnNumbers), std::end(kOwnNumbers), op.function) != std::end(kOwnNumbers);
 }

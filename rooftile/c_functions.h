@@ -62,6 +62,18 @@ static inline rooftile_status rooftile_gelu_backward(const rooftile_queue* queue
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "gelu_backward", views, options, NULL, none);
 }
+static inline rooftile_status rooftile_attention(const rooftile_queue* queue, const rooftile_view* q, const rooftile_view* k, const rooftile_view* v, const rooftile_view* bias, const rooftile_view* y, const rooftile_view* lse, int causal, int64_t window_left, int64_t window_right, double scale, double softcap) {
+  const rooftile_view* const views[] = {q, k, v, bias, y, lse};
+  const double options[] = {(double)causal, (double)window_left, (double)window_right, scale, softcap};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "attention", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_attention_backward(const rooftile_queue* queue, const rooftile_view* q, const rooftile_view* k, const rooftile_view* v, const rooftile_view* bias, const rooftile_view* y, const rooftile_view* dy, const rooftile_view* lse, const rooftile_view* dq, const rooftile_view* dk, const rooftile_view* dv, int causal, int64_t window_left, int64_t window_right, double scale, double softcap) {
+  const rooftile_view* const views[] = {q, k, v, bias, y, dy, lse, dq, dk, dv};
+  const double options[] = {(double)causal, (double)window_left, (double)window_right, scale, softcap};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "attention_backward", views, options, NULL, none);
+}
 static inline rooftile_status rooftile_copy(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y) {
   const rooftile_view* const views[] = {x, y};
   const double options[] = {0};
@@ -110,6 +122,22 @@ static inline rooftile_status rooftile_asum(const rooftile_queue* queue, const r
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "asum", views, options, NULL, none);
 }
+static inline rooftile_status rooftile_cross_entropy(const rooftile_queue* queue, const rooftile_view* logits, const rooftile_view* target, const rooftile_view* weight, const rooftile_view* loss, const rooftile_view* losses, const rooftile_view* lse, int reduction, int64_t ignore_index, double label_smoothing, double z_loss, rooftile_workspace workspace) {
+  const rooftile_view* const views[] = {logits, target, weight, loss, losses, lse};
+  const double options[] = {(double)reduction, (double)ignore_index, label_smoothing, z_loss};
+  return rooftile_call(queue, "cross_entropy", views, options, NULL, workspace);
+}
+static inline rooftile_status rooftile_cross_entropy_workspace(const rooftile_queue* queue, const rooftile_view* logits, const rooftile_view* target, const rooftile_view* weight, const rooftile_view* loss, const rooftile_view* losses, const rooftile_view* lse, int reduction, int64_t ignore_index, double label_smoothing, double z_loss, size_t* bytes) {
+  const rooftile_view* const views[] = {logits, target, weight, loss, losses, lse};
+  const double options[] = {(double)reduction, (double)ignore_index, label_smoothing, z_loss};
+  return rooftile_workspace_of(queue, "cross_entropy", views, options, bytes);
+}
+static inline rooftile_status rooftile_cross_entropy_backward(const rooftile_queue* queue, const rooftile_view* logits, const rooftile_view* target, const rooftile_view* weight, const rooftile_view* lse, const rooftile_view* dlosses, const rooftile_view* dloss, const rooftile_view* dlogits, int reduction, int64_t ignore_index, double label_smoothing, double z_loss) {
+  const rooftile_view* const views[] = {logits, target, weight, lse, dlosses, dloss, dlogits};
+  const double options[] = {(double)reduction, (double)ignore_index, label_smoothing, z_loss};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "cross_entropy_backward", views, options, NULL, none);
+}
 static inline rooftile_status rooftile_dyt(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* alpha, const rooftile_view* weight, const rooftile_view* bias, const rooftile_view* y) {
   const rooftile_view* const views[] = {x, alpha, weight, bias, y};
   const double options[] = {0};
@@ -150,6 +178,12 @@ static inline rooftile_status rooftile_swiglu_backward(const rooftile_queue* que
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "swiglu_backward", views, options, NULL, none);
 }
+static inline rooftile_status rooftile_gemm(const rooftile_queue* queue, const rooftile_view* a, const rooftile_view* b, const rooftile_view* c, const rooftile_view* bias, const rooftile_view* y, double alpha, double beta, int activation) {
+  const rooftile_view* const views[] = {a, b, c, bias, y};
+  const double options[] = {alpha, beta, (double)activation};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "gemm", views, options, NULL, none);
+}
 static inline rooftile_status rooftile_rgb_to_gray(const rooftile_queue* queue, const rooftile_view* rgb, const rooftile_view* gray, int weights) {
   const rooftile_view* const views[] = {rgb, gray};
   const double options[] = {(double)weights};
@@ -171,6 +205,18 @@ static inline rooftile_status rooftile_layer_norm_backward_workspace(const rooft
   const rooftile_view* const views[] = {x, dy, weight, mean, rstd, dx, dweight, dbias};
   const double options[] = {0};
   return rooftile_workspace_of(queue, "layer_norm_backward", views, options, bytes);
+}
+static inline rooftile_status rooftile_quantize_nf4(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* packed, const rooftile_view* absmax, int64_t block) {
+  const rooftile_view* const views[] = {x, packed, absmax};
+  const double options[] = {(double)block};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "quantize_nf4", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_dequantize_nf4(const rooftile_queue* queue, const rooftile_view* packed, const rooftile_view* absmax, const rooftile_view* y, int64_t block, int64_t first) {
+  const rooftile_view* const views[] = {packed, absmax, y};
+  const double options[] = {(double)block, (double)first};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "dequantize_nf4", views, options, NULL, none);
 }
 static inline rooftile_status rooftile_l1_normalize(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y, const rooftile_view* norm, double eps) {
   const rooftile_view* const views[] = {x, y, norm};

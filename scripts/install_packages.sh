@@ -30,7 +30,7 @@ esac
 packages=(g++ cmake ninja-build libcli11-dev libfmt-dev nlohmann-json3-dev libpng-dev "$jpeg" libjs-chart.js)
 for option in "$@"; do
   case $option in
-    --test) packages+=(libgtest-dev librsvg2-bin pkg-config python3-dev python3-numpy python3-pytest ${browser:+"$browser"}) ;;
+    --test) packages+=(ccache libgtest-dev librsvg2-bin pkg-config python3-dev python3-numpy python3-pytest ${browser:+"$browser"}) ;;
     --python) packages+=(python3-dev python3-venv) ;;
     --all) packages+=(valgrind) ;;
     --lint) packages+=(python3-venv shellcheck) ;;

@@ -107,6 +107,9 @@ while read -r found; do
 done < <(listed '*.h' '*.cpp' '*.cu' '*.md' '*.sh' '*.cmake' 'CMakeLists.txt' Makefile .ci/run |
   xargs -r grep -nE '[[:space:]]$' | cut -c1-120)
 
+# The container's files.
+scripts/check_container.sh >&2 || complain "Dockerfile or devcontainer have the problems above"
+
 # How lesson pages read.
 scripts/lint_pages.sh >&2 || complain "lesson pages have the problems above"
 

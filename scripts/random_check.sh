@@ -53,7 +53,8 @@ emulated=OFF
 [ "$device" = cpu ] || emulated=ON
 echo "random_check.sh: building $preset"
 {
-  cmake --preset "$preset" "-DROOFTILE_ISAS=$isas" -DROOFTILE_EMULATED=$emulated &&
+  cmake --preset "$preset" "-DROOFTILE_ISAS=$isas" -DROOFTILE_OPS= -DROOFTILE_EMULATED=$emulated \
+    -DROOFTILE_EMULATED_F16=ON &&
     cmake --build --preset "$preset" --target rooftile_cli rooftile_plugins
 } >"$logs/build.log" 2>&1 || {
   tail -n 30 "$logs/build.log" >&2

@@ -38,7 +38,7 @@ run() {
   local preset=$1 target=$2
   shift 2
   echo "== $preset"
-  cmake --preset "$preset" -DROOFTILE_TESTS=ON -DROOFTILE_EMULATED=ON "${configure[@]}" >"$results/$preset.log" 2>&1 ||
+  cmake --preset "$preset" -DROOFTILE_TESTS=ON -DROOFTILE_EMULATED=ON -DROOFTILE_EMULATED_F16=$f16 "${configure[@]}" >"$results/$preset.log" 2>&1 ||
     { cat "$results/$preset.log"; exit 1; }
   cmake --build --preset "$preset" --target "$target"
   if ! ctest --preset "$preset" -j "$jobs" "$@" | tee "$results/$preset.txt"; then
@@ -47,12 +47,23 @@ run() {
   fi
 }
 
+# Left to make test-all: the third instruction set, f16 on the emulated device; under AddressSanitizer bench and report,
+# and ops that this change (since ROOFTILE_BASE, or the commit before) does not concern.
+isas="baseline;native" f16=OFF ops="" left_out='^(bench|report|plot|ncu|listing)'
+if [ -n "$all" ]; then
+  isas="baseline;avx2;avx512" f16=ON left_out=""
+elif [ -n "$sanitized" ]; then
+  # shellcheck disable=SC2086  # no base: no argument
+  ops=$({ scripts/affected.sh --fixed && scripts/affected.sh ${ROOFTILE_BASE:-}; } | sort -u | paste -sd ';')
+  echo "under AddressSanitizer: $ops"
+fi
+
 if [ -n "$released" ]; then
-  configure=("-DROOFTILE_ISAS=baseline;avx2;avx512" -DROOFTILE_PYTHON=ON)
+  configure=("-DROOFTILE_ISAS=$isas" -DROOFTILE_OPS= -DROOFTILE_PYTHON=ON)
   if [ -n "$all" ]; then run release all; else run release all -LE long; fi
 fi
 if [ -n "$sanitized" ]; then
-  configure=(-DROOFTILE_ISAS=native)
+  configure=(-DROOFTILE_ISAS=native "-DROOFTILE_OPS=$ops" "-DROOFTILE_TESTS_LEFT_OUT=$left_out")
   run asan-ubsan all -LE 'once|long'
   if [ -n "$all" ]; then run tsan all -LE 'once|long'; else run tsan thread_tests -L threads; fi
 fi

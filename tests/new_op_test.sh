@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # The skeleton op, copied under a new name in a copy of the sources, is an op of check, bench and why with no other file
-# touched; and lesson 23, which makes one of it, is true step by step:  new_op_test.sh SOURCE BUILD
+# touched; and lesson 23, which makes one of it, is true step by step:  new_op_test.sh SOURCE BUILD COMPILER
 set -euo pipefail
 source=$1
 tree=$2/new_op
 build=$2/new_op_build
 start=$SECONDS
-rm -rf "$tree"
+rm -rf "$tree" "$build"
 mkdir -p "$tree"
 (cd "$source" && git ls-files -z --cached --others --exclude-standard | tar --null --ignore-failed-read -cf - -T - 2>/dev/null) | tar -xf - -C "$tree"
 "$tree/scripts/new_op.sh" centre_rows
@@ -15,17 +15,13 @@ mkdir -p "$tree"
 if "$tree/scripts/new_op.sh" centre_rows 2>/dev/null; then echo "new_op.sh overwrote an op"; exit 1; fi
 if "$tree/scripts/new_op.sh" Bad-Name 2>/dev/null; then echo "new_op.sh took a bad name"; exit 1; fi
 if grep -rniq skeleton "$tree"/rooftile/ops/{centre_rows,soft_sign}; then echo "the copy still says skeleton"; exit 1; fi
-# Of the other ops those alone that the harness and the command call themselves.
-for op in "$tree"/rooftile/ops/*/; do
-  case $(basename "$op") in
-    centre_rows | soft_sign | squared_relu | blas1 | image | layer_norm | softmax) ;;
-    *) rm -r "$op" ;;
-  esac
-done
-# Debug compiles sooner, and without what a debugger needs sooner still.
-cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DROOFTILE_ISAS=native -DROOFTILE_EMULATED=OFF -DROOFTILE_TESTS=OFF >/dev/null
+# Their own files alone are compiled; what else the command needs is linked from BUILD.
+cmake -S "$tree/tests/new_op" -B "$build" -G Ninja "-DCMAKE_CXX_COMPILER=$3" -DCMAKE_CXX_FLAGS=-O0 "-DBUILT=$2" \
+  "-DROOFTILE_OPS=centre_rows;soft_sign;squared_relu" >/dev/null
 cmake --build "$build" >"$build/log.txt" 2>&1 || { tail -40 "$build/log.txt"; exit 1; }
 rooftile=$build/bin/rooftile
+ROOFTILE_CPU=$(sed -n 's/^set(plugin rooftile-cpu-\(.*\))/\1/p' "$2/tests/built.cmake")  # the one that the command has
+export ROOFTILE_CPU
 "$rooftile" check centre_rows soft_sign  # both ways, what follows from the signatures
 "$rooftile" bench centre_rows --seconds 2 | grep -q centre_rows
 "$rooftile" why centre_rows 3x4 f16 | grep -q tile

@@ -400,6 +400,13 @@ std::vector<CheckResult> check_all(const std::vector<const Spec*>& specs, const 
   return results;
 }
 
+/// Whether nobody chose dtypes, and the emulated device was built without f16's kernels.
+bool lacks_f16(const CheckOptions& options) {
+  return !ROOFTILE_EMULATED_F16 && options.dtypes.empty() &&
+         (contains(options.isas, std::string("emulated")) ||
+          contains(options.isas, std::string("emulated-checked")));
+}
+
 }  // namespace
 
 std::vector<CheckResult> check(const CheckOptions& options) {
@@ -426,7 +433,16 @@ std::vector<CheckResult> check(const CheckOptions& options) {
     if (std::none_of(specs.begin(), specs.end(), [&](const Spec* s) { return contains(s->dtypes, dtype); }))
       throw std::invalid_argument(
           fmt::format("check: none of the functions asked for takes {}", rooftile::name(dtype)));
-  return check_all(specs, options);
+  if (!lacks_f16(options)) return check_all(specs, options);
+  CheckOptions others = options;
+  for (int type = 0; type < kDTypes; ++type)
+    if (DType{static_cast<std::uint8_t>(type)} != DType::f16)
+      others.dtypes.push_back(DType{static_cast<std::uint8_t>(type)});
+  std::vector<CheckResult> results = check_all(specs, others);
+  if (!results.empty())
+    results.front().notes.push_back(
+        "f16 is left out: this build has no kernels of it for the emulated device (ROOFTILE_EMULATED_F16)");
+  return results;
 }
 
 std::vector<CheckResult> check_spec(const Spec& spec, const CheckOptions& options) {

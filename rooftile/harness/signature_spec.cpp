@@ -101,8 +101,12 @@ std::vector<Option> options_of(const Signature& signature) {
   for (int k = 0; k < signature.option_count(); ++k) {
     const Signature::Option& o = signature.options[k];
     const bool real = o.kind == Signature::Option::Kind::real || o.kind == Signature::Option::Kind::any;
+    // Each value of a choice is tried; of a whole number's range the first four.
+    const double most = o.kind == Signature::Option::Kind::whole
+                            ? std::min(o.most, std::max(o.least, -kMaxFloat) + 3)
+                            : o.most;
     options.push_back({o.name, real ? Option::Kind::real : Option::Kind::choice, o.otherwise,
-                       std::max(o.least, -kMaxFloat), std::min(o.most, kMaxFloat)});
+                       std::max(o.least, -kMaxFloat), std::min(most, kMaxFloat)});
   }
   return options;
 }

@@ -52,8 +52,9 @@ Status short_problem(const AttentionProblem& p) {
   constexpr std::int64_t kMax = 8192;
   if (Status s = plain_problem(p); !s) return s;
   if (p.t <= kMax) return {};
-  return Status::error("attention: this rung keeps a row of scores in shared memory, %lld keys at most; k has %lld",
-                       static_cast<long long>(kMax), static_cast<long long>(p.t));
+  return Status::error(
+      "attention: this rung keeps a row of scores in shared memory, %lld keys at most; k has %lld",
+      static_cast<long long>(kMax), static_cast<long long>(p.t));
 }
 
 constexpr Variant kVariants[] = {

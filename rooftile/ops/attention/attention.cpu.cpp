@@ -121,61 +121,63 @@ void forward(const CpuLaunch& launch, const AttentionProblem& p) {
 
   for_programs(launch, p.b * p.h * blocks, work_of(p),
                [&](const ThreadScratch& mine, std::int64_t begin, std::int64_t end) {
-    Scratch scratch(mine.begin);
-    float* const k = scratch.floats(kRows * kPitch);
-    float* const v = scratch.floats(kRows * kPitch);
-    float* const s = scratch.floats(kRows * kPanel);
-    float* const bias = scratch.floats(kRows * kPanel);
-    float* const row = scratch.floats(kLine);
-    float* const q = scratch.floats(panels * d * kPanel);
-    float* const y = scratch.floats(panels * e * kPanel);
-    float* const m = scratch.floats(panels * kPanel);
-    float* const l = scratch.floats(panels * kPanel);
-    for (std::int64_t index = begin; index < end; ++index) {
-      const Task task(index, p.h, blocks);
-      const std::int64_t first = task.block * tall, last = std::min(p.s, first + tall);
-      const HeadRows q_rows(p.q, p.dtype, task.batch, task.head, p.d),
-          k_rows(p.k, p.dtype, task.batch, task.head / p.group(), p.d),
-          v_rows(p.v, p.dtype, task.batch, task.head / p.group(), p.e),
-          y_rows(p.y, p.dtype, task.batch, task.head, p.e);
-      const int count = static_cast<int>((last - first + kPanel - 1) / kPanel);
-      const auto lanes_of = [&](int n) {
-        const std::int64_t from = first + n * kPanel;
-        return Rows{from, static_cast<int>(std::min<std::int64_t>(kPanel, last - from))};
-      };
-      for (int n = 0; n < count; ++n) q_rows.load_panel(lanes_of(n), q + n * d * kPanel, row, p.scale);
-      std::fill_n(y, panels * e * kPanel, 0.f);
-      std::fill_n(m, panels * kPanel, -kInfinity);
-      std::fill_n(l, panels * kPanel, 0.f);
+                 Scratch scratch(mine.begin);
+                 float* const k = scratch.floats(kRows * kPitch);
+                 float* const v = scratch.floats(kRows * kPitch);
+                 float* const s = scratch.floats(kRows * kPanel);
+                 float* const bias = scratch.floats(kRows * kPanel);
+                 float* const row = scratch.floats(kLine);
+                 float* const q = scratch.floats(panels * d * kPanel);
+                 float* const y = scratch.floats(panels * e * kPanel);
+                 float* const m = scratch.floats(panels * kPanel);
+                 float* const l = scratch.floats(panels * kPanel);
+                 for (std::int64_t index = begin; index < end; ++index) {
+                   const Task task(index, p.h, blocks);
+                   const std::int64_t first = task.block * tall, last = std::min(p.s, first + tall);
+                   const HeadRows q_rows(p.q, p.dtype, task.batch, task.head, p.d),
+                       k_rows(p.k, p.dtype, task.batch, task.head / p.group(), p.d),
+                       v_rows(p.v, p.dtype, task.batch, task.head / p.group(), p.e),
+                       y_rows(p.y, p.dtype, task.batch, task.head, p.e);
+                   const int count = static_cast<int>((last - first + kPanel - 1) / kPanel);
+                   const auto lanes_of = [&](int n) {
+                     const std::int64_t from = first + n * kPanel;
+                     return Rows{from, static_cast<int>(std::min<std::int64_t>(kPanel, last - from))};
+                   };
+                   for (int n = 0; n < count; ++n)
+                     q_rows.load_panel(lanes_of(n), q + n * d * kPanel, row, p.scale);
+                   std::fill_n(y, panels * e * kPanel, 0.f);
+                   std::fill_n(m, panels * kPanel, -kInfinity);
+                   std::fill_n(l, panels * kPanel, 0.f);
 
-      const AttentionRange any = p.keys_of(first, last);
-      for (std::int64_t at = any.begin / kRows * kRows; at < any.end; at += kRows) {
-        const Rows keys{at, static_cast<int>(std::min<std::int64_t>(kRows, p.t - at))};
-        k_rows.load_block(keys, kPitch, k);
-        v_rows.load_block(keys, kPitch, v);
-        for (int n = 0; n < count; ++n) {
-          const Panel panel(lanes_of(n), [&](std::int64_t i) { return p.keys(i); });
-          const Meeting meeting(panel, at, padded(keys.count, 4));
-          if (meeting.empty()) continue;
-          if (p.bias.data) load_bias(p, task, panel.lanes, keys, true, bias, row);
-          step<kPitch>(p, {q + n * d * kPanel, y + n * e * kPanel, m + n * kPanel, l + n * kPanel}, meeting,
-                       k, v, kPitch, p.bias.data ? bias : nullptr, s);
-        }
-      }
+                   const AttentionRange any = p.keys_of(first, last);
+                   for (std::int64_t at = any.begin / kRows * kRows; at < any.end; at += kRows) {
+                     const Rows keys{at, static_cast<int>(std::min<std::int64_t>(kRows, p.t - at))};
+                     k_rows.load_block(keys, kPitch, k);
+                     v_rows.load_block(keys, kPitch, v);
+                     for (int n = 0; n < count; ++n) {
+                       const Panel panel(lanes_of(n), [&](std::int64_t i) { return p.keys(i); });
+                       const Meeting meeting(panel, at, padded(keys.count, 4));
+                       if (meeting.empty()) continue;
+                       if (p.bias.data) load_bias(p, task, panel.lanes, keys, true, bias, row);
+                       step<kPitch>(p,
+                                    {q + n * d * kPanel, y + n * e * kPanel, m + n * kPanel, l + n * kPanel},
+                                    meeting, k, v, kPitch, p.bias.data ? bias : nullptr, s);
+                     }
+                   }
 
-      for (int n = 0; n < count; ++n) {
-        const Rows lanes = lanes_of(n);
-        for (int lane = 0; lane < lanes.count; ++lane) {
-          float& sum = l[n * kPanel + lane];
-          if (p.lse)
-            p.lse[task.batch * p.lse_stride[0] + task.head * p.lse_stride[1] +
-                  (lanes.first + lane) * p.lse_stride[2]] = m[n * kPanel + lane] + log(sum);
-          sum = sum == 0 ? 0 : 1 / sum;
-        }
-        y_rows.store_panel(lanes, y + n * e * kPanel, l + n * kPanel, row);
-      }
-    }
-  });
+                   for (int n = 0; n < count; ++n) {
+                     const Rows lanes = lanes_of(n);
+                     for (int lane = 0; lane < lanes.count; ++lane) {
+                       float& sum = l[n * kPanel + lane];
+                       if (p.lse)
+                         p.lse[task.batch * p.lse_stride[0] + task.head * p.lse_stride[1] +
+                               (lanes.first + lane) * p.lse_stride[2]] = m[n * kPanel + lane] + log(sum);
+                       sum = sum == 0 ? 0 : 1 / sum;
+                     }
+                     y_rows.store_panel(lanes, y + n * e * kPanel, l + n * kPanel, row);
+                   }
+                 }
+               });
 }
 
 // ---- backward
@@ -236,69 +238,72 @@ void backward_queries(const CpuLaunch& launch, const AttentionProblem& p) {
 
   for_programs(launch, p.b * p.h * blocks, work_of(p),
                [&](const ThreadScratch& mine, std::int64_t begin, std::int64_t end) {
-    Scratch scratch(mine.begin);
-    float* const k = scratch.floats(kRows * kPitch);
-    float* const v = scratch.floats(kRows * kPitch);
-    float* const s = scratch.floats(kRows * kPanel);
-    float* const dp = scratch.floats(kRows * kPanel);
-    float* const bias = scratch.floats(kRows * kPanel);
-    float* const row = scratch.floats(kLine);
-    float* const other = scratch.floats(kLine);
-    float* const q = scratch.floats(panels * d * kPanel);
-    float* const dy = scratch.floats(panels * e * kPanel);
-    float* const dq = scratch.floats(panels * d * kPanel);
-    float* const lse = scratch.floats(panels * kPanel);
-    float* const delta = scratch.floats(panels * kPanel);
-    alignas(64) float one[kPanel], scale[kPanel];
-    std::fill_n(one, kPanel, 1.f);
-    std::fill_n(scale, kPanel, p.scale);
-    for (std::int64_t index = begin; index < end; ++index) {
-      const Task task(index, p.h, blocks);
-      const std::int64_t first = task.block * tall, last = std::min(p.s, first + tall);
-      const HeadRows q_rows(p.q, p.dtype, task.batch, task.head, p.d),
-          k_rows(p.k, p.dtype, task.batch, task.head / p.group(), p.d),
-          v_rows(p.v, p.dtype, task.batch, task.head / p.group(), p.e),
-          dq_rows(p.dq, p.dtype, task.batch, task.head, p.d);
-      const RowNumbers numbers(p, task.batch, task.head);
-      const int count = static_cast<int>((last - first + kPanel - 1) / kPanel);
-      const auto lanes_of = [&](int n) {
-        const std::int64_t from = first + n * kPanel;
-        return Rows{from, static_cast<int>(std::min<std::int64_t>(kPanel, last - from))};
-      };
-      std::fill_n(lse, panels * kPanel, 0.f);
-      std::fill_n(delta, panels * kPanel, 0.f);
-      for (int n = 0; n < count; ++n) {
-        const Rows lanes = lanes_of(n);
-        q_rows.load_panel(lanes, q + n * d * kPanel, row, p.scale);
-        numbers.dy.load_panel(lanes, dy + n * e * kPanel, row);
-        for (int lane = 0; lane < lanes.count; ++lane)
-          numbers.load(lanes.first + lane, lse[n * kPanel + lane], delta[n * kPanel + lane], row, other);
-      }
-      std::fill_n(dq, panels * d * kPanel, 0.f);
+                 Scratch scratch(mine.begin);
+                 float* const k = scratch.floats(kRows * kPitch);
+                 float* const v = scratch.floats(kRows * kPitch);
+                 float* const s = scratch.floats(kRows * kPanel);
+                 float* const dp = scratch.floats(kRows * kPanel);
+                 float* const bias = scratch.floats(kRows * kPanel);
+                 float* const row = scratch.floats(kLine);
+                 float* const other = scratch.floats(kLine);
+                 float* const q = scratch.floats(panels * d * kPanel);
+                 float* const dy = scratch.floats(panels * e * kPanel);
+                 float* const dq = scratch.floats(panels * d * kPanel);
+                 float* const lse = scratch.floats(panels * kPanel);
+                 float* const delta = scratch.floats(panels * kPanel);
+                 alignas(64) float one[kPanel], scale[kPanel];
+                 std::fill_n(one, kPanel, 1.f);
+                 std::fill_n(scale, kPanel, p.scale);
+                 for (std::int64_t index = begin; index < end; ++index) {
+                   const Task task(index, p.h, blocks);
+                   const std::int64_t first = task.block * tall, last = std::min(p.s, first + tall);
+                   const HeadRows q_rows(p.q, p.dtype, task.batch, task.head, p.d),
+                       k_rows(p.k, p.dtype, task.batch, task.head / p.group(), p.d),
+                       v_rows(p.v, p.dtype, task.batch, task.head / p.group(), p.e),
+                       dq_rows(p.dq, p.dtype, task.batch, task.head, p.d);
+                   const RowNumbers numbers(p, task.batch, task.head);
+                   const int count = static_cast<int>((last - first + kPanel - 1) / kPanel);
+                   const auto lanes_of = [&](int n) {
+                     const std::int64_t from = first + n * kPanel;
+                     return Rows{from, static_cast<int>(std::min<std::int64_t>(kPanel, last - from))};
+                   };
+                   std::fill_n(lse, panels * kPanel, 0.f);
+                   std::fill_n(delta, panels * kPanel, 0.f);
+                   for (int n = 0; n < count; ++n) {
+                     const Rows lanes = lanes_of(n);
+                     q_rows.load_panel(lanes, q + n * d * kPanel, row, p.scale);
+                     numbers.dy.load_panel(lanes, dy + n * e * kPanel, row);
+                     for (int lane = 0; lane < lanes.count; ++lane)
+                       numbers.load(lanes.first + lane, lse[n * kPanel + lane], delta[n * kPanel + lane], row,
+                                    other);
+                   }
+                   std::fill_n(dq, panels * d * kPanel, 0.f);
 
-      const AttentionRange any = p.keys_of(first, last);
-      for (std::int64_t at = any.begin / kRows * kRows; at < any.end; at += kRows) {
-        const Rows keys{at, static_cast<int>(std::min<std::int64_t>(kRows, p.t - at))};
-        k_rows.load_block(keys, kPitch, k);
-        v_rows.load_block(keys, kPitch, v);
-        for (int n = 0; n < count; ++n) {
-          const Panel panel(lanes_of(n), [&](std::int64_t i) { return p.keys(i); });
-          const Meeting meeting(panel, at, padded(keys.count, 4));
-          if (meeting.empty()) continue;
-          if (p.bias.data) load_bias(p, task, panel.lanes, keys, true, bias, row);
-          const int rows = meeting.end - meeting.begin, from = meeting.begin;
-          scores<kPitch>(k + from * kPitch, q + n * d * kPanel, static_cast<int>(p.d), rows, s + from * kPanel);
-          scores<kPitch>(v + from * kPitch, dy + n * e * kPanel, static_cast<int>(e), rows,
-                         dp + from * kPanel);
-          weights(p, meeting, p.bias.data ? bias : nullptr, s, dp, lse + n * kPanel, delta + n * kPanel,
-                  [](const float* of, int) { return twice(of); });
-          accumulate(k + from * kPitch, kPitch, s + from * kPanel, rows, static_cast<int>(p.d),
-                     dq + n * d * kPanel, one);
-        }
-      }
-      for (int n = 0; n < count; ++n) dq_rows.store_panel(lanes_of(n), dq + n * d * kPanel, scale, row);
-    }
-  });
+                   const AttentionRange any = p.keys_of(first, last);
+                   for (std::int64_t at = any.begin / kRows * kRows; at < any.end; at += kRows) {
+                     const Rows keys{at, static_cast<int>(std::min<std::int64_t>(kRows, p.t - at))};
+                     k_rows.load_block(keys, kPitch, k);
+                     v_rows.load_block(keys, kPitch, v);
+                     for (int n = 0; n < count; ++n) {
+                       const Panel panel(lanes_of(n), [&](std::int64_t i) { return p.keys(i); });
+                       const Meeting meeting(panel, at, padded(keys.count, 4));
+                       if (meeting.empty()) continue;
+                       if (p.bias.data) load_bias(p, task, panel.lanes, keys, true, bias, row);
+                       const int rows = meeting.end - meeting.begin, from = meeting.begin;
+                       scores<kPitch>(k + from * kPitch, q + n * d * kPanel, static_cast<int>(p.d), rows,
+                                      s + from * kPanel);
+                       scores<kPitch>(v + from * kPitch, dy + n * e * kPanel, static_cast<int>(e), rows,
+                                      dp + from * kPanel);
+                       weights(p, meeting, p.bias.data ? bias : nullptr, s, dp, lse + n * kPanel,
+                               delta + n * kPanel, [](const float* of, int) { return twice(of); });
+                       accumulate(k + from * kPitch, kPitch, s + from * kPanel, rows, static_cast<int>(p.d),
+                                  dq + n * d * kPanel, one);
+                     }
+                   }
+                   for (int n = 0; n < count; ++n)
+                     dq_rows.store_panel(lanes_of(n), dq + n * d * kPanel, scale, row);
+                 }
+               });
 }
 
 /// dk and dv: keys in the lanes, queries row by row, of one head that shares them after the other.
@@ -313,79 +318,81 @@ void backward_keys(const CpuLaunch& launch, const AttentionProblem& p) {
 
   for_programs(launch, p.b * p.g * blocks, work_of(p),
                [&](const ThreadScratch& mine, std::int64_t begin, std::int64_t end) {
-    Scratch scratch(mine.begin);
-    float* const q = scratch.floats(kRows * kPitch);
-    float* const dy = scratch.floats(kRows * kPitch);
-    float* const s = scratch.floats(kRows * kPanel);
-    float* const dp = scratch.floats(kRows * kPanel);
-    float* const bias = scratch.floats(kRows * kPanel);
-    float* const row = scratch.floats(kLine);
-    float* const other = scratch.floats(kLine);
-    float* const lse = scratch.floats(kRows);
-    float* const delta = scratch.floats(kRows);
-    float* const k = scratch.floats(panels * d * kPanel);
-    float* const v = scratch.floats(panels * e * kPanel);
-    float* const dk = scratch.floats(panels * d * kPanel);
-    float* const dv = scratch.floats(panels * e * kPanel);
-    alignas(64) float one[kPanel];
-    std::fill_n(one, kPanel, 1.f);
-    for (std::int64_t index = begin; index < end; ++index) {
-      const Task task(index, p.g, blocks);
-      const std::int64_t first = task.block * tall, last = std::min(p.t, first + tall);
-      const HeadRows k_rows(p.k, p.dtype, task.batch, task.head, p.d),
-          v_rows(p.v, p.dtype, task.batch, task.head, p.e),
-          dk_rows(p.dk, p.dtype, task.batch, task.head, p.d),
-          dv_rows(p.dv, p.dtype, task.batch, task.head, p.e);
-      const int count = static_cast<int>((last - first + kPanel - 1) / kPanel);
-      const auto lanes_of = [&](int n) {
-        const std::int64_t from = first + n * kPanel;
-        return Rows{from, static_cast<int>(std::min<std::int64_t>(kPanel, last - from))};
-      };
-      for (int n = 0; n < count; ++n) {
-        k_rows.load_panel(lanes_of(n), k + n * d * kPanel, row);
-        v_rows.load_panel(lanes_of(n), v + n * e * kPanel, row);
-      }
-      std::fill_n(dk, panels * d * kPanel, 0.f);
-      std::fill_n(dv, panels * e * kPanel, 0.f);
+                 Scratch scratch(mine.begin);
+                 float* const q = scratch.floats(kRows * kPitch);
+                 float* const dy = scratch.floats(kRows * kPitch);
+                 float* const s = scratch.floats(kRows * kPanel);
+                 float* const dp = scratch.floats(kRows * kPanel);
+                 float* const bias = scratch.floats(kRows * kPanel);
+                 float* const row = scratch.floats(kLine);
+                 float* const other = scratch.floats(kLine);
+                 float* const lse = scratch.floats(kRows);
+                 float* const delta = scratch.floats(kRows);
+                 float* const k = scratch.floats(panels * d * kPanel);
+                 float* const v = scratch.floats(panels * e * kPanel);
+                 float* const dk = scratch.floats(panels * d * kPanel);
+                 float* const dv = scratch.floats(panels * e * kPanel);
+                 alignas(64) float one[kPanel];
+                 std::fill_n(one, kPanel, 1.f);
+                 for (std::int64_t index = begin; index < end; ++index) {
+                   const Task task(index, p.g, blocks);
+                   const std::int64_t first = task.block * tall, last = std::min(p.t, first + tall);
+                   const HeadRows k_rows(p.k, p.dtype, task.batch, task.head, p.d),
+                       v_rows(p.v, p.dtype, task.batch, task.head, p.e),
+                       dk_rows(p.dk, p.dtype, task.batch, task.head, p.d),
+                       dv_rows(p.dv, p.dtype, task.batch, task.head, p.e);
+                   const int count = static_cast<int>((last - first + kPanel - 1) / kPanel);
+                   const auto lanes_of = [&](int n) {
+                     const std::int64_t from = first + n * kPanel;
+                     return Rows{from, static_cast<int>(std::min<std::int64_t>(kPanel, last - from))};
+                   };
+                   for (int n = 0; n < count; ++n) {
+                     k_rows.load_panel(lanes_of(n), k + n * d * kPanel, row);
+                     v_rows.load_panel(lanes_of(n), v + n * e * kPanel, row);
+                   }
+                   std::fill_n(dk, panels * d * kPanel, 0.f);
+                   std::fill_n(dv, panels * e * kPanel, 0.f);
 
-      const AttentionRange any = p.queries_of(first, last);
-      for (std::int64_t head = task.head * p.group(); head < (task.head + 1) * p.group(); ++head) {
-        const HeadRows q_rows(p.q, p.dtype, task.batch, head, p.d);
-        const RowNumbers numbers(p, task.batch, head);
-        Task of_head = task;
-        of_head.head = head;
-        for (std::int64_t at = any.begin / kRows * kRows; at < any.end; at += kRows) {
-          const Rows queries{at, static_cast<int>(std::min<std::int64_t>(kRows, p.s - at))};
-          q_rows.load_block(queries, kPitch, q, p.scale);
-          numbers.dy.load_block(queries, kPitch, dy);
-          std::fill_n(lse, kRows, 0.f);
-          std::fill_n(delta, kRows, 0.f);
-          for (int r = 0; r < queries.count; ++r) numbers.load(at + r, lse[r], delta[r], row, other);
-          for (int n = 0; n < count; ++n) {
-            const Panel panel(lanes_of(n), [&](std::int64_t j) { return p.queries(j); });
-            const Meeting meeting(panel, at, padded(queries.count, 4));
-            if (meeting.empty()) continue;
-            if (p.bias.data) load_bias(p, of_head, queries, panel.lanes, false, bias, row);
-            const int rows = meeting.end - meeting.begin, from = meeting.begin;
-            scores<kPitch>(q + from * kPitch, k + n * d * kPanel, static_cast<int>(p.d), rows,
-                           s + from * kPanel);
-            scores<kPitch>(dy + from * kPitch, v + n * e * kPanel, static_cast<int>(p.e), rows,
-                           dp + from * kPanel);
-            weights(p, meeting, p.bias.data ? bias : nullptr, s, dp, lse, delta,
-                    [](const float* of, int r) { return by_row(of[r], of[r + 1]); });
-            accumulate(dy + from * kPitch, kPitch, dp + from * kPanel, rows, static_cast<int>(p.e),
-                       dv + n * e * kPanel, one);
-            accumulate(q + from * kPitch, kPitch, s + from * kPanel, rows, static_cast<int>(p.d),
-                       dk + n * d * kPanel, one);
-          }
-        }
-      }
-      for (int n = 0; n < count; ++n) {
-        dk_rows.store_panel(lanes_of(n), dk + n * d * kPanel, one, row);
-        dv_rows.store_panel(lanes_of(n), dv + n * e * kPanel, one, row);
-      }
-    }
-  });
+                   const AttentionRange any = p.queries_of(first, last);
+                   for (std::int64_t head = task.head * p.group(); head < (task.head + 1) * p.group();
+                        ++head) {
+                     const HeadRows q_rows(p.q, p.dtype, task.batch, head, p.d);
+                     const RowNumbers numbers(p, task.batch, head);
+                     Task of_head = task;
+                     of_head.head = head;
+                     for (std::int64_t at = any.begin / kRows * kRows; at < any.end; at += kRows) {
+                       const Rows queries{at, static_cast<int>(std::min<std::int64_t>(kRows, p.s - at))};
+                       q_rows.load_block(queries, kPitch, q, p.scale);
+                       numbers.dy.load_block(queries, kPitch, dy);
+                       std::fill_n(lse, kRows, 0.f);
+                       std::fill_n(delta, kRows, 0.f);
+                       for (int r = 0; r < queries.count; ++r)
+                         numbers.load(at + r, lse[r], delta[r], row, other);
+                       for (int n = 0; n < count; ++n) {
+                         const Panel panel(lanes_of(n), [&](std::int64_t j) { return p.queries(j); });
+                         const Meeting meeting(panel, at, padded(queries.count, 4));
+                         if (meeting.empty()) continue;
+                         if (p.bias.data) load_bias(p, of_head, queries, panel.lanes, false, bias, row);
+                         const int rows = meeting.end - meeting.begin, from = meeting.begin;
+                         scores<kPitch>(q + from * kPitch, k + n * d * kPanel, static_cast<int>(p.d), rows,
+                                        s + from * kPanel);
+                         scores<kPitch>(dy + from * kPitch, v + n * e * kPanel, static_cast<int>(p.e), rows,
+                                        dp + from * kPanel);
+                         weights(p, meeting, p.bias.data ? bias : nullptr, s, dp, lse, delta,
+                                 [](const float* of, int r) { return by_row(of[r], of[r + 1]); });
+                         accumulate(dy + from * kPitch, kPitch, dp + from * kPanel, rows,
+                                    static_cast<int>(p.e), dv + n * e * kPanel, one);
+                         accumulate(q + from * kPitch, kPitch, s + from * kPanel, rows, static_cast<int>(p.d),
+                                    dk + n * d * kPanel, one);
+                       }
+                     }
+                   }
+                   for (int n = 0; n < count; ++n) {
+                     dk_rows.store_panel(lanes_of(n), dk + n * d * kPanel, one, row);
+                     dv_rows.store_panel(lanes_of(n), dv + n * e * kPanel, one, row);
+                   }
+                 }
+               });
 }
 
 }  // namespace

@@ -13,7 +13,9 @@ using namespace attention_gpu;
 template <int kSize>
 constexpr int kForwardRows = kSize <= 128 ? 4 : 2;
 template <int kSize>
-constexpr int kBackwardRows = kSize <= 64 ? 4 : kSize <= 128 ? 2 : 1;
+constexpr int kBackwardRows = kSize <= 64    ? 4
+                              : kSize <= 128 ? 2
+                                             : 1;
 
 /// How a row's columns lie within a tile that begins at `first`: those from `begin` to before `end` count.
 struct Seen {
@@ -30,7 +32,7 @@ struct Seen {
 
 template <int kSize>
 constexpr std::size_t kForwardFloats = std::size_t(kDown* kForwardRows<kSize> + kColumns) * kPitch<kSize> +
-                                       std::size_t(kDown) * kForwardRows<kSize> * kWeightPitch;
+                                       std::size_t(kDown) * kForwardRows<kSize>* kWeightPitch;
 
 // [forward]
 template <class T, int kSize>
@@ -111,7 +113,8 @@ __global__ void __launch_bounds__(kThreads) attention_tile(const __grid_constant
 // ---- backward
 
 /// Of query i: what its scores are taken off, +inf where it sees no key, so that each weight is 0.
-ROOFTILE_TILE float row_lse(const AttentionProblem& p, std::int64_t batch, std::int64_t head, std::int64_t i) {
+ROOFTILE_TILE float row_lse(const AttentionProblem& p, std::int64_t batch, std::int64_t head,
+                            std::int64_t i) {
   const float lse = p.lse[batch * p.lse_stride[0] + head * p.lse_stride[1] + i * p.lse_stride[2]];
   return lse == -HUGE_VALF ? HUGE_VALF : lse;
 }
@@ -127,7 +130,7 @@ ROOFTILE_TILE float part_of_delta(const HeadRows<T>& y, const HeadRows<T>& dy, s
 template <int kSize>
 constexpr std::size_t kBackwardFloats =
     std::size_t(2 * kDown * kBackwardRows<kSize> + kColumns) * kPitch<kSize> +
-    std::size_t(kDown) * kBackwardRows<kSize> * kWeightPitch + 2 * kColumns;
+    std::size_t(kDown) * kBackwardRows<kSize>* kWeightPitch + 2 * kColumns;
 
 /// dq of a tile of queries.
 template <class T, int kSize>
@@ -177,8 +180,8 @@ __global__ void __launch_bounds__(kThreads) attention_dq(const __grid_constant__
         float ds = 0;
         if (seen[column]) {
           float slope = 1;
-          const float score = score_of<T>(p, s[r][c], place.batch, place.head,
-                                          place.first + down * kRows + r, first + column, &slope);
+          const float score = score_of<T>(p, s[r][c], place.batch, place.head, place.first + down * kRows + r,
+                                          first + column, &slope);
           ds = power(score - lse[r]) * (dp[r][c] - delta[r]) * slope;
         }
         s[r][c] = ds;
@@ -196,7 +199,7 @@ __global__ void __launch_bounds__(kThreads) attention_dq(const __grid_constant__
 
 /// dk and dv of a tile of keys, whose weights' columns are queries.
 template <class T, int kSize>
-__global__ void __launch_bounds__(kThreads) attention_dkv(const __grid_constant__ AttentionProblem p) {
+__global__ void __launch_bounds__(kThreads, 3) attention_dkv(const __grid_constant__ AttentionProblem p) {
   constexpr int kRows = kBackwardRows<kSize>, kTall = kDown * kRows;
   ROOFTILE_DYNAMIC_SHARED(bytes);
   float* const k = reinterpret_cast<float*>(bytes);         // kTall x D
@@ -288,8 +291,8 @@ Status with_dtype(DType dtype, F&& f) {
 Status launch_forward(const CudaLaunch& launch, const AttentionProblem& p) {
   return with_dtype(p.dtype, [&]<class T>() {
     return with_size(p, [&]<int kSize>() {
-      return launch_tiles(launch, "attention", p, p.h, p.s, kDown * kForwardRows<kSize>, kForwardFloats<kSize>,
-                          attention_tile<T, kSize>);
+      return launch_tiles(launch, "attention", p, p.h, p.s, kDown * kForwardRows<kSize>,
+                          kForwardFloats<kSize>, attention_tile<T, kSize>);
     });
   });
 }

@@ -61,22 +61,20 @@ ROOFTILE_TILE float4 word_of(const float* p) { return *reinterpret_cast<const fl
 template <int kSize, int kRows>
 ROOFTILE_TILE void products(float (&x)[kRows][kEach], const float* a, const float* b, int size) {
   const int down = static_cast<int>(threadIdx.x) / kAcross, across = static_cast<int>(threadIdx.x) % kAcross;
-  ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r)
-    ROOFTILE_UNROLL for (int c = 0; c < kEach; ++c) x[r][c] = 0;
+  ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r) ROOFTILE_UNROLL for (int c = 0; c < kEach; ++c) x[r][c] = 0;
   for (int k = 0; k < size; k += 4) {
     float4 rows[kRows], columns[kEach];
     ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r) rows[r] =
         word_of(a + (down * kRows + r) * kPitch<kSize> + k);
     ROOFTILE_UNROLL for (int c = 0; c < kEach; ++c) columns[c] =
         word_of(b + (across + c * kAcross) * kPitch<kSize> + k);
-    ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r)
-      ROOFTILE_UNROLL for (int c = 0; c < kEach; ++c) {
-        float& sum = x[r][c];
-        sum = fmaf(rows[r].x, columns[c].x, sum);
-        sum = fmaf(rows[r].y, columns[c].y, sum);
-        sum = fmaf(rows[r].z, columns[c].z, sum);
-        sum = fmaf(rows[r].w, columns[c].w, sum);
-      }
+    ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r) ROOFTILE_UNROLL for (int c = 0; c < kEach; ++c) {
+      float& sum = x[r][c];
+      sum = fmaf(rows[r].x, columns[c].x, sum);
+      sum = fmaf(rows[r].y, columns[c].y, sum);
+      sum = fmaf(rows[r].z, columns[c].z, sum);
+      sum = fmaf(rows[r].w, columns[c].w, sum);
+    }
   }
 }
 
@@ -84,8 +82,7 @@ ROOFTILE_TILE void products(float (&x)[kRows][kEach], const float* a, const floa
 template <int kRows>
 ROOFTILE_TILE void put_weights(float* to, const float (&x)[kRows][kEach]) {
   const int down = static_cast<int>(threadIdx.x) / kAcross, across = static_cast<int>(threadIdx.x) % kAcross;
-  ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r)
-    ROOFTILE_UNROLL for (int c = 0; c < kEach; ++c)
+  ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r) ROOFTILE_UNROLL for (int c = 0; c < kEach; ++c)
       to[(down * kRows + r) * kWeightPitch + across + c * kAcross] = x[r][c];
 }
 
@@ -120,8 +117,8 @@ ROOFTILE_TILE void accumulate(float4 (&sum)[kRows][kGroups<kSize>], const float*
 }
 template <int kSize, int kRows>
 ROOFTILE_TILE void clear(float4 (&sum)[kRows][kGroups<kSize>]) {
-  ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r)
-    ROOFTILE_UNROLL for (int g = 0; g < kGroups<kSize>; ++g) sum[r][g] = {0, 0, 0, 0};
+  ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r) ROOFTILE_UNROLL for (int g = 0; g < kGroups<kSize>; ++g)
+      sum[r][g] = {0, 0, 0, 0};
 }
 /// A row's sums, times `scale`.
 template <int kSize, class T>
@@ -160,8 +157,8 @@ ROOFTILE_TILE float score_of(const AttentionProblem& p, float x, std::int64_t ba
     x = bent * p.softcap;
   }
   if (p.bias.data) {
-    const std::int64_t at = batch * p.bias.stride[0] + head * p.bias.stride[1] + i * p.bias.stride[2] +
-                            j * p.bias.stride[3];
+    const std::int64_t at =
+        batch * p.bias.stride[0] + head * p.bias.stride[1] + i * p.bias.stride[2] + j * p.bias.stride[3];
     x += p.bias_dtype == DType::f32 ? static_cast<const float*>(p.bias.data)[at]
                                     : tile::widen<float>(static_cast<const T*>(p.bias.data)[at]);
   }

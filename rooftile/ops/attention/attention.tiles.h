@@ -58,13 +58,13 @@ void load_elements(const T* from, std::int64_t stride, int count, float* to) {
     store_unaligned(to + k,
                     gather_part<float>(from + k * stride, stride, std::min(kWidth, count - k), 0.f).v[0]);
 }
-__attribute__((noinline)) inline void load_row(const void* data, DType dtype, std::int64_t at, std::int64_t stride, int count,
-                     float* to) {
+__attribute__((noinline)) inline void load_row(const void* data, DType dtype, std::int64_t at,
+                                               std::int64_t stride, int count, float* to) {
   with_type<float, f16, bf16>(
       dtype, [&]<class T>() { load_elements(static_cast<const T*>(data) + at, stride, count, to); });
 }
-__attribute__((noinline)) inline void store_row(const void* data, DType dtype, std::int64_t at, std::int64_t stride, int count,
-                      const float* from) {
+__attribute__((noinline)) inline void store_row(const void* data, DType dtype, std::int64_t at,
+                                                std::int64_t stride, int count, const float* from) {
   with_type<float, f16, bf16>(dtype, [&]<class T>() {
     T* to = static_cast<T*>(const_cast<void*>(data)) + at;
     int k = 0;
@@ -263,7 +263,8 @@ class Meeting {
 };
 
 /// Cap and bias on two rows' products; `slope`: the cap's.
-ROOFTILE_TILE Tile<float> score_of(Tile<float> x, float softcap, const float* bias, Tile<float>* slope = nullptr) {
+ROOFTILE_TILE Tile<float> score_of(Tile<float> x, float softcap, const float* bias,
+                                   Tile<float>* slope = nullptr) {
   if (softcap != 0) {
     const auto bent = kernels::tanh_and_slope(x / softcap);
     x = bent.first * softcap;

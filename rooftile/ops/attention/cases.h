@@ -6,8 +6,8 @@
 
 namespace rooftile::harness {
 
-/// What both directions try. bias: 1 where there is one; A: 0 in f32, 1 in q's dtype. The first sets of options are those that bits, refusals, edges and gradients are
-/// checked with.
+/// What both directions try. bias: 1 where there is one; A: 0 in f32, 1 in q's dtype. The first sets of
+/// options are those that bits, refusals, edges and gradients are checked with.
 inline std::vector<Case> attention_cases() {
   using Options = std::map<std::string, double>;
   const Options causal{{"causal", 1}}, window{{"window_left", 20}, {"window_right", 9}};
@@ -15,7 +15,8 @@ inline std::vector<Case> attention_cases() {
   for (DType type : {DType::f32, DType::f16, DType::bf16}) {
     const auto add = [&](std::int64_t b, std::int64_t s, std::int64_t t, std::int64_t h, std::int64_t g,
                          std::int64_t d, std::int64_t e, const Options& options = {},
-                         Layout layout = Layout::contiguous, Fill fill = Fill::normal, std::int64_t offset = 0) {
+                         Layout layout = Layout::contiguous, Fill fill = Fill::normal,
+                         std::int64_t offset = 0) {
       cases.push_back({{b, s, h, d, t, g, e}, type, options, layout, fill, offset});
     };
     add(2, 65, 100, 2, 1, 16, 24);
@@ -122,18 +123,20 @@ inline void adjust_attention(Case& c) {
 }
 
 inline Spec attention_spec(const char* function, const OracleFunctions& oracle, const char* reason) {
-  Spec spec = spec_of(
-      {.function = function,
-       .oracle = oracle,
-       // Beside sums of products an exponential of 2 roundings, each a share of what the oracle carries along.
-       .tolerance = {.c = 1,
-                     .chain = [](const Case& c, std::string_view) {
-                       return double(std::max({c.shape[1], c.shape[3], c.shape[4], c.shape[6]}));
-                     },
-                     .accumulator = [](const Case&) { return DType::f32; },
-                     .reason = reason},
-       .independent = "B",
-       .absent = {"bias"}});
+  Spec spec =
+      spec_of({.function = function,
+               .oracle = oracle,
+               // Beside sums of products an exponential of 2 roundings, each a share of what the oracle
+               // carries along.
+               .tolerance = {.c = 1,
+                             .chain =
+                                 [](const Case& c, std::string_view) {
+                                   return double(std::max({c.shape[1], c.shape[3], c.shape[4], c.shape[6]}));
+                                 },
+                             .accumulator = [](const Case&) { return DType::f32; },
+                             .reason = reason},
+               .independent = "B",
+               .absent = {"bias"}});
   spec.cases = attention_cases;
   spec.bench = attention_bench;
   spec.standard_shape = attention_shape;
@@ -150,9 +153,10 @@ inline std::vector<Spec> attention_specs() {
   const auto flops_of_score = [](const AttentionCase& a, const Case& c) {
     return 2 * double(a.d) + 1 + (a.cap != 0 ? 6 : 0) + (c.parameter("bias") != 0 ? 1 : 0);
   };
-  Spec forward = attention_spec("attention", oracles<AttentionOracle>(),
-                                "two sums of products, an exponential, and the rescaling of a row's sums when "
-                                "its maximum grows");
+  Spec forward =
+      attention_spec("attention", oracles<AttentionOracle>(),
+                     "two sums of products, an exponential, and the rescaling of a row's sums when "
+                     "its maximum grows");
   // A maximum, e^(s - m) and its sum; E times two.
   forward.flops = [=](const Case& c) {
     const AttentionCase a(c);

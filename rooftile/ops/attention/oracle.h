@@ -13,11 +13,18 @@ struct AttentionCase {
   double scale, cap;
 
   explicit AttentionCase(const Case& c)
-      : b(c.shape[0]), s(c.shape[1]), h(c.shape[2]), d(c.shape[3]), t(c.shape[4]), g(c.shape[5]), e(c.shape[6]) {
+      : b(c.shape[0]),
+        s(c.shape[1]),
+        h(c.shape[2]),
+        d(c.shape[3]),
+        t(c.shape[4]),
+        g(c.shape[5]),
+        e(c.shape[6]) {
     left = static_cast<std::int64_t>(c.parameter("window_left", -1));
     right = c.parameter("causal") != 0 ? 0 : static_cast<std::int64_t>(c.parameter("window_right", -1));
     scale = c.parameter("scale");
-    scale = static_cast<double>(static_cast<float>(scale == 0 ? 1 / std::sqrt(static_cast<double>(d)) : scale));
+    scale =
+        static_cast<double>(static_cast<float>(scale == 0 ? 1 / std::sqrt(static_cast<double>(d)) : scale));
     cap = static_cast<double>(static_cast<float>(c.parameter("softcap")));
   }
   bool sees(std::int64_t i, std::int64_t j) const {
@@ -50,7 +57,9 @@ struct AttentionCase {
     return static_cast<double>(n);
   }
   // Where elements begin.
-  std::int64_t query(std::int64_t n, std::int64_t i, std::int64_t head) const { return (n * s + i) * h + head; }
+  std::int64_t query(std::int64_t n, std::int64_t i, std::int64_t head) const {
+    return (n * s + i) * h + head;
+  }
   std::int64_t key(std::int64_t n, std::int64_t j, std::int64_t head) const {
     return (n * t + j) * g + std::min(head / std::max<std::int64_t>(h / g, 1), g - 1);
   }
@@ -94,8 +103,8 @@ AttentionScore<S> attention_score(const AttentionCase& a, Arrays<S>& arrays, std
 
 /// y = Σ e^s v / Σ e^s over the keys that a query sees, lse = ln Σ e^s.
 ///
-/// Errors: a score's is its terms' roundings, δ ≤ √D·u·terms, and shifts its weight by as much: Σ p·δ·|v - y|.
-/// The exponential's (2 roundings), the sum's and the division's come to a few of Σ p·|v|.
+/// Errors: a score's is its terms' roundings, δ ≤ √D·u·terms, and shifts its weight by as much: Σ p·δ·|v -
+/// y|. The exponential's (2 roundings), the sum's and the division's come to a few of Σ p·|v|.
 struct AttentionOracle {
   template <class S>
   static void run(const Case& c, Arrays<S>& arrays) {
@@ -109,8 +118,8 @@ struct AttentionOracle {
 
  private:
   template <class S>
-  static void row(const AttentionCase& a, Arrays<S>& arrays, std::int64_t n, std::int64_t i, std::int64_t head,
-                  std::vector<S>& weight, std::vector<double>& terms) {
+  static void row(const AttentionCase& a, Arrays<S>& arrays, std::int64_t n, std::int64_t i,
+                  std::int64_t head, std::vector<S>& weight, std::vector<double>& terms) {
     bool any = false;
     S most(-HUGE_VAL);
     for (std::int64_t j = 0; j < a.t; ++j) {
@@ -158,7 +167,8 @@ struct AttentionOracle {
 
 /// p = e^(s - lse), ds = p·(dy·v - dy·y)·slope; dv = Σ p·dy, dq = Σ ds·k, dk = Σ ds·q.
 ///
-/// Errors: p's is a share of it, the score's terms and |lse| times u; ds's beside that the two products' terms.
+/// Errors: p's is a share of it, the score's terms and |lse| times u; ds's beside that the two products'
+/// terms.
 struct AttentionBackwardOracle {
   template <class S>
   static void run(const Case& c, Arrays<S>& arrays) {
@@ -219,7 +229,8 @@ struct AttentionBackwardOracle {
       terms[static_cast<std::size_t>(i)] += magnitude;
     }
     void store(Array<S>& to) const {
-      for (std::size_t i = 0; i < value.size(); ++i) to.store(static_cast<std::int64_t>(i), value[i], terms[i]);
+      for (std::size_t i = 0; i < value.size(); ++i)
+        to.store(static_cast<std::int64_t>(i), value[i], terms[i]);
     }
   };
 };

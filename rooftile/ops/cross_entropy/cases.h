@@ -64,11 +64,11 @@ inline void cross_entropy_prepare(const Case& c, Arrays<double>& inputs) {
       x[y] = std::log(sum * p / (1 - p));
     }
   }
-  // Between 0 and 2; of two classes in seven 0.
+  // Between 0 and 2.
   if (inputs.has("weight")) {
     std::vector<double>& weight = inputs["weight"].values();
     for (std::size_t i = 0; i < weight.size(); ++i)
-      weight[i] = i % 7 < 2 ? 0 : static_cast<double>(i * 2654435761u % 1000 + 1) / 500;
+      weight[i] = static_cast<double>(i * 2654435761u % 1000 + 1) / 500;
   }
 }
 /// The forward's log-sum-exp, and gradients whose products are numbers.
@@ -276,11 +276,12 @@ inline std::vector<Spec> cross_entropy_specs() {
                    (c.parameter("reduced") == 1 || c.parameter("reduced") == 2 ? 4 : 0) +
                    (c.parameter("reduced") == 0 || c.parameter("reduced") == 2 ? 4 * rows : 0);
           },
-      .tolerance = {.c = 4,
+      .tolerance = {.c = 6,
                     .chain = [](const Case&, std::string_view) { return 1.; },
                     .accumulator = [](const Case&) { return DType::f32; },
                     .reason =
-                        "an ulp or two for the exponential, one each for its factor, product and difference"},
+                        "an exponential of a GPU's special function unit is off by 5 ulps, and one for each "
+                        "unit of its argument; one each for its factor, product and difference"},
       .excuses = {},
       .cases = [] { return cross_entropy_cases(false); },
       .bench = cross_entropy_bench,

@@ -61,7 +61,8 @@ struct CrossEntropyBackwardInputs {
   ConstView dloss = {};                   ///< one f32: the gradient of the reduced one
 };
 
-/// The gradient. With p = exp(x - lse), and g a row's dlosses plus dloss (sum) or dloss / Σ w_y (mean):
+/// The gradient. With p = exp(min(x - lse, 0)), and g a row's dlosses plus dloss (sum) or dloss / Σ w_y
+/// (mean):
 ///   dx_c = g·((A + 2·z·lse)·p_c - [c = y]·(1 - ε)·w_y - ε/C·w_c),  A = (1 - ε)·w_y + ε/C·Σ w.
 ///
 /// dlogits: as logits, and may be logits. An ignored row's gradient is 0, whatever it holds; that of a row

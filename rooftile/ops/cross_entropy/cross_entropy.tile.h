@@ -142,7 +142,7 @@ ROOFTILE_TILE void cross_entropy_backward(Team team, const Row<const T>& logits,
   const std::int64_t distance = f.target - first;
   const auto hit = static_cast<typename Team::Integer>(distance < dlogits.size ? distance : -1);
   team.each(dlogits.size, [&](auto chunk) ROOFTILE_INLINE {
-    const auto p = exp_below(row[chunk] - f.lse, false);
+    const auto p = exp_below(min(0, row[chunk] - f.lse), false);  // a NaN passes
     const auto spread = weight.data ? team.load(weight, chunk) * f.spread : team.fill(f.spread);
     const auto all = p * f.all - spread;
     team.store(dlogits, chunk, select(team.iota(chunk) == hit, all - f.hit, all));

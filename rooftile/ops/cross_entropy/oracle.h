@@ -92,7 +92,7 @@ struct CrossEntropyOracle {
       if (const double value = to_double(its); std::fabs(value) >= kMost)
         its = S(std::copysign(HUGE_VAL, value));
       total += its;
-      total_size += size;
+      total_size += size + 0x1p-125;  // one below the normal numbers is rounded by 2^-150
     }
     if (n.mean)
       a["loss"].store(0, total / divisor, total_size / std::fabs(to_double(divisor)));
@@ -127,7 +127,7 @@ struct CrossEntropyBackwardOracle {
       if (n.mean) shared = shared / divisor;
     }
     const S spread(n.smoothing / static_cast<double>(weight.classes));
-    constexpr double kMin = 0x1p-126;  // exponentials below the normal numbers may be 0
+    constexpr double kMin = 0x1p-102;  // exponentials below 2^-126 may be 0; in ulps
     for (std::int64_t row = 0; row < target.size(); ++row) {
       const std::int64_t at = row * weight.classes, y = class_of(row);
       const S lse = lses.load(row), g = dlosses ? shared + dlosses->load(row) : shared;
@@ -136,11 +136,14 @@ struct CrossEntropyBackwardOracle {
       const double all_size =
           std::fabs(to_double(hit)) + to_double(spread) * weight.size + std::fabs(2 * n.z * to_double(lse));
       for (std::int64_t i = 0; i < weight.classes; ++i) {
-        const S apart = x.load(at + i) - lse, p = exp(apart);
+        S apart = x.load(at + i) - lse;
+        if (to_double(apart) > 0) apart = S(0);
+        const S p = exp(apart);
+        const double distance = to_double(p) > 0 ? 1 + std::fabs(to_double(apart)) : 0;
         S value = all * p;
         if (n.smoothing > 0) value = value - spread * weight.of(i);
         if (i == y) value = value - hit;
-        const double size = all_size * (kMin + to_double(p) * (1 + std::fabs(to_double(apart)))) +
+        const double size = all_size * (kMin + to_double(p) * distance) +
                             to_double(spread) * std::fabs(to_double(weight.of(i))) +
                             (i == y ? std::fabs(to_double(hit)) : 0);
         const S scaled = g * value;

@@ -36,7 +36,7 @@ def cross_entropy_plain(logits, target, weight=None, reduction=0, ignore_index=-
     loss = sum(losses)
     if reduction == 0:
         loss = loss / divisor if divisor else math.nan
-    return [loss], losses, lses
+    return loss, losses, lses
 # [/cross_entropy_plain]
 
 

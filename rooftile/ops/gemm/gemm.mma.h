@@ -190,9 +190,17 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
     rooftile::cuda::cp_async_commit();
   };
   unsigned left[2][kDown][4], right[2][kAcross][4];
+  // Of a small tile, warps and rows of fragments without an element of y do nothing.
+  const bool small = kOrderA == Order::any;
+  const std::int64_t rows_left = p.m - first_i - warp_row;
+  const bool idle = small && (rows_left <= 0 || first_j + warp_column >= p.n);
+  const auto lives = [&](int i) { return !small || i * 16 < rows_left; };
   const auto load = [&](int to, int slot, int step) {
+    if (idle) return;
     const std::byte* const stage = ring + slot * Shape::kStage;
-    ROOFTILE_UNROLL for (int i = 0; i < kDown; ++i) a.load(left[to][i], stage, a_place, i, step, true);
+    ROOFTILE_UNROLL for (int i = 0; i < kDown; ++i) {
+      if (lives(i)) a.load(left[to][i], stage, a_place, i, step, true);
+    }
     ROOFTILE_UNROLL for (int j = 0; j < kAcross; ++j) b.load(right[to][j], stage, b_place, j, step, false);
   };
 
@@ -213,6 +221,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
       if (!last || s + 1 < stages) load((step + 1) % 2, last ? next_slot : slot, last ? 0 : step + 1);
       if (step == 0) copy(free_slot);
       ROOFTILE_UNROLL for (int i = 0; i < kDown; ++i) {
+        if (idle || !lives(i)) continue;
         ROOFTILE_UNROLL for (int j = 0; j < 2 * kAcross; ++j) {
           const unsigned(&columns)[4] = right[step % 2][j / 2];
           const unsigned pair[2] = {columns[j % 2 * 2], columns[j % 2 * 2 + 1]};
@@ -231,6 +240,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
   const std::int64_t y_first = offset_of(p.batch, 0, tile.matrix),
                      c_first = offset_of(p.batch, 3, tile.matrix);
   ROOFTILE_UNROLL_BY(1) for (int i = 0; i < kDown; ++i) {
+    if (idle || !lives(i)) break;
     ROOFTILE_UNROLL for (int which = 0; which < kDown; ++which) {
       if (which != i) continue;  // which registers, the compiler must know
       ROOFTILE_UNROLL for (int j = 0; j < 2 * kAcross; ++j) {

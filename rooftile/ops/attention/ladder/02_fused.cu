@@ -59,8 +59,8 @@ __global__ void __launch_bounds__(kThreads) attention_fused(const __grid_constan
 }  // namespace
 
 Status launch_attention_fused(const CudaLaunch& launch, const AttentionProblem& p) {
-  return launch_blocks(launch, p, p.b * p.h * p.s, kThreads, static_cast<std::size_t>(p.t + 1) * sizeof(float),
-                       attention_fused);
+  return launch_blocks(launch, p, p.b * p.h * p.s, kThreads,
+                       static_cast<std::size_t>(p.t + 1) * sizeof(float), attention_fused);
 }
 
 }  // namespace rooftile::ladder

@@ -50,22 +50,22 @@ __global__ void __launch_bounds__(kThreads) attention_online(const __grid_consta
     __syncthreads();
     for (int n = 0; n < kKeys; ++n) {
       float score = 0;
-      ROOFTILE_UNROLL for (int c = 0; c < kEach; ++c)
-        if (c * kShare + share < d) score = fmaf(q[c], k_tile[n][c * kShare + share], score);
+      ROOFTILE_UNROLL for (int c = 0; c < kEach; ++c) if (c * kShare + share < d) score =
+          fmaf(q[c], k_tile[n][c * kShare + share], score);
       for (int far = kShare / 2; far > 0; far /= 2) score += __shfl_xor_sync(0xffffffffu, score, far);
       if (first + n < keys.begin || first + n >= keys.end) continue;
 
       const float larger = fmaxf(m, score), shrink = expf(m - larger), weight = expf(score - larger);
       m = larger;
       l = fmaf(l, shrink, weight);
-      ROOFTILE_UNROLL for (int c = 0; c < kEach; ++c)
-        if (c * kShare + share < e) y[c] = fmaf(weight, v_tile[n][c * kShare + share], y[c] * shrink);
+      ROOFTILE_UNROLL for (int c = 0; c < kEach; ++c) if (c * kShare + share < e) y[c] =
+          fmaf(weight, v_tile[n][c * kShare + share], y[c] * shrink);
     }
   }
   // [/online]
   if (!live) return;
-  ROOFTILE_UNROLL for (int c = 0; c < kEach; ++c)
-    if (c * kShare + share < e) y_rows.at(i, c * kShare + share) = l == 0 ? 0 : y[c] / l;
+  ROOFTILE_UNROLL for (int c = 0; c < kEach; ++c) if (c * kShare + share < e)
+      y_rows.at(i, c * kShare + share) = l == 0 ? 0 : y[c] / l;
   if (share == 0) put_lse(p, batch, head, i, m, l);
 }
 

@@ -11,8 +11,8 @@ namespace {
 using namespace attention_gpu;
 
 constexpr int kSize = 128, kRows = 4, kTall = kDown * kRows;
-constexpr std::size_t kFloats = std::size_t(kTall + kColumns) * kPitch<kSize> +
-                                std::size_t(kTall) * kWeightPitch;
+constexpr std::size_t kFloats =
+    std::size_t(kTall + kColumns) * kPitch<kSize> + std::size_t(kTall) * kWeightPitch;
 
 __global__ void __launch_bounds__(kThreads) attention_registers(const __grid_constant__ AttentionProblem p) {
   ROOFTILE_DYNAMIC_SHARED(bytes);

@@ -1,0 +1,63 @@
+"""Attention in three languages: rooftile/ops/languages.py says how these functions are found, run and judged."""
+
+import math
+
+from languages import np, torch, trap
+
+
+# [attention_plain]
+def attention_plain(q, k, v, causal):
+    """Sequence by sequence, head by head, query by query; query i's own key is i + T - S."""
+    y = []
+    for n in range(len(q)):
+        queries, keys = len(q[n]), len(k[n])
+        y.append([[None] * len(q[n][i]) for i in range(queries)])
+        for i in range(queries):
+            end = max(0, i + keys - queries + 1) if causal else keys
+            for h in range(len(q[n][i])):
+                g = h * len(k[n][0]) // len(q[n][i]) if keys else 0
+                scale = 1 / math.sqrt(len(q[n][i][h]))
+                s = [scale * sum(a * b for a, b in zip(q[n][i][h], k[n][j][g])) for j in range(end)]
+                most = max(s, default=0)
+                p = [math.exp(x - most) for x in s]
+                width = len(v[n][0][g]) if keys else len(q[n][i][h])
+                y[n][i][h] = [sum(p[j] * v[n][j][g][e] for j in range(end)) / (sum(p) or 1) for e in range(width)]
+    return y
+# [/attention_plain]
+
+
+# [attention_numpy]
+def attention_numpy(q, k, v, causal):
+    group = q.shape[2] // k.shape[2]
+    k, v = (np.repeat(x, group, axis=2) for x in (k, v))
+    s = np.einsum("bshd,bthd->bhst", q, k) / math.sqrt(q.shape[3])
+    if causal:
+        queries, keys = s.shape[2:]
+        s = np.where(np.tri(queries, keys, keys - queries, dtype=bool), s, -np.inf)
+    most = s.max(axis=3, keepdims=True, initial=-np.inf)
+    p = np.exp(s - np.where(np.isinf(most), 0, most))
+    total = p.sum(axis=3, keepdims=True)
+    return np.einsum("bhst,bthe->bshe", p / np.where(total == 0, 1, total), v).astype(q.dtype)
+# [/attention_numpy]
+
+
+# [attention_torch]
+def attention_torch(q, k, v, causal):
+    """The diagonal ends in the lower right corner: a mask says so, is_causal would begin in the upper left one."""
+    mask = torch.ones(q.shape[1], k.shape[1], dtype=torch.bool, device=q.device)
+    if causal:
+        mask = mask.tril(k.shape[1] - q.shape[1])
+    y = torch.nn.functional.scaled_dot_product_attention(
+        *(x.transpose(1, 2) for x in (q, k, v)), attn_mask=mask, enable_gqa=q.shape[2] != k.shape[2]
+    ).transpose(1, 2)
+    return y.where(mask.any(1)[:, None, None], 0)
+# [/attention_torch]
+
+
+# [attention_torch_upper_left]
+@trap("is_causal's diagonal begins in the upper left corner: with fewer queries than keys the last sees too few")
+def attention_torch_upper_left(q, k, v, causal):
+    return torch.nn.functional.scaled_dot_product_attention(
+        *(x.transpose(1, 2) for x in (q, k, v)), is_causal=bool(causal), enable_gqa=q.shape[2] != k.shape[2]
+    ).transpose(1, 2)
+# [/attention_torch_upper_left]

@@ -1,0 +1,52 @@
+#pragma once
+#include "rooftile/core/queue.h"
+#include "rooftile/core/view.h"
+
+namespace rooftile {
+
+struct Nf4Options {
+  std::int64_t block = 64;        ///< elements that share a scale: a power of two from 32 to 4096
+  const char* variant = nullptr;  ///< null: chosen by the library; else one of `rooftile list quantize_nf4`
+};
+
+/// Quantises to 4 bits: the elements of x in row-major order, in blocks of `block`, the last of any length.
+/// A block's scale is its largest magnitude; each element · (1 / scale) becomes the nearest of 16 levels, the
+/// quantiles of a normal distribution.
+///
+/// x: any shape of rank 0 to 8, f32, f16 or bf16, any strides. packed: {⌈n/2⌉} of u8, two elements to a byte,
+/// the first in the high nibble; where n is odd the last low nibble is 7, the level 0. absmax: {⌈n/block⌉} of
+/// f32. Both with any stride, apart from x and each other. No workspace.
+///
+/// Bytes and scales are bitsandbytes' (its CUDA kernels' thresholds, IEEE reciprocals). In a block of zeros
+/// 0 · inf is NaN, which has level 0, -1: it dequantises to -0, as there. A NaN among others has level 0 and
+/// counts in no scale; an infinity makes the scale infinite. Where its own ways differ: its
+/// CUDA kernels are built with fast math, whose reciprocal may give a weight next to a threshold the
+/// neighbouring level; without a kernel it takes the nearest level, which next to a threshold may be another.
+///
+/// Errors: an absent view, a dtype or size other than said above, a block that is no power of two from 32 to
+/// 4096, null or misaligned data, outputs that overlap. Cost: x read, ⌈n/2⌉ and 4·⌈n/block⌉ bytes written.
+/// Source: Dettmers et al., arXiv:2305.14314.
+Status quantize_nf4(const Queue& queue, ConstView x, View packed, View absmax,
+                    const Nf4Options& options = {});
+
+struct DequantizeNf4Options {
+  std::int64_t block = 64;
+  /// The flattened tensor's element that is y's first: rows from r on begin with r · columns.
+  std::int64_t first = 0;
+  const char* variant = nullptr;
+};
+
+/// And back: y_i = level · scale, rounded once to y's dtype. `packed` and `absmax` may hold more than y's
+/// elements from `first` on: a range of rows is dequantised by itself.
+///
+/// y: any shape, f32, f16 or bf16, any strides. packed: u8, at least ⌈(first + n)/2⌉; absmax: f32, at least
+/// ⌈(first + n)/block⌉; nothing past these is read. No workspace.
+///
+/// Every bit is bitsandbytes'. Where its own ways differ: without a kernel it rounds the levels to y's dtype
+/// first.
+///
+/// Errors: as quantize_nf4's. Cost: half a byte read for each element, y written.
+Status dequantize_nf4(const Queue& queue, ConstView packed, ConstView absmax, View y,
+                      const DequantizeNf4Options& options = {});
+
+}  // namespace rooftile

@@ -1,0 +1,86 @@
+"""NF4 in three languages: rooftile/ops/languages.py says how these functions are found, run and judged."""
+
+import math
+import struct
+
+from languages import np, torch, trap
+
+LEVELS = (-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334,
+          -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224,
+          0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0)
+#: Where the upper one of two levels begins.
+THRESHOLDS = (-0.8480964004993439, -0.6106329262256622, -0.4599952697753906, -0.33967943489551544, -0.23460740596055984,
+              -0.13791173323988914, -0.045525018125772476, 0.03979014977812767, 0.1202552504837513, 0.2035212516784668,
+              0.2920137718319893, 0.3893125355243683, 0.5016634166240692, 0.6427869200706482, 0.8614784181118011)
+
+
+def f32(value):
+    """As a float of 32 bits has it."""
+    try:
+        return struct.unpack("f", struct.pack("f", value))[0]
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def flat(values):
+    return [v for part in values for v in flat(part)] if isinstance(values, list) else [values]
+
+
+# [quantize_nf4_plain]
+def quantize_nf4_plain(x, block=64):
+    """Blocks of the flattened tensor; two codes to a byte, the first in the high nibble."""
+    values, codes, absmax = flat(x), [], []
+    for begin in range(0, len(values), int(block)):
+        part = values[begin:begin + int(block)]
+        most = max([0.0] + [abs(v) for v in part if not math.isnan(v)])
+        absmax.append(most)
+        each_one = f32(1 / most) if most else math.inf
+        for v in part:
+            scaled = f32(v * each_one)  # 0 · inf is a NaN, above no threshold
+            codes.append(sum(scaled > f32(t) for t in THRESHOLDS))
+    if len(codes) % 2:
+        codes.append(7)  # the level 0
+    return [16 * a + b for a, b in zip(codes[::2], codes[1::2])], absmax
+# [/quantize_nf4_plain]
+
+
+# [quantize_nf4_numpy]
+def quantize_nf4_numpy(x, block=64):
+    values, block = x.reshape(-1).astype(np.float32), int(block)
+    blocks = -(-values.size // block)
+    padded = np.zeros(blocks * block, np.float32)
+    padded[:values.size] = values
+    padded = padded.reshape(blocks, block)
+    absmax = np.fmax.reduce(np.abs(padded), axis=1, initial=0)
+    with np.errstate(all="ignore"):
+        scaled = (padded * (np.float32(1) / absmax)[:, None]).reshape(-1)[:values.size]
+    codes = np.searchsorted(np.float32(THRESHOLDS), scaled, side="left").astype(np.uint8)
+    codes[np.isnan(scaled)] = 0
+    if codes.size % 2:
+        codes = np.append(codes, np.uint8(7))
+    return codes[::2] << 4 | codes[1::2], absmax
+# [/quantize_nf4_numpy]
+
+
+# [quantize_nf4_numpy_low_first]
+@trap("the first of two elements comes in the low nibble")
+def quantize_nf4_numpy_low_first(x, block=64):
+    packed, absmax = quantize_nf4_numpy(x, block)
+    return packed << 4 | packed >> 4, absmax
+# [/quantize_nf4_numpy_low_first]
+
+
+# [quantize_nf4_torch]
+def quantize_nf4_torch(x, block=64):
+    values, block = x.reshape(-1).float(), int(block)
+    blocks = -(-values.numel() // block)
+    padded = values.new_zeros(blocks * block)
+    padded[:values.numel()] = values
+    padded = padded.reshape(blocks, block)
+    absmax = padded.abs().nan_to_num(nan=0.0, posinf=math.inf).amax(1) if blocks else padded.new_zeros(0)
+    scaled = (padded * (1 / absmax)[:, None]).reshape(-1)[:values.numel()]
+    codes = sum((scaled > f32(t)).to(torch.uint8) for t in THRESHOLDS)
+    if codes.numel() % 2:
+        codes = torch.cat([codes, codes.new_full((1,), 7)])
+    return codes[::2] << 4 | codes[1::2], absmax
+# [/quantize_nf4_torch]
