@@ -112,6 +112,11 @@ inline bool gemm_suits(const Case& c) {
   return c.dtype != DType::f64 || gemm_activation(c) <= GemmActivation::relu;
 }
 
+inline const char* gemm_refuses(const Case& c) {
+  if (gemm_suits(c)) return nullptr;
+  return c.dtype == DType::i8 ? "exactly" : "activation";
+}
+
 /// Both sides of each tile (12 or 6 rows, 8 to 32 columns), of each block, and of what counts as thin.
 inline std::vector<Case> gemm_cases() {
   std::vector<Case> cases;
@@ -219,10 +224,10 @@ inline std::vector<Spec> gemm_specs() {
           [](const Shape& s) {
             return Shape{s[0], 1 + (31 * s[0] + 17 * s[1]) % 61, s[1]};
           },
-      .suits = gemm_suits,
       .letters = "MKN",
       .independent = "MN",
       .prepare = gemm_prepare,
+      .refuses = gemm_refuses,
       // DeepGEMM 238: M·K beyond 2^31.
       .huge_case =
           [] {
