@@ -123,7 +123,8 @@ class SpecCheck {
       progress(dtype, what, 0);
       guarded(ledger, f);
     };
-    step("bits", [&] { check_invariance(spec_, dtype, subjects_, ledger); });
+    step("bits", [&] { check_invariance(spec_, dtype, subjects_, ledger, options_.paths); });
+    if (options_.paths) return;
     step("modes", [&] { check_modes(spec_, dtype, subjects_, ledger); });
     step("edges", [&] { check_edges(spec_, dtype, subjects_, ledger); });
     step("refusals", [&] { check_refusals(spec_, dtype, subjects_, ledger); });

@@ -19,8 +19,9 @@ struct CheckOptions {
   std::vector<std::string> variants;   ///< empty: all
   std::vector<std::string> isas;       ///< empty: every one built here that this CPU runs
   std::vector<DType> dtypes;           ///< empty: all
-  bool quick = false;    ///< two cases of each variant and dtype, one of each real option, no wrong results
-  bool huge = false;     ///< one case of each op beyond 2^31 elements instead of the list
+  bool quick = false;  ///< two cases of each variant and dtype, one of each real option, no wrong results
+  bool paths = false;  ///< the cases, and each way through a kernel once, where else bits are compared often
+  bool huge = false;   ///< one case of each op beyond 2^31 elements instead of the list
   int random_cases = 0;  ///< that many of each function beside the list, shared out over its dtypes
   bool listed = true;    ///< false: the random cases alone
   std::uint64_t seed = 1;

@@ -32,8 +32,8 @@ class Invariance {
   Invariance(const Spec& spec, const Queues& queues, const char* variant, Ledger& ledger)
       : queues_(queues), variant_(variant), role_(role_of(spec, variant)), ledger_(ledger) {}
 
-  /// On a problem with dense operands. `thorough`: each offset and layout.
-  void meet(const Problem& p, bool thorough) {
+  /// On a problem with dense operands. `thorough`: each offset and layout; `paths`: one of each.
+  void meet(const Problem& p, bool thorough, bool paths) {
     Memory dense(p, placements(p, Layout::contiguous, Layout::contiguous), false);
     const Run reference = run(queue(Queues::kOne), p, dense, variant_);
     if (reference.refused) return refuse(p, "on dense operands", reference.message);
@@ -44,6 +44,23 @@ class Invariance {
       if (again.refused) return refuse(p, how, again.message);
       note(p, again.damage.empty() ? differ(p, how, p, again.outputs, reference.outputs, 0) : again.damage);
     };
+    const auto in_place = [&] {
+      for (std::size_t o = 0; o < p.operands().size(); ++o) {
+        if (in_place_of(p, o) == p.operands().size()) continue;
+        Memory same(p, placements(p, Layout::contiguous, Layout::contiguous), true);
+        differs("in place", Queues::kOne, same);
+        if (!paths) differs("in place and streaming", Queues::kOneStreaming, same);
+        break;
+      }
+    };
+    if (paths) {
+      if (!thorough || role_ == Role::named) return;
+      Memory unaligned(p, at_offsets(p, 1, 1), false),
+          strided(p, placements(p, Layout::strided_columns, Layout::strided_columns), false);
+      differs("1 element behind a boundary", Queues::kThreeStreaming, unaligned);
+      differs("with strided columns", Queues::kThreeStreaming, strided);
+      return in_place();
+    }
     differs("a second time", Queues::kOne, dense);
     if (role_ == Role::named) return;
     for (std::size_t q = Queues::kTwo; q < queues_.all.size(); ++q) {
@@ -77,13 +94,7 @@ class Invariance {
       differs("inputs " + which, Queues::kOne, in);
       differs("outputs " + which, Queues::kOneStreaming, out);
     }
-    for (std::size_t o = 0; o < p.operands().size(); ++o) {
-      if (in_place_of(p, o) == p.operands().size()) continue;
-      Memory same(p, placements(p, Layout::contiguous, Layout::contiguous), true);
-      differs("in place", Queues::kOne, same);
-      differs("in place and streaming", Queues::kOneStreaming, same);
-      break;
-    }
+    in_place();
   }
 
   /// Inputs with a stride of 0 against the same values laid out in full.
@@ -194,7 +205,7 @@ std::string difference(const Problem& p, const std::vector<Bytes>& reference, co
   return "";
 }
 
-void check_invariance(const Spec& spec, DType dtype, const Subjects& subjects, Ledger& ledger) {
+void check_invariance(const Spec& spec, DType dtype, const Subjects& subjects, Ledger& ledger, bool paths) {
   struct Base {
     std::int64_t rows, columns;
     bool thorough, long_row;
@@ -211,7 +222,7 @@ void check_invariance(const Spec& spec, DType dtype, const Subjects& subjects, L
   const auto sets = parameter_sets(spec, dtype, 6);
   for (std::size_t s = 0; s < sets.size(); ++s) {
     for (const Base& base : kBases) {
-      if (base.long_row && s > 0) continue;
+      if ((base.long_row || (paths && base.rows > 1000)) && s > 0) continue;
       const Case c{shape_of(spec, base.rows, base.columns), dtype, sets[s], Layout::contiguous, usual};
       if (spec.refuses && spec.refuses(c)) continue;
       if (spec.suits && !spec.suits(c)) continue;
@@ -226,8 +237,8 @@ void check_invariance(const Spec& spec, DType dtype, const Subjects& subjects, L
           const bool costly = base.long_row || (base.rows > 1000 && role == Role::gpu_rung);
           if (role == Role::oracle || (costly && role != Role::standard)) continue;
           Invariance invariance(spec, queues, variant, ledger);
-          invariance.meet(p, base.thorough && s < 2);
-          if (base.thorough && role == Role::standard) invariance.meet_broadcast(b);
+          invariance.meet(p, base.thorough && s < 2, paths);
+          if (!paths && base.thorough && role == Role::standard) invariance.meet_broadcast(b);
         }
       }
     }
