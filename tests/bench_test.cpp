@@ -135,7 +135,7 @@ TEST(Row, EachFunctionHasOneOfEachDtype) {
       if (!is_floating(dtype)) continue;
       BenchRow row;
       row.spec = &spec;
-      row.c = {{8, 64}, dtype, {}};
+      row.c = {shape_of(spec, 8, 64), dtype, {}};
       const Outcome outcome = measure.session.measure(row, 0.001, 2);
       EXPECT_TRUE(outcome.result || !outcome.refused.empty()) << spec.function << ": " << outcome.error;
     }

@@ -55,9 +55,13 @@ class Misuse {
   /// Whether another operand of the case has the letter of this one's last size, or outer sizes as it has.
   bool shares_last_size(std::size_t o) const {
     const auto& operands = p_.operands();
-    const Signature& signature = find_op(p_.spec().function)->signature;
+    const Op* op = find_op(p_.spec().function);
+    if (!op)  // a spec of no function of the library's: all of its operands share their sizes
+      return std::any_of(operands.begin(), operands.end(), [&](const Operand& other) {
+        return &other != &operands[o] && !other.shape.empty();
+      });
     const auto shape_of = [&](const Operand& operand) {
-      for (const Signature::Operand& its : signature.operands)
+      for (const Signature::Operand& its : op->signature.operands)
         if (its.name && std::strcmp(its.name, operand.name) == 0) return its.shape;
       return Signature::Shape{};
     };

@@ -8,37 +8,49 @@ from languages import np, torch, trap
 # [attention_plain]
 def attention_plain(q, k, v, causal):
     """Sequence by sequence, head by head, query by query; query i's own key is i + T - S."""
-    y = []
+    y, lse = [], []
     for n in range(len(q)):
         queries, keys = len(q[n]), len(k[n])
-        y.append([[None] * len(q[n][i]) for i in range(queries)])
+        heads = len(q[n][0]) if queries else 0
+        y.append([[None] * heads for _ in range(queries)])
+        lse.append([[None] * queries for _ in range(heads)])
         for i in range(queries):
-            end = max(0, i + keys - queries + 1) if causal else keys
-            for h in range(len(q[n][i])):
-                g = h * len(k[n][0]) // len(q[n][i]) if keys else 0
+            end = min(keys, max(0, i + keys - queries + 1)) if causal else keys
+            for h in range(heads):
+                g = h * len(k[n][0]) // heads if keys else 0
                 scale = 1 / math.sqrt(len(q[n][i][h]))
                 s = [scale * sum(a * b for a, b in zip(q[n][i][h], k[n][j][g])) for j in range(end)]
                 most = max(s, default=0)
                 p = [math.exp(x - most) for x in s]
                 width = len(v[n][0][g]) if keys else len(q[n][i][h])
                 y[n][i][h] = [sum(p[j] * v[n][j][g][e] for j in range(end)) / (sum(p) or 1) for e in range(width)]
-    return y
+                lse[n][h][i] = most + math.log(sum(p)) if p else -math.inf
+    return y, lse
 # [/attention_plain]
 
 
 # [attention_numpy]
 def attention_numpy(q, k, v, causal):
-    group = q.shape[2] // k.shape[2]
-    k, v = (np.repeat(x, group, axis=2) for x in (k, v))
-    s = np.einsum("bshd,bthd->bhst", q, k) / math.sqrt(q.shape[3])
+    group = q.shape[2] // k.shape[2] if k.shape[2] else 1
+    k, v = (np.repeat(x.astype(np.float64), group, axis=2) for x in (k, v))
+    s = np.einsum("bshd,bthd->bhst", q.astype(np.float64), k) / math.sqrt(q.shape[3])
     if causal:
         queries, keys = s.shape[2:]
         s = np.where(np.tri(queries, keys, keys - queries, dtype=bool), s, -np.inf)
     most = s.max(axis=3, keepdims=True, initial=-np.inf)
     p = np.exp(s - np.where(np.isinf(most), 0, most))
     total = p.sum(axis=3, keepdims=True)
-    return np.einsum("bhst,bthe->bshe", p / np.where(total == 0, 1, total), v).astype(q.dtype)
+    with np.errstate(divide="ignore"):
+        lse = (np.where(np.isinf(most), 0, most) + np.log(total))[..., 0]
+    return np.einsum("bhst,bthe->bshe", p / np.where(total == 0, 1, total), v).astype(q.dtype), lse.astype(np.float32)
 # [/attention_numpy]
+
+
+def lse_of(q, k, mask):
+    """The logarithms of the sums, which PyTorch's function keeps to itself."""
+    k = k.repeat_interleave(q.shape[2] // max(k.shape[2], 1), 2)
+    s = torch.einsum("bshd,bthd->bhst", q.double(), k.double()) / math.sqrt(q.shape[3])
+    return s.masked_fill(~mask, -math.inf).logsumexp(3).float()
 
 
 # [attention_torch]
@@ -50,14 +62,15 @@ def attention_torch(q, k, v, causal):
     y = torch.nn.functional.scaled_dot_product_attention(
         *(x.transpose(1, 2) for x in (q, k, v)), attn_mask=mask, enable_gqa=q.shape[2] != k.shape[2]
     ).transpose(1, 2)
-    return y.where(mask.any(1)[:, None, None], 0)
+    return y.where(mask.any(1)[:, None, None], 0), lse_of(q, k, mask)
 # [/attention_torch]
 
 
 # [attention_torch_upper_left]
 @trap("is_causal's diagonal begins in the upper left corner: with fewer queries than keys the last sees too few")
 def attention_torch_upper_left(q, k, v, causal):
+    mask = torch.ones(q.shape[1], k.shape[1], dtype=torch.bool, device=q.device)
     return torch.nn.functional.scaled_dot_product_attention(
         *(x.transpose(1, 2) for x in (q, k, v)), is_causal=bool(causal), enable_gqa=q.shape[2] != k.shape[2]
-    ).transpose(1, 2)
+    ).transpose(1, 2), lse_of(q, k, mask)
 # [/attention_torch_upper_left]

@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(kMaxThreads) softmax_registers(const __grid_co
   float row[kItemsPerThread];  // past the end -inf, whose exponential is 0
   ROOFTILE_UNROLL for (int k = 0; k < kItemsPerThread; ++k) {
     const int i = k * threads + t;
-    row[k] = i < n ? s.unit * x[i] : -HUGE_VALF;  // [held]
+    row[k] = i < n ? s.unit * x[i] : -HUGE_VALF;  // [read]
   }
   // [/held]
 
