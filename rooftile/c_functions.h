@@ -218,6 +218,18 @@ static inline rooftile_status rooftile_dequantize_nf4(const rooftile_queue* queu
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "dequantize_nf4", views, options, NULL, none);
 }
+static inline rooftile_status rooftile_quantize_scales(const rooftile_queue* queue, const rooftile_view* scales, const rooftile_view* offset, const rooftile_view* codes, const rooftile_view* absmax) {
+  const rooftile_view* const views[] = {scales, offset, codes, absmax};
+  const double options[] = {0};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "quantize_scales", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_dequantize_scales(const rooftile_queue* queue, const rooftile_view* codes, const rooftile_view* absmax, const rooftile_view* offset, const rooftile_view* scales) {
+  const rooftile_view* const views[] = {codes, absmax, offset, scales};
+  const double options[] = {0};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "dequantize_scales", views, options, NULL, none);
+}
 static inline rooftile_status rooftile_l1_normalize(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y, const rooftile_view* norm, double eps) {
   const rooftile_view* const views[] = {x, y, norm};
   const double options[] = {eps};

@@ -14,6 +14,7 @@
 #include "rooftile/harness/bench_race.h"
 #include "rooftile/harness/bench_row.h"
 #include "rooftile/harness/report.h"
+#include "rooftile/harness/standard_cases.h"
 
 namespace rooftile::harness {
 namespace {

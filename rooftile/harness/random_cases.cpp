@@ -287,7 +287,8 @@ std::vector<Placement> random_placements(const Problem& problem, std::mt19937_64
     for (std::size_t o = 0; o < operands.size(); ++o) host[o] = in_place_of(problem, o);
   const bool dense = draw.one_in(6);  // but for their offsets: what rungs and fast ways take
   for (const Operand& operand : operands) {
-    Placement p = random_placement(operand, operand.kind == Operand::Kind::input, draw);
+    Placement p =
+        random_placement(operand, problem.spec().repeats && operand.kind == Operand::Kind::input, draw);
     if (dense) p.strides = place(operand, Layout::contiguous, 0).strides;
     where.push_back(p);
   }

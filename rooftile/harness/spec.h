@@ -168,6 +168,9 @@ struct Spec {
   bool outer = true;  ///< whether outer sizes may stand before the letters
   std::string independent =
       {};  ///< letters whose indices know nothing of each other: a product's rows and columns
+  /// Whether a random input may show one element at several indices; not where inputs follow from each other,
+  /// as a backward's lse does from what it went forward on.
+  bool repeats = true;
   /// Makes a random shape one that means something: heads a multiple of their groups.
   std::function<void(Case&)> adjust = {};
   /// Changes the filled inputs, before they are rounded to their dtype: indices that must lie in a range,

@@ -66,6 +66,9 @@ struct AttentionCase {
   std::int64_t row(std::int64_t n, std::int64_t i, std::int64_t head) const { return (n * h + head) * s + i; }
 };
 
+/// Below the normal numbers a rounding errs by as much as at the smallest of them.
+inline constexpr double kSmallest = 0x1p-126;
+
 template <class S>
 struct AttentionScore {
   S value, slope;  ///< slope: by the product
@@ -154,7 +157,7 @@ struct AttentionOracle {
         const auto at = static_cast<std::size_t>(j);
         const S term = weight[at] * arrays["v"].load(a.key(n, j, head) * a.e + c);
         y += term;
-        size += std::fabs(to_double(term));
+        size += std::fmax(std::fabs(to_double(term)), kSmallest);
         shifts += std::fabs(to_double(term)) * terms[at];
       }
       if (any) y = y / sum;
@@ -195,7 +198,7 @@ struct AttentionBackwardOracle {
             const AttentionScore<S> score = attention_score(a, arrays, n, i, j, head);
             const S p = exp(score.value - total);
             // Below the normal numbers a weight has an absolute error.
-            const double weight = std::fmax(to_double(p), 0x1p-126);
+            const double weight = std::fmax(to_double(p), kSmallest);
             const double doubt = 1 + score.terms + std::fabs(to_double(total));
             S dp(0);
             double terms = delta_terms;
@@ -226,7 +229,7 @@ struct AttentionBackwardOracle {
         : value(static_cast<std::size_t>(size), S(0)), terms(static_cast<std::size_t>(size)) {}
     void add(std::int64_t i, const S& term, double magnitude) {
       value[static_cast<std::size_t>(i)] += term;
-      terms[static_cast<std::size_t>(i)] += magnitude;
+      terms[static_cast<std::size_t>(i)] += std::fmax(magnitude, kSmallest);
     }
     void store(Array<S>& to) const {
       for (std::size_t i = 0; i < value.size(); ++i)

@@ -8,6 +8,8 @@ from languages import np, torch, trap
 # [attention_plain]
 def attention_plain(q, k, v, causal):
     """Sequence by sequence, head by head, query by query; query i's own key is i + T - S."""
+    if not (q and q[0] and q[0][0] and k[0] and k[0][0]):
+        return None, None  # lists without elements have no width
     y, lse = [], []
     for n in range(len(q)):
         queries, keys = len(q[n]), len(k[n])

@@ -226,6 +226,13 @@ inline std::vector<Spec> gemm_specs() {
           },
       .letters = "MKN",
       .independent = "MN",
+      // Of random options those that a dtype takes.
+      .adjust =
+          [](Case& c) {
+            if (c.dtype == DType::i8)
+              c.parameters["alpha"] = 1, c.parameters["beta"] = c.parameters["activation"] = 0;
+            if (c.dtype == DType::f64 && !gemm_suits(c)) c.parameters["activation"] = 1;
+          },
       .prepare = gemm_prepare,
       .refuses = gemm_refuses,
       // DeepGEMM 238: M·K beyond 2^31.

@@ -67,10 +67,10 @@ inline Spec nf4_scales_spec(bool quantizes) {
           return Operand{name, input ? Operand::Kind::input : Operand::Kind::output, type, {size}, false};
         };
         if (quantizes)
-          return {of("scales", true, DType::f32, count(c)), offset, of("codes", false, DType::u8, count(c)),
+          return {of("scales", true, c.dtype, count(c)), offset, of("codes", false, DType::u8, count(c)),
                   of("absmax", false, DType::f32, blocks(c))};
         return {of("codes", true, DType::u8, count(c)), of("absmax", true, DType::f32, blocks(c)), offset,
-                of("scales", false, DType::f32, count(c))};
+                of("scales", false, c.dtype, count(c))};
       },
       .call =
           [quantizes](const Queue& q, const Case&, const Arguments& a, const char* variant, Workspace) {
