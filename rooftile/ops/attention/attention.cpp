@@ -73,9 +73,9 @@ constexpr Variant kBackwardVariants[] = {
 };
 
 AttentionOperand operand(const ConstView& view) {
+  if (!view.present()) return {};  // whatever else it holds
   AttentionOperand o{view.data};
-  if (view.present())
-    for (int i = 0; i < 4; ++i) o.stride[i] = view.stride[i];
+  for (int i = 0; i < 4; ++i) o.stride[i] = view.stride[i];
   return o;
 }
 
@@ -95,9 +95,9 @@ AttentionProblem problem_of(const Call& c) {
   return p;
 }
 void take_lse(const ConstView& lse, AttentionProblem& p) {
+  if (!lse.present()) return;
   p.lse = static_cast<float*>(const_cast<void*>(lse.data));
-  if (lse.present())
-    for (int i = 0; i < 3; ++i) p.lse_stride[i] = lse.stride[i];
+  for (int i = 0; i < 3; ++i) p.lse_stride[i] = lse.stride[i];
 }
 
 Status launch_forward(const Queue& queue, const Op& op, const Call& c) {

@@ -152,10 +152,12 @@ inline Spec attention_spec(const char* function, const OracleFunctions& oracle, 
   spec.largest_exponent = 3;  // scores stay where an exponential has digits
   // Scores of 1e30 have none left, and an lse of f32 is off by 1e22.
   // What is masked must be finite (attention.h): its weight of 0 times infinity is a NaN. Scores of a million
-  // and more have no digit left behind the point in f32, and an exponential of them none at all.
+  // and more have no digit left behind the point in f32, and an exponential of them none at all. Below 1e-30
+  // q times the scale leaves the normal numbers, and its digits.
   spec.suits = [its = spec.suits](const Case& c) {
-    return its(c) && c.parameter("scale") < 100 && finite(c.fill) && c.fill != Fill::large_offset &&
-           c.fill != Fill::huge && c.fill != Fill::huge_rows;
+    const double scale = c.parameter("scale");
+    return its(c) && scale < 100 && (scale == 0 || scale >= 1e-30) && finite(c.fill) &&
+           c.fill != Fill::large_offset && c.fill != Fill::huge && c.fill != Fill::huge_rows;
   };
   spec.bytes = [its = spec](const Case& c) { return attention_bytes(its, c); };
   return spec;
