@@ -148,10 +148,10 @@ class SpecCheck {
     const std::vector<Case> list = all_cases(spec_, dtype, options_.quick);
     const Op* op = find_op(spec_.function);
     WrongResults wrong_results(spec_, dtype, op && !op->variants.empty() ? op->variants[0].name : "");
-    // Of functions of many letters, whose cases cost by their product, two dozen go each way through a
+    // Of functions of many letters, whose cases cost by their product, some thirty go each way through a
     // kernel.
     const std::size_t step =
-        options_.paths && spec_.letters.size() > 1 ? std::max<std::size_t>(list.size() / 24, 1) : 1;
+        options_.paths && spec_.letters.size() > 1 ? std::max<std::size_t>(list.size() / 32, 1) : 1;
     for (std::size_t k = 0; k < list.size() && !cancelled(options_); k += step) {
       const Problem problem(spec_, list[k], options_.seed + k);
       Memory memory(problem);
