@@ -174,6 +174,9 @@ class Signature:
             bound = [o for o in self.inputs if o["type"] == letter and arrays.get(o["name"]) is not None]
             dtype = arrays[bound[0]["name"]].dtype if bound else None
             letter = next(o for o in self.operands if o["type"] == letter)["or_as"]
+        if operand["outer"] and not any(o["outer"] for o in self.inputs):
+            raise ValueError(f"{self.name}: the sizes of {operand['name']} do not follow from the inputs; pass rooftile.{self.name} "
+                             "an array for it by out=")
         shape = self.outer_of(arrays) if operand["outer"] else []
         shape += [self.size_of(letter, arrays, options) for letter in operand["letters"]]
         return shape, operand["dtypes"][0] if dtype is None else dtype

@@ -77,7 +77,11 @@ class Function(Signature):
         asked = tuple(set(names.values()) & set(backward.optional_outputs))
         by_name = dict(zip(self.defaults, options))
         results = backward.run(tuple(by_name[o] for o in backward.defaults), asked, given)
-        return (self.shaped(self.with_sums({n: results[d] for n, d in names.items()}, arrived), given),)
+        for n, d in names.items():
+            if d not in results and next(o for o in self.inputs if o["name"] == n)["dtypes"][0][0] != "i":
+                raise TypeError(f"{self.name}: there is no gradient of {n}; leave it out where you take gradients")
+        gradients = {n: results.get(d) for n, d in names.items()}  # None of indices, which have none
+        return (self.shaped(self.with_sums(gradients, arrived), given),)
 
     def check_dtypes(self, arrays):
         """The library's own check runs inside of XLA, whose errors are no TypeErrors."""

@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 
@@ -8,8 +10,21 @@ from rooftile import _functions
 SIZES = {"C": 37, "M": 5, "N": 7, "K": 3}
 
 
+def sizes_of(f, outer):
+    """A size for each letter; those that a relation of the signature gives follow from the others and the options' defaults."""
+    sizes = {c: SIZES.get(c, 6) for o in f["operands"] for c in o["letters"] if not c.isdigit()}
+    options = {o["name"]: int(o["default"]) for o in f["options"] if o["kind"] not in ("real", "any_real")}
+    for relation in f["where"].split(";"):
+        left, _, right = relation.partition("=")
+        if left.strip() in sizes:
+            sizes[left.strip()] = eval(right.replace("/", "//"), {}, sizes | options | {"outer": math.prod(outer)})
+    return sizes
+
+
 def shape_of(operand, outer=(3, 4)):
-    sizes = [int(c) if c.isdigit() else SIZES.get(c, 6) for c in operand["letters"]]
+    f = next(f for f in _functions.signatures.values() if any(o is operand for o in f["operands"]))
+    known = sizes_of(f, outer)
+    sizes = [int(c) if c.isdigit() else known[c] for c in operand["letters"]]
     return () if operand["one"] else (*(outer if operand["outer"] else ()), *sizes)
 
 
@@ -24,6 +39,8 @@ NUMPY = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "i64": np.int6
 
 def values(operand, seed=0, outer=(3, 4)):
     random = np.random.default_rng(seed)
+    if operand["below"]:
+        return random.integers(0, max(SIZES.get(operand["below"], 6), 1), shape_of(operand, outer)).astype(NUMPY[dtype_of(operand)])
     x = random.standard_normal(shape_of(operand, outer))
     dtype = NUMPY[dtype_of(operand)]
     return (np.abs(x) * 50 if dtype == np.uint8 else x).astype(dtype)
@@ -38,7 +55,23 @@ def arguments(name, optional=False, outer=(3, 4)):
     return places, words
 
 
-@pytest.fixture(params=list(_functions.signatures))
+def follows(f):
+    """Whether each output's outer sizes follow from an input's; where they do not, a call needs out=."""
+    return not any(o["outer"] for o in _functions.outputs(f)) or any(o["outer"] for o in _functions.inputs(f))
+
+
+def is_smooth(f):
+    """Whether each operand that must be there may have a gradient: indices have tests of their own."""
+    return f.backward and all("f32" in o["dtypes"] for o in f.inputs if not o["optional"])
+
+
+def without_gradients(f):
+    """Optional inputs that the backward gives no gradient of."""
+    gradients = f.known[f.backward].output_names if f.backward else []
+    return {n for n, d in f.gradient_names(f.words).items() if d not in gradients}
+
+
+@pytest.fixture(params=[name for name, f in _functions.signatures.items() if follows(f)])
 def function(request):
     return request.param
 

@@ -96,6 +96,9 @@ class Checker {
     inferred.rank = 0;
     inferred.dtype = inferred_type(it.type);
     if (it.shape.one) return {};
+    if (it.shape.outer && !outer_)
+      return Status::error("%s: the sizes of %s do not follow from the inputs; pass %s", s_.function, it.name,
+                           it.name);
     for (int d = 0; it.shape.outer && d < outer_rank_; ++d)
       inferred.shape[inferred.rank++] = outer_->view.shape[d];
     for (int k = 0; k < it.shape.count; ++k) {

@@ -207,6 +207,8 @@ class Function(Signature):
         size = info.batch_size
         outer = {o["name"]: o["outer"] for o in self.operands}
         plain = all(outer[n] for n in self.order if where[n] is not None) and all(o["outer"] for o in self.outputs)
+        # The gradient of a mean over all rows couples them, though each of its outputs is a row.
+        plain = plain and not any(o["one"] and o["optional"] for o in self.operands)
         if plain:
             for n in self.order:
                 if tensors[n] is None or not outer[n]:

@@ -31,7 +31,8 @@ inline std::vector<Operand> cross_entropy_inputs(const Case& c, bool batched = t
   std::vector<Operand> operands = {
       {"logits", Operand::Kind::input, c.dtype, c.shape, batched},
       {"target", Operand::Kind::input, c.parameter("i32") != 0 ? DType::i32 : DType::i64, outer, batched}};
-  operands.back().below = std::max<std::int64_t>(c.shape.back(), 1);  // where nobody prepares them, as in a bench
+  operands.back().below =
+      std::max<std::int64_t>(c.shape.back(), 1);  // where nobody prepares them, as in a bench
   if (c.parameter("weight") != 0)
     operands.push_back(
         {"weight", Operand::Kind::input, DType::f32, {c.shape.back()}, false, nullptr, false, true});
