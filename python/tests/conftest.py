@@ -22,8 +22,8 @@ def sizes_of(f, outer):
 
 
 def shape_of(operand, outer=(3, 4)):
-    f = next(f for f in _functions.signatures.values() if any(o is operand for o in f["operands"]))
-    known = sizes_of(f, outer)
+    f = next((f for f in _functions.signatures.values() if any(o is operand for o in f["operands"])), None)
+    known = sizes_of(f, outer) if f else SIZES
     sizes = [int(c) if c.isdigit() else known[c] for c in operand["letters"]]
     return () if operand["one"] else (*(outer if operand["outer"] else ()), *sizes)
 
@@ -39,7 +39,7 @@ NUMPY = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "i64": np.int6
 
 def values(operand, seed=0, outer=(3, 4)):
     random = np.random.default_rng(seed)
-    if operand["below"]:
+    if operand.get("below"):
         return random.integers(0, max(SIZES.get(operand["below"], 6), 1), shape_of(operand, outer)).astype(NUMPY[dtype_of(operand)])
     x = random.standard_normal(shape_of(operand, outer))
     dtype = NUMPY[dtype_of(operand)]

@@ -221,7 +221,9 @@ TEST(Matrices, ChecksSeeWhatIsRead) {
   EXPECT_TRUE(launch_of::no_barrier({1, 32}, {}, x.data(), out.data()).ok());
   EXPECT_NE(finding(), "");
   EXPECT_TRUE(launch_of::misaligned_row({1, 32}, {}, x.data(), out.data()).ok());
+#if !defined(__clang__)  // which reads a row in smaller words, each of them aligned
   EXPECT_NE(finding().find("16 bytes at once"), std::string::npos);
+#endif
 }
 
 }  // namespace
