@@ -31,12 +31,13 @@ measure() {
 }
 # A row within a program, several rows to one, and one longer than registers hold.
 measure PyTorch,Triton 8 softmax layer_norm --forward --dtype f32 --shape 3x1000,2x40000
-measure Triton 4 softmax layer_norm --forward --dtype f16 --shape 300x7,5x4095
+measure Triton 4 softmax layer_norm --forward --dtype f32 --shape 300x7,5x4095
 measure Triton,PyTorch 4 add --dtype f32,f64 --shape 5000
 measure PyTorch 2 softmax layer_norm --backward --dtype f32 --shape 9x130
 measure PyTorch,torch.compile 6 axpby copy rgb_to_gray --dtype f32,u8
-# Every function but l1_ and l2_normalize_backward, which PyTorch has not; a kernel in Triton that computes rows.
-measure PyTorch 33 --dtype f32 --shape 64x130
+# Every function of rows and elements but l1_ and l2_normalize_backward, which PyTorch has not.
+measure PyTorch 33 relu sigmoid tanh silu gelu copy swap scal add axpby dot nrm2 asum dyt geglu swiglu layer_norm l1_normalize \
+  l2_normalize rms_norm softmax transpose --dtype f32 --shape 64x130
 measure softmax_torch,add_torch 2 softmax add --forward --dtype f32 --shape 9x130 --versions
 # On the CPU: PyTorch and the versions in plain Python, NumPy and PyTorch, warm and cold.
 expect 8 softmax --forward --dtype f32 --shape 6x130 --threads 1 --versions

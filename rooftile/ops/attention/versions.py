@@ -2,7 +2,7 @@
 
 import math
 
-from languages import np, torch, trap
+from languages import np, takes, torch, trap
 
 
 # [attention_plain]
@@ -56,6 +56,7 @@ def lse_of(q, k, mask):
 
 
 # [attention_torch]
+@takes(dtypes=("f32",))  # of 16 bits its weights are rounded to them
 def attention_torch(q, k, v, causal):
     """The diagonal ends in the lower right corner: a mask says so, is_causal would begin in the upper left one."""
     mask = torch.ones(q.shape[1], k.shape[1], dtype=torch.bool, device=q.device)
@@ -69,6 +70,7 @@ def attention_torch(q, k, v, causal):
 
 
 # [attention_torch_upper_left]
+@takes(dtypes=("f32",))
 @trap("is_causal's diagonal begins in the upper left corner: with fewer queries than keys the last sees too few")
 def attention_torch_upper_left(q, k, v, causal):
     mask = torch.ones(q.shape[1], k.shape[1], dtype=torch.bool, device=q.device)

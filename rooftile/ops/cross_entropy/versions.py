@@ -87,9 +87,11 @@ def cross_entropy_numpy_chunks(logits, target, reduction=0, ignore_index=-100):
 
 # [cross_entropy_torch]
 @takes(only={"z_loss": 0, "targets": 0})
-def cross_entropy_torch(logits, target, weight=None, reduction=0, ignore_index=-100, label_smoothing=0.0, targets=0):
+def torch_cross_entropy(logits, target, weight=None, reduction=0, ignore_index=-100, label_smoothing=0.0, targets=0):
     x, y = logits.double(), target.long()
     classes = x.shape[-1]
+    if logits.numel() == 0:
+        return None, None, None  # PyTorch refuses rows of no classes
     flat, rows = x.reshape(-1, classes), y.reshape(-1)
     w = None if weight is None else weight.double()
 
@@ -160,8 +162,10 @@ def cross_entropy_backward_plain(logits, target, lse, weight=None, dlosses=None,
 
 # [cross_entropy_backward_torch]
 @takes(only={"z_loss": 0, "targets": 0})
-def cross_entropy_backward_torch(logits, target, lse, weight=None, dlosses=None, dloss=None, reduction=0, ignore_index=-100,
+def torch_cross_entropy_backward(logits, target, lse, weight=None, dlosses=None, dloss=None, reduction=0, ignore_index=-100,
                                  label_smoothing=0.0, targets=0):
+    if logits.numel() == 0:
+        return None
     x = logits.double().reshape(-1, logits.shape[-1]).requires_grad_()
     with torch.enable_grad():
         losses = torch.nn.functional.cross_entropy(
