@@ -29,8 +29,10 @@ template <class S>
 __attribute__((noinline)) void scale_row(S* row, std::int64_t columns, S alpha, const S* bias, bool has_one,
                                          S one) {
   in_place(row, columns, [&](const Tile<S>& x, std::int64_t j) ROOFTILE_INLINE {
-    if constexpr (std::is_integral_v<S>)
-      return bias ? x + load_whole<S>(bias + j) : x + one;
+    if constexpr (std::is_integral_v<S>)  // unsigned: lanes past the row's end hold what was there, and may
+                                          // wrap
+      return bit_cast<S>(bit_cast<std::uint32_t>(x) +
+                         bit_cast<std::uint32_t>(bias ? load_whole<S>(bias + j) : fill<S>(one)));
     else if (bias)
       return fma(x, alpha, load_whole<S>(bias + j));
     else
