@@ -44,8 +44,6 @@ struct Op {
   Status (*launch)(const Queue&, const Op&, const Call&);
   /// The bytes of workspace that such a call needs; null: none.
   std::size_t (*workspace)(const Queue&, const Call&) = nullptr;
-  /// What the signature cannot say of a call, before it runs or its workspace is asked for; null: nothing.
-  Status (*also)(const Call&) = nullptr;
   mutable int slot =
       0;  ///< where its variants begin in a backend's table; set when the first backend is loaded
 };

@@ -17,6 +17,9 @@ struct ValueOf {
 struct Relation {
   std::string_view text, left, right;
   char between = '=';  ///< '=', '<' for <=, '>' for >=
+  bool holds(std::int64_t of_left, std::int64_t of_right) const {
+    return between == '=' ? of_left == of_right : between == '<' ? of_left <= of_right : of_left >= of_right;
+  }
   /// The letter on the left where it stands alone before "=": the relation says what it is. Else 0.
   char gives() const {
     return between == '=' && left.size() == 1 && left[0] >= 'A' && left[0] <= 'Z' ? left[0] : 0;

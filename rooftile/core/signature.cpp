@@ -294,8 +294,7 @@ class Checker {
                       of_right = evaluate(r.right, values(), right);
       if (of_left == Evaluated::unknown_name || of_right == Evaluated::unknown_name) continue;
       const bool known = of_left == Evaluated::known && of_right == Evaluated::known;
-      if (known && (r.between == '=' ? left == right : r.between == '<' ? left <= right : left >= right))
-        continue;
+      if (known && r.holds(left, right)) continue;
       Expected names;
       for (std::string_view both : {r.left, r.right})
         for (std::string_view name = next_name(both); !name.empty(); name = next_name(both)) {
@@ -395,7 +394,6 @@ Status infer(const Signature& signature, const Call& call, int operand, View& in
 
 Status call(const Queue& queue, const Op& op, const Call& call) {
   ROOFTILE_TRY(check(op.signature, call));
-  if (op.also) ROOFTILE_TRY(op.also(call));
   if (op.workspace) ROOFTILE_TRY(check_workspace(op.function, call.workspace, op.workspace(queue, call)));
   if (!writes_nothing(op.signature, call)) return op.launch(queue, op, call);
   // Rows without columns would still be gone through one by one, 2^40 of them for minutes: as no rows.
@@ -416,7 +414,6 @@ Status call(const Queue& queue, const Op& op, const Call& call) {
 Status workspace_of(const Queue& queue, const Op& op, const Call& call, std::size_t& bytes) {
   ROOFTILE_TRY(queue.status());
   ROOFTILE_TRY(check(op.signature, call));
-  if (op.also) ROOFTILE_TRY(op.also(call));
   bytes = op.workspace ? op.workspace(queue, call) : 0;
   return {};
 }

@@ -67,11 +67,7 @@ class Invariance {
       if (role_ != Role::standard && q != Queues::kTwo && q != Queues::kOneStreaming) continue;
       differs(fmt::format("with {}", queues_.all[q].name), q, dense);
     }
-    parts(p, reference.outputs, 0);
-    const std::size_t outer = p.what().shape.size() - p.spec().letters.size();
-    for (std::size_t l = 0; l < p.spec().letters.size(); ++l)
-      if (outer + l > 0 && p.spec().independent.find(p.spec().letters[l]) != std::string::npos)
-        parts(p, reference.outputs, outer + l);
+    for (std::size_t dim : independent_dimensions(p.spec(), p.what())) parts(p, reference.outputs, dim);
     if (!thorough) return;
 
     const std::int64_t within = 64 / static_cast<std::int64_t>(width_of(p.what().dtype));

@@ -54,8 +54,7 @@ class Letters {
           evaluate(r.right, values(), right) != Evaluated::known)
         return false;
       if (r.gives() && right < 0) return false;
-      if (!(r.between == '=' ? left == right : r.between == '<' ? left <= right : left >= right))
-        return false;
+      if (!r.holds(left, right)) return false;
     }
     return true;
   }
@@ -91,8 +90,6 @@ class Function {
                                                   given.find(letter) == std::string::npos)
           letters_ += letter;
     }
-    // A relation gives a letter only where no input has it alone: "D = C/groups" of a filter's operand leaves
-    // D out.
   }
   const Signature& signature() const { return op_->signature; }
   const Op& op() const { return *op_; }
@@ -225,10 +222,6 @@ Spec spec_of(const SpecParts& parts) {
   spec.suits = [f](const Case& c) { return Letters(f.op(), f.letters(), c).hold(); };
   if (std::strcmp(f.op().direction, "backward") == 0) spec.gradient_of = f.op().name;
   return spec;
-}
-
-std::int64_t size_of(const Spec& spec, const Case& c, char letter) {
-  return Letters(*find_op(spec.function), spec.letters, c).size_of(letter);
 }
 
 }  // namespace rooftile::harness

@@ -22,7 +22,4 @@ struct SpecParts {
 };
 Spec spec_of(const SpecParts& parts);
 
-/// A size of a case by its letter.
-std::int64_t size_of(const Spec& spec, const Case& c, char letter);
-
 }  // namespace rooftile::harness

@@ -57,23 +57,14 @@ std::vector<Placement> dense(const Problem& p) {
   return all;
 }
 
-/// The dimensions whose indices know nothing of each other: the outermost, and independent letters'.
-std::size_t some_dimension(const Problem& p, std::mt19937_64& random) {
-  const Spec& spec = p.spec();
-  std::vector<std::size_t> dims{0};
-  const std::size_t outer = p.what().shape.size() - spec.letters.size();
-  for (std::size_t l = 0; l < spec.letters.size(); ++l)
-    if (outer + l > 0 && spec.independent.find(spec.letters[l]) != std::string::npos)
-      dims.push_back(outer + l);
-  return dims.size() == 1 ? 0 : dims[random() % dims.size()];
-}
-
-/// Some indices of such a dimension in a call of their own, on dense operands.
+/// Some indices of a dimension whose indices know nothing of each other in a call of their own, on dense
+/// operands.
 std::string part_alone(const Queue& queue, const Problem& p, const std::vector<Bytes>& whole,
                        const char* variant, std::mt19937_64& random) {
   const Shape& shape = p.what().shape;
   if (shape.size() < 2) return "";
-  const std::size_t dim = some_dimension(p, random);
+  const std::vector<std::size_t> dims = independent_dimensions(p.spec(), p.what());
+  const std::size_t dim = dims.size() == 1 ? 0 : dims[random() % dims.size()];
   if (shape[dim] < 2) return "";
   const std::int64_t n = shape[dim];
   const std::int64_t begin = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n));

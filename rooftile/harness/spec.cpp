@@ -14,4 +14,13 @@ const Spec* find_spec(std::string_view function) {
   return nullptr;
 }
 
+std::vector<std::size_t> independent_dimensions(const Spec& spec, const Case& c) {
+  std::vector<std::size_t> dims{0};
+  const std::size_t outer = c.shape.size() - spec.letters.size();
+  for (std::size_t l = 0; l < spec.letters.size(); ++l)
+    if (outer + l > 0 && spec.independent.find(spec.letters[l]) != std::string::npos)
+      dims.push_back(outer + l);
+  return dims;
+}
+
 }  // namespace rooftile::harness

@@ -187,6 +187,10 @@ struct Spec {
   const char* folder = "";  ///< of rooftile/ops; all_specs() knows it
 };
 
+/// The dimensions of a case's shape whose indices know nothing of each other: the outermost, and those of
+/// independent letters.
+std::vector<std::size_t> independent_dimensions(const Spec& spec, const Case& c);
+
 /// Every spec, from the op folders' cases.h; generated.
 const std::vector<Spec>& all_specs();
 

@@ -85,23 +85,6 @@ def cross_entropy_numpy_chunks(logits, target, reduction=0, ignore_index=-100):
 # [/cross_entropy_numpy_chunks]
 
 
-# [cross_entropy_torch]
-@takes(only={"z_loss": 0, "targets": 0})
-def torch_cross_entropy(logits, target, weight=None, reduction=0, ignore_index=-100, label_smoothing=0.0, targets=0):
-    x, y = logits.double(), target.long()
-    classes = x.shape[-1]
-    if logits.numel() == 0:
-        return None, None, None  # PyTorch refuses rows of no classes
-    flat, rows = x.reshape(-1, classes), y.reshape(-1)
-    w = None if weight is None else weight.double()
-
-    def of(reduction):
-        return torch.nn.functional.cross_entropy(flat, rows, w, ignore_index=int(ignore_index), reduction=reduction,
-                                                 label_smoothing=label_smoothing)
-
-    return (of("sum" if reduction else "mean").float(), of("none").reshape(y.shape).float(), torch.logsumexp(x, -1).float())
-# [/cross_entropy_torch]
-
 
 # [cross_entropy_triton]
 @triton.jit
@@ -159,27 +142,3 @@ def cross_entropy_backward_plain(logits, target, lse, weight=None, dlosses=None,
     return dlogits
 # [/cross_entropy_backward_plain]
 
-
-# [cross_entropy_backward_torch]
-@takes(only={"z_loss": 0, "targets": 0})
-def torch_cross_entropy_backward(logits, target, lse, weight=None, dlosses=None, dloss=None, reduction=0, ignore_index=-100,
-                                 label_smoothing=0.0, targets=0):
-    if logits.numel() == 0:
-        return None
-    x = logits.double().reshape(-1, logits.shape[-1]).requires_grad_()
-    with torch.enable_grad():
-        losses = torch.nn.functional.cross_entropy(
-            x, target.long().reshape(-1), None if weight is None else weight.double(), ignore_index=int(ignore_index),
-            reduction="none", label_smoothing=label_smoothing)
-        total = x.new_zeros(())
-        if dlosses is not None:
-            total = total + (losses * dlosses.double().reshape(-1)).sum()
-        if dloss is not None or dlosses is None:
-            rows = target.long().reshape(-1)
-            counted = rows != int(ignore_index)
-            own = torch.ones_like(x[0]) if weight is None else weight.double()
-            divisor = own[rows[counted]].sum() if reduction == 0 else 1
-            total = total + (losses * counted).sum() * (1 if dloss is None else dloss.double()) / divisor
-        (gradient,) = torch.autograd.grad(total, x)
-    return gradient.reshape(logits.shape).to(logits.dtype)
-# [/cross_entropy_backward_torch]
