@@ -80,6 +80,7 @@ class Roofs {
   std::vector<LevelRate> levels(const std::vector<Cache>& caches);
   ThreadPool& pool(int threads);
 
+  std::size_t next_part_ = 0;  // of memory, where a sample takes one part of it
   Effort effort_;
   std::size_t max_footprint_ = 0;
   std::size_t memory_footprint_ = 0;
