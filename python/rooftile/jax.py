@@ -10,7 +10,7 @@ from the library's backward functions; statistics (mean, rstd) have none. Each c
 import jax
 import numpy
 
-from rooftile import _core, _frameworks, _functions
+from rooftile import _core, _frameworks, _functions, _products
 from rooftile._signature import IN_OUT, OUTPUT, Signature
 
 TARGET = "rooftile_call"
@@ -35,7 +35,10 @@ class Function(Signature):
         self.results = [o for o in self.operands if o["role"] in (OUTPUT, IN_OUT)]
         differentiable = jax.custom_vjp(self.run, nondiff_argnums=(0, 1))
         differentiable.defvjp(self.forward, self.gradient)
-        self.apply = differentiable if self.backward else self.run
+        self.apply = differentiable if self.has_gradient() else self.run
+
+    def has_gradient(self):
+        return self.backward is not None
 
     def run(self, options, wanted, arrays):
         """The call itself: all outputs that are not optional or asked for, by name."""
@@ -115,8 +118,52 @@ class Function(Signature):
         return self.dress(call)
 
 
+class Product(_products.Product, Function):
+    """A product, whose gradients are products."""
+
+    def has_gradient(self):
+        return True
+
+    def forward(self, options, wanted, arrays):
+        results = self.apply(options, wanted, arrays)  # a second gradient goes through it
+        kept = self.kept(arrays, dict(zip(self.defaults, options)), results["y"])
+        return results, (kept, dict.fromkeys(arrays))
+
+    def gradient(self, options, wanted, saved, arrived):
+        kept, present = saved
+        made = self.gradients(kept, dict(zip(self.defaults, options)), arrived["y"], set(present))
+        return ({n: made.get(n) for n in present},)
+
+    def product(self, a, b, c=None, bias=None, **options):
+        arrays = {n: x for n, x in {"a": a, "b": b, "c": c, "bias": bias}.items() if x is not None}
+        return self.apply(tuple(float({**self.defaults, **options}[n]) for n in self.defaults), (), arrays)["y"]
+
+    def derivative(self, function, given, dy, **options):
+        backward = self.known[f"{function}_backward"]
+        names = [o["name"] for o in backward.inputs]
+        made = backward.run(tuple(float(v) for v in (backward.defaults | options).values()), (), dict(zip(names, (given, dy))))
+        return made["dx"]
+
+    def like(self, operand, a, b, alpha):
+        return self.product(a, b, alpha=alpha)
+
+    select = staticmethod(jax.numpy.where)
+    cast = staticmethod(jax.numpy.astype)
+
+    @staticmethod
+    def ones(count, like):
+        return jax.numpy.ones((1, count), like.dtype)
+
+    @staticmethod
+    def batch(x, count):
+        return jax.numpy.broadcast_to(x, (count, *x.shape))
+
+
+#: Functions whose gradient is computed here, from functions of the library.
+COMPOSED = {"gemm": Product}
 known = Function.known
-known.update((name, Function(place, signature)) for place, (name, signature) in enumerate(_functions.signatures.items()))
+known.update((name, COMPOSED.get(name, Function)(place, signature))
+             for place, (name, signature) in enumerate(_functions.signatures.items()))
 functions = {name: function.public() for name, function in known.items()}
 globals().update(functions)
 __all__ = list(functions)

@@ -8,7 +8,7 @@ returns all outputs; one that was not asked for has no elements.
 import torch
 from torch.autograd import forward_ad
 
-from rooftile import _frameworks, _functions
+from rooftile import _frameworks, _functions, _products
 from rooftile._signature import IN_OUT, Signature
 
 
@@ -267,8 +267,51 @@ class Function(Signature):
         return self.dress(call)
 
 
+class Product(_products.Product, Function):
+    """A product, whose gradients are products."""
+
+    def remember(self, ctx, inputs, output):
+        tensors, ctx.options, _ = self.split(inputs)
+        ctx.set_materialize_grads(False)
+        kept = self.kept(tensors, ctx.options, output)
+        ctx.saved, ctx.present = list(kept), {n for n, t in tensors.items() if t is not None}
+        ctx.save_for_backward(*kept.values())
+
+    def gradient(self, ctx, dy):
+        made = {}
+        if dy is not None:
+            needs = {n for n, need in zip(self.order, ctx.needs_input_grad) if need and n in ctx.present}
+            made = self.gradients(dict(zip(ctx.saved, ctx.saved_tensors)), ctx.options, dy, needs)
+        return (*(made.get(n) for n in self.order), *(None for _ in self.options))
+
+    def product(self, a, b, c=None, bias=None, **options):
+        return self.call(*self.join({"a": a, "b": b, "c": c, "bias": bias}, options, ()))
+
+    def derivative(self, function, given, dy, **options):
+        backward = self.known[f"{function}_backward"]
+        return backward.call(*backward.join(dict(zip(backward.order, (given, dy))), options, ()))
+
+    def like(self, operand, a, b, alpha):
+        if operand.stride(-2) == 1 and operand.stride(-1) != 1:  # a weight's transpose: its gradient is as the weight is
+            return self.product(b.mT, a.mT, alpha=alpha).mT
+        return self.product(a, b, alpha=alpha)
+
+    select = staticmethod(torch.where)
+    cast = staticmethod(torch.Tensor.to)
+
+    @staticmethod
+    def ones(count, like):
+        return like.new_ones(1).expand(1, count)
+
+    @staticmethod
+    def batch(x, count):
+        return x.expand(count, *x.shape)
+
+
+#: Functions whose gradient is computed here, from functions of the library.
+COMPOSED = {"gemm": Product}
 known = Function.known
-known.update((name, Function(signature)) for name, signature in _functions.signatures.items())
+known.update((name, COMPOSED.get(name, Function)(signature)) for name, signature in _functions.signatures.items())
 # [register]
 for function in known.values():
     library.define(function.schema(), tags=(torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order))

@@ -2,6 +2,7 @@
 
 import torch
 
+from rooftile.torch._linear import ACTIVATIONS, linear
 from rooftile.torch._operators import functions
 
 
@@ -252,6 +253,53 @@ class GatedMLP(torch.nn.Module):
 
     def forward(self, x):
         name, options = self.ACTIVATIONS[self.activation]
+        return self.down_proj(functions[name](self.gate_proj(x), self.up_proj(x), **options))
+
+    def extra_repr(self):
+        return f"activation={self.activation!r}"
+
+
+class Linear(torch.nn.Linear):
+    """torch.nn.Linear. activation: a function of rooftile.torch.linear's, computed with the product."""
+
+    activation = "none"
+
+    def __init__(self, in_features, out_features, bias=True, device=None, dtype=None, activation="none"):
+        if activation not in ACTIVATIONS:
+            raise ValueError(f"rooftile.torch.nn.Linear: activation is {activation!r}, must be one of: {' '.join(ACTIVATIONS)}")
+        super().__init__(in_features, out_features, bias, device, dtype)
+        self.activation = activation
+
+    def forward(self, x):
+        return linear(x, self.weight, self.bias, self.activation)
+
+    def extra_repr(self):
+        return super().extra_repr() + (f", activation={self.activation!r}" if self.activation != "none" else "")
+
+
+class MLP(torch.nn.Module):
+    """down_proj(f(up_proj(x))), f one of linear's functions; of "swiglu", "geglu" and "geglu_tanh":
+    down_proj(f(gate_proj(x))·up_proj(x)), with GatedMLP's state_dict. All products are the library's."""
+
+    GATES = {"swiglu": ("swiglu", {}), "geglu": ("geglu", {}), "geglu_tanh": ("geglu", {"tanh": True})}
+
+    def __init__(self, hidden_size, intermediate_size, activation="gelu", bias=True, device=None, dtype=None):
+        super().__init__()
+        if activation not in (*ACTIVATIONS, *self.GATES):
+            raise ValueError(f"rooftile.torch.nn.MLP: activation is {activation!r}, must be one of: "
+                             f"{' '.join((*ACTIVATIONS, *self.GATES))}")
+        self.activation = activation
+        words = {"bias": bias, "device": device, "dtype": dtype}
+        self.gated = self.GATES.get(activation)
+        if self.gated:
+            self.gate_proj = Linear(hidden_size, intermediate_size, **words)
+        self.up_proj = Linear(hidden_size, intermediate_size, activation="none" if self.gated else activation, **words)
+        self.down_proj = Linear(intermediate_size, hidden_size, **words)
+
+    def forward(self, x):
+        if not self.gated:
+            return self.down_proj(self.up_proj(x))
+        name, options = self.gated
         return self.down_proj(functions[name](self.gate_proj(x), self.up_proj(x), **options))
 
     def extra_repr(self):
