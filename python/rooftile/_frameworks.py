@@ -187,6 +187,19 @@ def option_value(function, option, value):
         raise TypeError(f"{function}: {option} is {value!r}, must be a number") from None
 
 
+def whole_number(function, operand, value, like):
+    """Python's number as an operand of one element, where `like` is: of 64 bits, with or without a sign."""
+    if not -2**63 <= value < 2**64:
+        raise ValueError(f"{function}: {operand} is {value}, must be a whole number of 64 bits")
+    value = value - 2**64 if value >= 2**63 else value
+    if is_torch(type(like)):
+        torch = sys.modules["torch"]
+        return torch.full((1,), value, dtype=torch.int64, device=like.device)
+    import numpy
+
+    return numpy.array([value], numpy.int64)
+
+
 def result_type(function, names):
     """Makes a named tuple of these outputs from a tuple. It is one type for all who ask: pickle looks for it here."""
     name = f"{function}_{'_'.join(names)}"

@@ -85,6 +85,7 @@ struct Helpers {
   PyObject* stream_of;       ///< (array of a GPU) → its framework's current stream there, as a number
   PyObject* used_on;         ///< (array, stream, device): that stream uses it, too
   PyObject* option_value;    ///< (function, option, value) → a float; raises where a gradient would be lost
+  PyObject* whole_number;    ///< (function, operand, int, like) → an array of it, beside `like`
   PyObject* numpy_empty;     ///< numpy.empty, or None until NumPy is imported
 };
 extern Helpers helpers;

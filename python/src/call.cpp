@@ -26,7 +26,7 @@ class Call {
   explicit Call(Function& function) : f_(function), s_(function.signature) {}
 
   PyObject* run(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-    if (!take(args, count, keywords) || !complete()) return nullptr;
+    if (!take(args, count, keywords) || !bring_numbers() || !complete()) return nullptr;
     if (wants_gradients_) return hand_over(args, count, keywords);
     if (!read_given()) return wrapped_ ? hand_over(args, count, keywords) : nullptr;
     if (!one_device() || !make_outputs() || !choose_queue() || !make_workspace() || !launch()) return nullptr;
@@ -172,6 +172,23 @@ class Call {
     if (i == count && !next()) return true;
     PyErr_Format(PyExc_ValueError, "%s: out holds %zd arrays, must hold one for each output", s_.name, count);
     return false;
+  }
+
+  /// A number of Python's in the place of one element of integers, as a seed is: an array beside the first.
+  bool bring_numbers() {
+    constexpr std::uint32_t kI64 = 1u << ROOFTILE_I64;
+    for (int o = 0; o < s_.operands; ++o) {
+      if (!object_[o] || !PyLong_CheckExact(object_[o]) || !operand(o).one || !(operand(o).dtypes & kI64))
+        continue;
+      PyObject* like = Py_None;
+      for (int other = s_.operands; other-- > 0;)
+        if (object_[other] && !PyLong_CheckExact(object_[other])) like = object_[other];
+      resolved_[o] = Owned{
+          PyObject_CallFunction(helpers.whole_number, "ssOO", s_.name, operand(o).name, object_[o], like)};
+      object_[o] = resolved_[o].get();
+      if (!object_[o]) return false;
+    }
+    return true;
   }
 
   /// Every operand that must be there is; which tensors have gradients.

@@ -143,9 +143,9 @@ PyObject* describe(const rooftile_option& o) {
 }
 
 PyObject* set_helpers(PyObject*, PyObject* args) {
-  return PyArg_ParseTuple(args, "OOOOOOOOO", &helpers.framework_of, &helpers.empty, &helpers.finish,
+  return PyArg_ParseTuple(args, "OOOOOOOOOO", &helpers.framework_of, &helpers.empty, &helpers.finish,
                           &helpers.dtype_code, &helpers.with_gradients, &helpers.result_type,
-                          &helpers.stream_of, &helpers.used_on, &helpers.option_value)
+                          &helpers.stream_of, &helpers.used_on, &helpers.option_value, &helpers.whole_number)
              ? (Py_INCREF(args), none())
              : nullptr;
 }

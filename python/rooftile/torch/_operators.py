@@ -243,15 +243,20 @@ class Function(Signature):
 
     # -- What rooftile.torch shows
 
-    def tensor(self, name, array):
-        """A tensor that shares an array's memory."""
+    def tensor(self, name, array, like):
+        """A tensor that shares an array's memory; of a number in the place of one integer, beside `like`."""
+        operand = next(o for o in self.inputs if o["name"] == name)
+        if type(array) is int and operand["one"] and "i64" in operand["dtypes"]:
+            return _frameworks.whole_number(self.name, name, array, like)
         _frameworks.framework_of(self.name, name, type(array))  # or a TypeError
         return torch.from_numpy(array) if type(array).__module__ == "numpy" else torch.from_dlpack(array)
 
     def public(self):
         def call(*args, **named):
             tensors, options, wanted = self.bind(args, named)
-            tensors = {n: t if isinstance(t, torch.Tensor) else self.tensor(n, t) for n, t in tensors.items()}
+            if not all(isinstance(t, torch.Tensor) for t in tensors.values()):
+                like = next((t for t in tensors.values() if isinstance(t, torch.Tensor)), None)
+                tensors = {n: t if isinstance(t, torch.Tensor) else self.tensor(n, t, like) for n, t in tensors.items()}
             if forward_ad._current_level >= 0:  # its tangents would be zeros, without a word
                 _frameworks.refuse_tangents(self.name, tensors.values())
             needs = torch.is_grad_enabled() and any(t.requires_grad for t in tensors.values())

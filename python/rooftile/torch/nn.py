@@ -137,6 +137,22 @@ class Normalize(torch.nn.Module):
         return f"p={self.p}, dim={self.dim}, eps={self.eps}"
 
 
+def dropout(x, p=0.5, training=True, residual=None):
+    """torch.nn.functional.dropout; of x and a residual: residual + dropout(x). The seed comes from PyTorch's generator of x's
+    device, in that device's memory: compiled and captured steps draw anew, checkpoints draw again."""
+    if not training or p == 0:
+        return x if residual is None else residual + x
+    seed = torch.randint(-2**63, 2**63 - 1, (1,), dtype=torch.int64, device=x.device)
+    return functions["dropout"](x, seed, residual=residual, p=p)
+
+
+class Dropout(torch.nn.Dropout):
+    """torch.nn.Dropout, not in place. forward(x, residual) is residual + dropout(x)."""
+
+    def forward(self, x, residual=None):
+        return dropout(x, self.p, self.training, residual)
+
+
 class ReLU(torch.nn.ReLU):
     """torch.nn.ReLU, not in place."""
 

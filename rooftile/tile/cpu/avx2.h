@@ -42,6 +42,11 @@ ROOFTILE_TILE Vec<float> vscale(Vec<float> p, Vec<float> n) {
   return (Vec<float>)_mm256_mul_ps(_mm256_mul_ps((__m256)p, first), second);
 }
 
+/// The lanes' lower halves multiplied, to all 64 bits.
+ROOFTILE_TILE Vec<std::uint64_t> vmul_low(Vec<std::uint64_t> a, Vec<std::uint64_t> b) {
+  return (Vec<std::uint64_t>)_mm256_mul_epu32((__m256i)a, (__m256i)b);
+}
+
 Vec<float> vlookup(const float (&table)[32],
                    Vec<std::int32_t> index);  // kHasLookup is false: named, never called
 

@@ -37,6 +37,11 @@ ROOFTILE_TILE Vec<float> vscale(Vec<float> p, Vec<float> n) {
   return (Vec<float>)_mm512_scalef_ps((__m512)p, (__m512)n);
 }
 
+/// The lanes' lower halves multiplied, to all 64 bits.
+ROOFTILE_TILE Vec<std::uint64_t> vmul_low(Vec<std::uint64_t> a, Vec<std::uint64_t> b) {
+  return (Vec<std::uint64_t>)_mm512_mul_epu32((__m512i)a, (__m512i)b);
+}
+
 /// table[index mod 32] for each lane: two registers serve as the table.
 ROOFTILE_TILE Vec<float> vlookup(const float (&table)[32], Vec<std::int32_t> index) {
   return (Vec<float>)_mm512_permutex2var_ps(_mm512_loadu_ps(table), (__m512i)index,

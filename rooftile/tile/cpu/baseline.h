@@ -63,6 +63,15 @@ ROOFTILE_TILE Vec<float> vscale(Vec<float> p, Vec<float> n) {
   return p * (Vec<float>)((half + 127) << 23) * (Vec<float>)((whole - half + 127) << 23);
 }
 
+/// The lanes' lower halves multiplied, to all 64 bits.
+ROOFTILE_TILE Vec<std::uint64_t> vmul_low(Vec<std::uint64_t> a, Vec<std::uint64_t> b) {
+#if defined(__x86_64__)
+  return (Vec<std::uint64_t>)_mm_mul_epu32((__m128i)a, (__m128i)b);
+#else
+  return (a & 0xFFFFFFFF) * (b & 0xFFFFFFFF);
+#endif
+}
+
 Vec<float> vlookup(const float (&table)[32],
                    Vec<std::int32_t> index);  // kHasLookup is false: named, never called
 

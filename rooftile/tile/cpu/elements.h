@@ -20,6 +20,7 @@ inline constexpr std::int64_t kAheadBytes = 3072;
 template <int kOperands>
 struct Part {
   std::int64_t size;
+  std::int64_t index;  ///< of its first element among all, if the rows are in row-major order
   std::byte* data[kOperands];
 
   template <class T>
@@ -70,6 +71,7 @@ void for_dense_parts(const CpuLaunch& launch, const Operands<kOperands>& operand
                    for (int o = 0; o < kOperands; ++o) part.data[o] += at * element_bytes;
                    while (at < stop) {
                      part.size = at == 0 && head > 0 ? head : stop - at;
+                     part.index = row * columns + at;
                      body(part);
                      at += part.size;
                      for (int o = 0; o < kOperands; ++o) part.data[o] += part.size * element_bytes;
@@ -146,6 +148,8 @@ void for_staged_parts(const CpuLaunch& launch, const Operands<kOperands>& operan
   const std::int64_t tiles_down = (height + kHigh - 1) / kHigh,
                      tiles_across = (rows.columns + width - 1) / width;
   const std::int64_t bytes = rows.rows * rows.columns * std::int64_t(sizeof(T)) * kOperands;
+  std::int64_t below = 1;  // rows from one of that dimension's to the next
+  for (int d = crossing + 1; crossing >= 0 && d < rows.rank; ++d) below *= rows.extent[d];
 
   const auto run_tiles = [&](const ThreadScratch& scratch, std::int64_t begin, std::int64_t end) {
     for (std::int64_t program = begin; program < end; ++program) {
@@ -170,6 +174,7 @@ void for_staged_parts(const CpuLaunch& launch, const Operands<kOperands>& operan
       for (std::int64_t r = 0; r < tile_height; ++r) {
         Part<kOperands> part;
         part.size = tile_width;
+        part.index = ((row / below * height + first_row + r) * below + row % below) * rows.columns + first;
         for (int o = 0; o < kOperands; ++o)
           part.data[o] = reinterpret_cast<std::byte*>(staged[o] + r * pitch[o]);
         body(part);

@@ -2,6 +2,7 @@
 // Lane functions over whole tensors, on a CPU: rooftile/tile/elements.h tells what they are.
 #include "rooftile/core/elements.h"
 #include "rooftile/tile/cpu/elements.h"
+#include "rooftile/tile/indexed.h"
 #include "rooftile/tile/pair.h"
 
 namespace rooftile::tile {
@@ -13,8 +14,9 @@ template <class T, class F, class Team, int kOperands, class... Held>
 ROOFTILE_TILE void run_lanes(const Team& team, const F f, const Part<kOperands>& part, const Held&... held) {
   constexpr int kOutputs = kOperands - int(sizeof...(Held));
   static_assert(kOutputs == 1 || kOutputs == 2, "rooftile::tile: a lane function has one or two outputs");
+  const auto run = started(f);
   team.each(part.size, [&](auto chunk) ROOFTILE_INLINE {
-    const auto result = f(held[chunk]...);
+    const auto result = lanes_of(run, part.index + chunk.first, held[chunk]...);
     if constexpr (kOutputs == 1) {
       team.store(part.template row<T>(0), chunk, result);
     } else {

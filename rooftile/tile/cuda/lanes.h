@@ -3,6 +3,7 @@
 #include "rooftile/core/elements.h"
 #include "rooftile/tile/cuda/elements.h"
 #include "rooftile/tile/cuda/tuning.h"
+#include "rooftile/tile/indexed.h"
 #include "rooftile/tile/pair.h"
 
 namespace rooftile::tile {
@@ -30,12 +31,16 @@ struct LanesProgram {
   template <class Team, class Part, class... Held>
   ROOFTILE_TILE void store(const Team& team, const Part& part, const Held&... held) const {
     const auto y = part_of<T>(rows, 0, data[0], part);
+    const auto run = started(f);
+    const std::int64_t index = part.row * rows.columns + part.first;
     if constexpr (kOutputs == 1) {
-      team.each(part.size, [&](const auto& chunk) { team.store(y, chunk, f(held[chunk]...)); });
+      team.each(part.size, [&](const auto& chunk) {
+        team.store(y, chunk, lanes_of(run, index + chunk.first, held[chunk]...));
+      });
     } else {
       const auto second = part_of<T>(rows, 1, data[1], part);
       team.each(part.size, [&](const auto& chunk) {
-        const auto result = f(held[chunk]...);
+        const auto result = lanes_of(run, index + chunk.first, held[chunk]...);
         team.store(y, chunk, result.first);
         team.store(second, chunk, result.second);
       });
