@@ -105,6 +105,28 @@ TEST_F(Trace, CopyOfVectors) {
   expect_global("scaled store", kGlobalStore, 32, 512, 1);
 #endif
 }
+// Four members of a vector in one line are one access of 16 bytes, as nvcc has it.
+TEST_F(Trace, VectorsThatTheCompilerTakesApart) {
+  run("store_braced", 4096);
+  expect_global("braced", kGlobalStore, 32, 512, 1);
+  EXPECT_EQ(at("braced", kGlobalStore).access_bytes, 16);
+  EXPECT_EQ(at("braced", kGlobalStore).bytes, 16384u);
+  expect_totals(1024, 16384, 16384, 32768);
+  run("add_members", 0);
+  expect_global("members", kGlobalLoad, 2, 33, 1024 / (33. * 32));
+  expect_global("members", kGlobalStore, 1, 16, 1);
+  run("store_bytes", 0);
+  expect_global("bytes", kGlobalStore, 1, 4, 1);
+  run("shared_braced", 0);
+  expect_shared("shared braced", kSharedStore, 1, 4, 0);
+}
+// What is four accesses on a GPU stays four: lines of their own, or elements that begin anywhere.
+TEST_F(Trace, NeighboursThatAreNoVector) {
+  run("store_lines", 0);
+  for (const char* line : {"line 0", "line 3"}) expect_global(line, kGlobalStore, 1, 16, 0.25);
+  run("stencil", 0);
+  EXPECT_EQ(at("stencil", kGlobalLoad).requests, 4u);
+}
 TEST_F(Trace, CopyWithStride) {
   run("copy_strided", 2);
   expect_global("strided", kGlobalLoad, 1, 8, 0.5);

@@ -21,6 +21,40 @@ __global__ void copy_scaled_vectors(const float4* x, float4* y) {
   v.x *= 2, v.y *= 2, v.z *= 2, v.w *= 2;
   y[i] = v;  // [scaled store]
 }
+// A compiler for CPUs takes these vectors apart; nvcc does not.
+__global__ void store_braced(const float4* x, float* y) {
+  const unsigned i = 4 * (blockIdx.x * blockDim.x + threadIdx.x);
+  const float4 v = x[i / 4];
+  *reinterpret_cast<float4*>(y + i) = float4{2 * v.x, 2 * v.y, 2 * v.z, 2 * v.w};  // [braced]
+}
+__global__ void add_members(const float4* x, float4* y) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  const float4 &v = x[i], &w = x[i + 1];
+  y[i] = float4{v.x + w.x, v.y + w.y, v.z + w.z, v.w + w.w};  // [members]
+}
+__global__ void store_bytes(const float* x, uchar4* y) {
+  const unsigned i = threadIdx.x;
+  const unsigned char v = static_cast<unsigned char>(x[i]);
+  y[i] = uchar4{v, v, v, v};  // [bytes]
+}
+__global__ void store_lines(const float* x, float* y) {
+  const unsigned i = 4 * threadIdx.x;
+  y[i] = x[i];  // [line 0]
+  y[i + 1] = 0;
+  y[i + 2] = 0;
+  y[i + 3] = 0;  // [line 3]
+}
+__global__ void stencil(const float* x, float* y) {
+  const unsigned i = threadIdx.x;
+  y[i] = (x[i] + x[i + 1]) + (x[i + 2] + x[i + 3]);  // [stencil]
+}
+__global__ void shared_braced(float4* y) {
+  ROOFTILE_SHARED(tile, float4[32]);
+  const float v = static_cast<float>(threadIdx.x);
+  tile[threadIdx.x] = float4{v, v, v, v};  // [shared braced]
+  __syncthreads();
+  y[threadIdx.x] = tile[31 - threadIdx.x];
+}
 // [strided_copy]
 __global__ void copy_strided(const float* x, float* y, int stride) {
   const unsigned i = threadIdx.x;
@@ -72,6 +106,12 @@ Status launch_traced(const std::string& kernel, const float* x, float* y, int n)
   if (kernel == "copy") return launch({(u + 255) / 256, 256}, o, &copy, x, y, n);
   if (kernel == "copy_vectors") return launch({u / 1024, 256}, o, &copy_vectors, x4, y4);
   if (kernel == "copy_scaled_vectors") return launch({u / 1024, 256}, o, &copy_scaled_vectors, x4, y4);
+  if (kernel == "store_braced") return launch({u / 1024, 256}, o, &store_braced, x4, y);
+  if (kernel == "add_members") return launch({1, 32}, o, &add_members, x4, y4);
+  if (kernel == "store_bytes") return launch({1, 32}, o, &store_bytes, x, reinterpret_cast<uchar4*>(y));
+  if (kernel == "store_lines") return launch({1, 32}, o, &store_lines, x, y);
+  if (kernel == "stencil") return launch({1, 32}, o, &stencil, x, y);
+  if (kernel == "shared_braced") return launch({1, 32}, o, &shared_braced, y4);
   if (kernel == "copy_strided") return launch({1, 32}, o, &copy_strided, x, y, n);
   const dim3 grid(u / 32, u / 32), block(32, 32);
   if (kernel == "transpose_naive") return launch({grid, block}, o, &transpose_naive, x, y, n);

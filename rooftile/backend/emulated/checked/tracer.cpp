@@ -49,10 +49,19 @@ std::uint64_t wavefronts_of(const std::vector<std::uintptr_t>& by_lane, unsigned
   }
   return passes;
 }
+
+TraceKind kind_of(int kind, bool shared) {
+  return kind == 2   ? TraceKind::kAtomic
+         : shared    ? (kind == 1 ? TraceKind::kSharedStore : TraceKind::kSharedLoad)
+         : kind == 1 ? TraceKind::kGlobalStore
+                     : TraceKind::kGlobalLoad;
+}
 }  // namespace
 
 void Tracer::start() {
   counts_.clear();
+  vectors_.clear();
+  vector_of_.clear();
   touched_.clear();
   totals_ = {};
   on_ = true;
@@ -61,19 +70,26 @@ void Tracer::start() {
 void Tracer::begin_cluster(const ClusterRunner& runner) {
   if (!on_) return;
   open_.assign((runner.threads.size() + kWarpSize - 1) / kWarpSize + runner.blocks.size(), {});
-  visits_.assign(runner.threads.size(), {});
+  visitors_.assign(runner.threads.size(), {});
 }
 void Tracer::end_cluster() {
   for (const auto& warp : open_)
     for (const auto& [key, request] : warp) close(key.pc, request);
   open_.clear();
-  visits_.clear();
+  visitors_.clear();
 }
 
 void Tracer::record(const Thread& t, std::uintptr_t at, std::size_t bytes, int kind, bool shared,
                     const void* pc) {
-  if (visits_.size() <= t.in_cluster) return;  // started in the middle of a kernel
-  const Key key{pc, visits_[t.in_cluster][pc]++};
+  if (visitors_.size() <= t.in_cluster) return;  // started in the middle of a kernel
+  Visitor& visitor = visitors_[t.in_cluster];
+  record_part(t, visitor, at, bytes, kind, shared, pc);
+  if (kind != 2) find_vector(t, visitor, at, bytes, kind, shared, pc);
+}
+
+void Tracer::record_part(const Thread& t, Visitor& visitor, std::uintptr_t at, std::size_t bytes, int kind,
+                         bool shared, const void* pc) {
+  const Key key{pc, visitor.visits[pc]++};
   const std::size_t warps = (t.block->runner->launch->threads_per_block + kWarpSize - 1) / kWarpSize;
   auto& warp = open_[t.block->rank * warps + t.number / kWarpSize];
   Request& request = warp[key];
@@ -88,13 +104,48 @@ void Tracer::record(const Thread& t, std::uintptr_t at, std::size_t bytes, int k
   }
 }
 
-void Tracer::close(const void* pc, const Request& r) {
-  const TraceKind kind = r.kind == 2   ? TraceKind::kAtomic
-                         : r.shared    ? (r.kind == 1 ? TraceKind::kSharedStore : TraceKind::kSharedLoad)
-                         : r.kind == 1 ? TraceKind::kGlobalStore
-                                       : TraceKind::kGlobalLoad;
-  TraceLine& line = counts_[{pc, kind}];
+/// Four members of 1, 2 or 4 bytes, or two of 8: each at the next place, by instructions of their own.
+/// Whether they are of one line is known when the trace ends.
+void Tracer::find_vector(const Thread& t, Visitor& visitor, std::uintptr_t at, std::size_t bytes, int kind,
+                         bool shared, const void* pc) {
+  if (bytes > 8 || (bytes & (bytes - 1)) != 0) return;
+  const unsigned members = bytes == 8 ? 2 : 4;
+  if (at % (members * bytes) == 0) {
+    visitor.begun[visitor.next++ % visitor.begun.size()] = {at, bytes, 1, kind, {pc}};
+    return;
+  }
+  for (Begun& b : visitor.begun) {
+    if (b.members == 0 || b.at + b.members * bytes != at || b.bytes != bytes || b.kind != kind) continue;
+    const auto end = b.pcs.begin() + b.members;
+    if (std::find(b.pcs.begin(), end, pc) != end) continue;  // a loop's next step
+    b.pcs[b.members++] = pc;
+    if (b.members < members) return;
+    std::unique_ptr<Vector>& vector = vectors_[{b.pcs, kind_of(kind, shared)}];
+    if (!vector) {
+      vector = std::make_unique<Vector>(Vector{b.pcs, {}});
+      vector_of_[vector.get()] = vector.get();
+    }
+    record_part(t, visitor, b.at, members * bytes, kind, shared, vector.get());
+    b.members = 0;
+    return;
+  }
+}
+
+void Tracer::close(const void* key, const Request& r) {
+  const TraceKind kind = kind_of(r.kind, r.shared);
+  if (const auto vector = vector_of_.find(key); vector != vector_of_.end())
+    return count(vector->second->line, r);
+  TraceLine& line = counts_[{key, kind}];
   line.kind = kind;
+  count(line, r);
+  if (r.shared) return;
+  for (unsigned rest = r.lanes; rest != 0; rest &= rest - 1) {
+    const std::uintptr_t at = r.at[static_cast<std::size_t>(std::countr_zero(rest))];
+    touch(at, at + r.bytes, r.kind != 1, r.kind != 0);
+  }
+}
+
+void Tracer::count(TraceLine& line, const Request& r) {
   line.access_bytes = std::max<int>(line.access_bytes, r.bytes);
   ++line.requests;
   const auto lanes = static_cast<std::uint64_t>(std::popcount(r.lanes));
@@ -116,13 +167,10 @@ void Tracer::close(const void* pc, const Request& r) {
     end = std::max(end, at + r.bytes);
     if (from >= end) continue;
     line.used_bytes += end - from;
-    if (!r.shared) touch(from, end, r.kind != 1, r.kind != 0);
     for (std::uintptr_t s = from / kSector; s <= (end - 1) / kSector; ++s) sectors.push_back(s);
   }
   sectors.erase(std::unique(sectors.begin(), sectors.end()), sectors.end());
-  if (r.shared) return;
-  line.sectors += sectors.size();
-  totals_.sectors += sectors.size();
+  if (!r.shared) line.sectors += sectors.size();
 }
 
 void Tracer::touch(std::uintptr_t from, std::uintptr_t end, bool reads, bool writes) {
@@ -136,6 +184,27 @@ void Tracer::touch(std::uintptr_t from, std::uintptr_t end, bool reads, bool wri
   }
 }
 
+/// One access takes its members' place where a line makes each of them, and makes none but as part of it.
+void Tracer::merge_vectors(const std::map<const void*, Place>& places) {
+  for (const auto& [key, vector] : vectors_) {
+    const TraceKind kind = key.second;
+    const auto first = places.find(vector->pcs[0]);
+    const auto is_part = [&](const void* pc) {
+      if (!pc) return true;
+      const auto counted = counts_.find({pc, kind});
+      const auto place = places.find(pc);
+      return counted != counts_.end() && counted->second.lanes == vector->line.lanes &&
+             place != places.end() && place->second.line != 0 && place->second.line == first->second.line &&
+             std::strcmp(place->second.file, first->second.file) == 0;
+    };
+    if (!std::all_of(vector->pcs.begin(), vector->pcs.end(), is_part)) continue;
+    for (const void* pc : vector->pcs)
+      if (pc) counts_.erase({pc, kind});
+    vector->line.kind = kind;
+    counts_[{vector->pcs[0], kind}] = vector->line;
+  }
+}
+
 std::vector<TraceLine> Tracer::stop(TraceTotals* totals) {
   on_ = false;
   for (const auto& [sector, touched] : touched_) {
@@ -144,10 +213,12 @@ std::vector<TraceLine> Tracer::stop(TraceTotals* totals) {
     totals_.different_bytes += static_cast<std::uint64_t>(std::popcount(touched.read | touched.written));
   }
   touched_.clear();
-  if (totals) *totals = totals_;
   std::vector<const void*> pcs;
   for (const auto& [key, line] : counts_) pcs.push_back(key.first);
   const auto places = find_places(pcs, true);
+  merge_vectors(places);
+  for (const auto& [key, line] : counts_) totals_.sectors += line.sectors;
+  if (totals) *totals = totals_;
   std::map<std::tuple<std::string, int, TraceKind>, TraceLine> merged;
   for (const auto& [key, line] : counts_) {
     const auto found = places.find(key.first);
@@ -166,6 +237,8 @@ std::vector<TraceLine> Tracer::stop(TraceTotals* totals) {
     sum.conflicts += line.conflicts;
   }
   counts_.clear();
+  vectors_.clear();
+  vector_of_.clear();
   std::vector<TraceLine> lines;
   for (const auto& [key, line] : merged) lines.push_back(line);
   return lines;

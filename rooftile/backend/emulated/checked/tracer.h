@@ -6,10 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "rooftile/backend/emulated/controls.h"
 #include "rooftile/backend/emulated/state.h"
 #include "rooftile/backend/emulated/trace.h"
 
@@ -39,7 +41,7 @@ class Tracer {
     std::array<std::uintptr_t, kWarpSize> at{};
   };
   struct Key {
-    const void* pc;
+    const void* pc;  // or a Vector's address
     std::uint32_t visit;
     bool operator==(const Key&) const = default;
   };
@@ -48,12 +50,39 @@ class Tracer {
       return std::hash<const void*>()(k.pc) * 31 + k.visit * std::size_t{0x9e3779b97f4a7c15};
     }
   };
-  void close(const void* pc, const Request&);
+  /// Members of a vector that one line reads or writes, each by an instruction of its own: nvcc makes them
+  /// one access. `line`: what warps ask for if it is one.
+  struct Vector {
+    std::array<const void*, 4> pcs{};
+    TraceLine line{};
+  };
+  /// A vector's first members, while a thread has not come to its last.
+  struct Begun {
+    std::uintptr_t at = 0;
+    std::size_t bytes = 0;  // of one member
+    unsigned members = 0;
+    int kind = 0;
+    std::array<const void*, 4> pcs{};
+  };
+  struct Visitor {
+    std::unordered_map<const void*, std::uint32_t> visits;
+    std::array<Begun, 4> begun{};  // a line may read several vectors in turn
+    unsigned next = 0;
+  };
+  void record_part(const Thread&, Visitor&, std::uintptr_t at, std::size_t bytes, int kind, bool shared,
+                   const void* key);
+  void find_vector(const Thread&, Visitor&, std::uintptr_t at, std::size_t bytes, int kind, bool shared,
+                   const void* pc);
+  void close(const void* key, const Request&);
+  static void count(TraceLine&, const Request&);
+  void merge_vectors(const std::map<const void*, Place>&);
   void touch(std::uintptr_t from, std::uintptr_t end, bool reads, bool writes);
 
   bool on_ = false;
-  std::vector<std::unordered_map<Key, Request, Hash>> open_;            // by warp of the cluster
-  std::vector<std::unordered_map<const void*, std::uint32_t>> visits_;  // by thread of the cluster
+  std::vector<std::unordered_map<Key, Request, Hash>> open_;  // by warp of the cluster
+  std::vector<Visitor> visitors_;                             // by thread of the cluster
+  std::map<std::pair<std::array<const void*, 4>, TraceKind>, std::unique_ptr<Vector>> vectors_;
+  std::unordered_map<const void*, Vector*> vector_of_;  // by its address, which takes a pc's place in a key
   std::map<std::pair<const void*, TraceKind>, TraceLine> counts_;
   /// Which of a sector's 32 bytes were read, and written.
   struct Touched {
