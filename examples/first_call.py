@@ -4,8 +4,8 @@
 import numpy, torch
 import rooftile, rooftile.torch
 
-x = numpy.array([[1, 2, 3, 4]], numpy.float32)
-print(rooftile.softmax(x).round(3))                          # [[0.032 0.087 0.237 0.644]]
+a = numpy.array([[1, 2, 3, 4]], numpy.float32)
+print(rooftile.softmax(a).round(3))                          # [[0.032 0.087 0.237 0.644]]
 
 x = torch.randn(8, 1024, requires_grad=True)
 w = torch.nn.Parameter(torch.ones(1024))

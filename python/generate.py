@@ -1,5 +1,5 @@
 """Writes, while the package is built, what follows from the signatures and from the comments at the C++ declarations:
-__init__.pyi for type checkers and editors, and _comments.py, which help() shows.
+stubs for type checkers and editors (of rooftile, rooftile.torch and rooftile.jax), and _comments.py, which help() shows.
   generate.py MODULE HEADERS_FOLDER OUT_FOLDER VERSION
 """
 
@@ -49,22 +49,54 @@ class Queue:
 '''
 
 
-def stub_of(f, functions):
+CORE_STUB = '''"""Written by python/generate.py."""
+from typing import Any
+
+from rooftile import Queue as Queue
+
+def __getattr__(name: str) -> Any: ...
+'''
+
+TORCH_HEAD = '''"""Written by python/generate.py from the functions' signatures."""
+from typing import Any, Literal, Optional, Tuple
+
+from torch import Tensor
+
+from rooftile.torch import nn as nn
+from rooftile.torch._attention import scaled_dot_product_attention as scaled_dot_product_attention
+from rooftile.torch._patch import Patched as Patched, patch as patch, unpatch as unpatch
+'''
+
+JAX_HEAD = '''"""Written by python/generate.py from the functions' signatures."""
+from typing import Any, Literal, Optional, Tuple
+
+from jax import Array
+from jax.typing import ArrayLike
+'''
+
+
+def stub_of(f, functions, given="_Array", made="_Array", call_words=True):
+    """A function that takes arrays of one type and returns those of another. Without the words of a call (out, queue, …)
+    optional outputs are True or False."""
     def option_type(o):
         words = ", ".join(map(repr, o["words"].split()))
         return {"flag": "bool", "choice": f"Literal[{words}]", "whole": "int"}.get(o["kind"], "float")
 
     asked = any(functions.is_output(o) and o["optional"] for o in f["operands"])
     count = len(functions.outputs(f))
-    result = "_Array" if count == 1 else "Tuple[" + ", ".join(["_Array"] * count) + "]"
-    parameters = [f"{o['name']}: _Array" for o in functions.inputs(f)] + ["*"]
+    result = made if count == 1 else "Tuple[" + ", ".join([made] * count) + "]"
+    words = []
     for o in f["operands"]:
-        if o["optional"]:
-            parameters.append(f"{o['name']}: {'Union[_Array, bool, None]' if functions.is_output(o) else 'Optional[_Array]'} = None")
-    parameters += [f"{o['name']}: {option_type(o)} = {functions.default_of(o)}" for o in f["options"]]
+        if o["optional"] and functions.is_output(o):
+            words.append(f"{o['name']}: Union[{given}, bool, None] = None" if call_words else f"{o['name']}: bool = False")
+        elif o["optional"]:
+            words.append(f"{o['name']}: Optional[{given}] = None")
+    words += [f"{o['name']}: {option_type(o)} = {functions.default_of(o)}" for o in f["options"]]
     types_of_words = {"out": f"Optional[{result}]", "queue": "Optional[Queue]",
                       "device": "Optional[Literal['cpu', 'cuda', 'emulated']]", "variant": "Optional[str]"}
-    parameters += [f"{w}: {types_of_words[w]} = None" for w in functions.call_words(f)]
+    if call_words:
+        words += [f"{w}: {types_of_words[w]} = None" for w in functions.call_words(f)]
+    parameters = [f"{o['name']}: {given}" for o in functions.inputs(f)] + (["*", *words] if words else [])
     doc = functions.docstring(f).replace("\\", "\\\\").replace("\n", "\n    ").replace("    \n", "\n")
     return (f"\ndef {f['name']}({', '.join(parameters)}) -> {'Any' if asked else result}:\n"
             f'    """{doc}\n    """\n')
@@ -95,7 +127,13 @@ def main(module, headers, out, version):
         sys.exit(f"generate.py: no header of {headers} declares {', '.join(missing)} with a comment")
     out = pathlib.Path(out)
     out.mkdir(parents=True, exist_ok=True)
-    (out / "__init__.pyi").write_text(STUB_HEAD + "".join(stub_of(f, _functions) for f in _functions.signatures.values()))
+    every = list(_functions.signatures.values())
+    (out / "torch").mkdir(exist_ok=True)
+    (out / "__init__.pyi").write_text(STUB_HEAD + "".join(stub_of(f, _functions) for f in every))
+    (out / "_core.pyi").write_text(CORE_STUB)
+    (out / "torch" / "__init__.pyi").write_text(
+        TORCH_HEAD + "".join(stub_of(f, _functions, "Tensor", "Tensor", False) for f in every))
+    (out / "jax.pyi").write_text(JAX_HEAD + "".join(stub_of(f, _functions, "ArrayLike", "Array", False) for f in every))
     (out / "_comments.py").write_text(
         '"""Written by python/generate.py: the comments at the C++ declarations."""\n\ncomments = {\n' +
         "".join(f"    {name!r}: {comments[name]!r},\n" for name in _functions.signatures) + "}\n")

@@ -10,6 +10,8 @@
 For functions of NumPy, PyTorch (CPU and CUDA) and JAX arrays, and of all else whose calls have returned when they are done.
 """
 
+from __future__ import annotations
+
 import datetime
 import gc
 import json
@@ -19,6 +21,8 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from rooftile import _command
 from rooftile._frameworks import is_jax, is_torch
@@ -38,7 +42,9 @@ _DTYPES = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf
 _TOLERANCES = {"f64": 1e-10, "f32": 1e-4, "f16": 1e-2, "bf16": 5e-2}
 
 
-def perf_report(name, functions, sizes, arguments, *, bytes=None, flops=0, seconds=0.5, check=True):
+def perf_report(name: str, functions: Mapping[str, Callable[..., Any]], sizes: Iterable[Any], arguments: Callable[[Any], Any], *,
+                bytes: float | Callable[[Any], float] | None = None, flops: float | Callable[[Any], float] = 0,
+                seconds: float = 0.5, check: bool = True) -> Report:
     """Times functions side by side in several sizes, beside a copy of the same bytes. Returns a Report.
 
     name        what the functions compute: the picture's title and file name
@@ -87,15 +93,15 @@ def perf_report(name, functions, sizes, arguments, *, bytes=None, flops=0, secon
 class Report:
     """What perf_report measured. `record` is it as JSON, in the form of `rooftile bench --json`; print() shows a table."""
 
-    def __init__(self, record):
+    def __init__(self, record: dict[str, Any]) -> None:
         self.record = record
 
-    def save(self, path):
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the record; `rooftile plot PATH FOLDER` draws it, `rooftile report --from PATH` makes a page of it."""
         with open(path, "w", encoding="utf-8") as file:
             json.dump(self.record, file, indent=1)
 
-    def plot(self, folder):
+    def plot(self, folder: str | os.PathLike[str]) -> list[str]:
         """Draws speed against size into the folder as SVG and, where there is rsvg-convert, PNG, and returns their paths. By the
         command: `rooftile plot`."""
         command = _command.path()
@@ -114,7 +120,7 @@ class Report:
                 print(line, file=sys.stderr)
         return paths
 
-    def __str__(self):
+    def __str__(self) -> str:
         rows = self.record["results"]
         labels = list(dict.fromkeys(row["variant"] for row in rows))
         lines = [[rows[0]["op"] + ", GB/s", *labels, "copy"]]

@@ -1,11 +1,16 @@
 """torch.nn.functional.scaled_dot_product_attention on the library's attention."""
 
+from typing import Optional
+
 import torch
+from torch import Tensor
 
 from rooftile.torch._operators import functions
 
 
-def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Optional[Tensor] = None,
+                                 dropout_p: float = 0.0, is_causal: bool = False, scale: Optional[float] = None,
+                                 enable_gqa: bool = False) -> Tensor:
     """As torch.nn.functional's: (…, heads, length, channels), is_causal's diagonal from the upper left corner. A query that sees
     no key gives 0. Of dropout and of a mask's gradient it says that it has none."""
     name = "rooftile.torch.scaled_dot_product_attention"

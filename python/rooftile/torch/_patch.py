@@ -12,6 +12,7 @@ from torch.autograd import forward_ad
 from rooftile.torch import nn
 from rooftile.torch._operators import functions
 
+Model = typing.TypeVar("Model", bound=torch.nn.Module)
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 #: PyTorch's modules and ours that extend them; Linear is for those who name it: the library's product reaches 0.2 to 0.6 of
@@ -25,10 +26,10 @@ class Patched(typing.NamedTuple):
     """What patch() did: [(name, class), …] of the modules that run on rooftile's kernels, [(name, class, why), …] of those
     that keep their own. As a text: both, line by line."""
 
-    replaced: list
-    kept: list
+    replaced: list[tuple[str, str]]
+    kept: list[tuple[str, str, str]]
 
-    def __str__(self):
+    def __str__(self) -> str:
         lines = [f"rooftile: {len(self.replaced)} modules run on its kernels, {len(self.kept)} that could keep their own"]
         lines += [f"  {name or '(the model)'}: {kind}" for name, kind in self.replaced]
         lines += [f"  {name or '(the model)'}: {kind} stays, {reason}" for name, kind, reason in self.kept]
@@ -367,7 +368,7 @@ def replacement(module):
     return (made(type(module), ours), "") if ours else trial(module, looks)
 
 
-def patch(model):
+def patch(model: torch.nn.Module) -> Patched:
     """Lets every module of `model` for which rooftile has a kernel run on it: those of torch.nn, and RMS norms, gated MLPs
     and activations of model libraries, which are recognised by what they hold and by a trial. What was not tried runs on the
     module's own forward. Returns which and which not, and prints nothing. Functions that a model calls by itself
@@ -386,7 +387,7 @@ def patch(model):
     return done
 
 
-def unpatch(model):
+def unpatch(model: Model) -> Model:
     """Gives each module that patch() changed its own class back. Returns the model."""
     for module in model.modules():
         if isinstance(module, Replaced):

@@ -1,6 +1,12 @@
 """Modules with the parameters and the state_dict of torch.nn's, that run on rooftile's kernels."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
 import torch
+from torch import Tensor
 
 from rooftile.torch._linear import ACTIVATIONS, linear
 from rooftile.torch._operators import functions
@@ -18,14 +24,14 @@ def along_last(function, x, dim, name):
 class Softmax(torch.nn.Softmax):
     """torch.nn.Softmax."""
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return along_last(functions["softmax"], x, self.dim, "Softmax")
 
 
 class LogSoftmax(torch.nn.LogSoftmax):
     """torch.nn.LogSoftmax."""
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return along_last(lambda rows: functions["softmax"](rows, log=True), x, self.dim, "LogSoftmax")
 
 
@@ -59,7 +65,7 @@ def normalised(name, module, x, residual, options, **weights):
 class LayerNorm(torch.nn.LayerNorm):
     """torch.nn.LayerNorm. forward(x, residual) normalises x + residual and returns the sum, too: (y, sum)."""
 
-    def forward(self, x, residual=None):
+    def forward(self, x: Tensor, residual: Tensor | None = None) -> Any:
         return normalised("layer_norm", self, x, residual, {"eps": self.eps}, weight=self.weight, bias=self.bias)
 
 
@@ -69,7 +75,8 @@ class RMSNorm(torch.nn.RMSNorm):
 
     unit_offset = False
 
-    def __init__(self, normalized_shape, eps=None, elementwise_affine=True, unit_offset=False, device=None, dtype=None):
+    def __init__(self, normalized_shape: int | Sequence[int], eps: float | None = None, elementwise_affine: bool = True,
+                 unit_offset: bool = False, device: Any = None, dtype: torch.dtype | None = None) -> None:
         self.unit_offset = unit_offset
         super().__init__(normalized_shape, eps, elementwise_affine, device, dtype)
 
@@ -78,7 +85,7 @@ class RMSNorm(torch.nn.RMSNorm):
         if self.unit_offset and self.elementwise_affine:
             torch.nn.init.zeros_(self.weight)
 
-    def forward(self, x, residual=None):
+    def forward(self, x: Tensor, residual: Tensor | None = None) -> Any:
         eps = torch.finfo(torch.float32).eps if self.eps is None else self.eps
         return normalised("rms_norm", self, x, residual, {"eps": eps, "unit_offset": self.unit_offset}, weight=self.weight)
 
@@ -90,7 +97,8 @@ class DyT(torch.nn.Module):
     """weight·tanh(alpha·x) + bias in the place of a norm (arXiv:2503.10622). alpha has one element, and begins as init_alpha;
     weight as 1, bias as 0."""
 
-    def __init__(self, normalized_shape, init_alpha=0.5, elementwise_affine=True, bias=True, device=None, dtype=None):
+    def __init__(self, normalized_shape: int | Sequence[int], init_alpha: float = 0.5, elementwise_affine: bool = True,
+                 bias: bool = True, device: Any = None, dtype: torch.dtype | None = None) -> None:
         super().__init__()
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.init_alpha, self.elementwise_affine = init_alpha, elementwise_affine
@@ -107,7 +115,7 @@ class DyT(torch.nn.Module):
         if self.bias is not None:
             torch.nn.init.zeros_(self.bias)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         rows, _, words = rows_of(self, x, None, weight=self.weight, bias=self.bias)
         return functions["dyt"](rows, self.alpha, **words).view(x.shape)
 
@@ -116,7 +124,7 @@ class DyT(torch.nn.Module):
                 f"bias={self.bias is not None}")
 
 
-def normalize(x, p=2.0, dim=1, eps=1e-12):
+def normalize(x: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """torch.nn.functional.normalize: x / max(‖x‖ₚ, eps) along a dimension; p: 1 or 2."""
     if p not in (1, 2):
         raise ValueError(f"rooftile.torch.nn.normalize: p is {p}, must be 1 or 2; torch.nn.functional.normalize has the others")
@@ -126,11 +134,11 @@ def normalize(x, p=2.0, dim=1, eps=1e-12):
 class Normalize(torch.nn.Module):
     """normalize() as a module."""
 
-    def __init__(self, p=2.0, dim=1, eps=1e-12):
+    def __init__(self, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> None:
         super().__init__()
         self.p, self.dim, self.eps = p, dim, eps
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return normalize(x, self.p, self.dim, self.eps)
 
     def extra_repr(self):
@@ -156,28 +164,28 @@ class Dropout(torch.nn.Dropout):
 class ReLU(torch.nn.ReLU):
     """torch.nn.ReLU, not in place."""
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return functions["relu"](x)
 
 
 class Sigmoid(torch.nn.Sigmoid):
     """torch.nn.Sigmoid."""
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return functions["sigmoid"](x)
 
 
 class Tanh(torch.nn.Tanh):
     """torch.nn.Tanh."""
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return functions["tanh"](x)
 
 
 class SiLU(torch.nn.SiLU):
     """torch.nn.SiLU, not in place."""
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return functions["silu"](x)
 
 
@@ -192,20 +200,20 @@ def is_tanh(module):
 class GELU(torch.nn.GELU):
     """torch.nn.GELU."""
 
-    def __init__(self, approximate="none"):
+    def __init__(self, approximate: Literal["none", "tanh"] = "none") -> None:
         super().__init__(approximate)
         is_tanh(self)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return functions["gelu"](x, tanh=is_tanh(self))
 
 
 class Gated(torch.nn.Module):
     """forward(gate, up), or forward(x) whose last dimension holds gate, then up."""
 
-    function = None
+    function = ""
 
-    def forward(self, gate, up=None):
+    def forward(self, gate: Tensor, up: Tensor | None = None) -> Tensor:
         if up is None:
             if gate.shape[-1] % 2:
                 raise ValueError(f"rooftile.torch.nn.{type(self).__name__}: the last size is {gate.shape[-1]}, must be even: "
@@ -222,7 +230,7 @@ class SwiGLU(Gated):
 
     function = "swiglu"
 
-    def __init__(self, beta=1.0):
+    def __init__(self, beta: float = 1.0) -> None:
         super().__init__()
         self.beta = beta
 
@@ -238,7 +246,7 @@ class GEGLU(Gated):
 
     function = "geglu"
 
-    def __init__(self, approximate="none"):
+    def __init__(self, approximate: Literal["none", "tanh"] = "none") -> None:
         super().__init__()
         self.approximate = approximate
         is_tanh(self)
@@ -256,7 +264,8 @@ class GatedMLP(torch.nn.Module):
 
     ACTIVATIONS = {"silu": ("swiglu", {}), "gelu": ("geglu", {}), "gelu_tanh": ("geglu", {"tanh": True})}
 
-    def __init__(self, hidden_size, intermediate_size, activation="silu", bias=False, device=None, dtype=None):
+    def __init__(self, hidden_size: int, intermediate_size: int, activation: Literal["silu", "gelu", "gelu_tanh"] = "silu",
+                 bias: bool = False, device: Any = None, dtype: torch.dtype | None = None) -> None:
         super().__init__()
         if activation not in self.ACTIVATIONS:
             raise ValueError(f"rooftile.torch.nn.GatedMLP: activation is {activation!r}, must be one of: "
@@ -267,7 +276,7 @@ class GatedMLP(torch.nn.Module):
         self.up_proj = torch.nn.Linear(hidden_size, intermediate_size, **words)
         self.down_proj = torch.nn.Linear(intermediate_size, hidden_size, **words)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         name, options = self.ACTIVATIONS[self.activation]
         return self.down_proj(functions[name](self.gate_proj(x), self.up_proj(x), **options))
 
