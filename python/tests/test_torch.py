@@ -1,6 +1,8 @@
 """rooftile on PyTorch's tensors, and its operators: opcheck, gradients against differences, torch.compile, vmap, modules."""
 
 import itertools
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -233,6 +235,43 @@ def test_compile_has_no_graph_break(function):
         gradients = [torch.autograd.grad(results[0].sum(), inputs) for results in (compiled(*inputs), step(*inputs))]
         for a, e in zip(*gradients, strict=True):
             torch.testing.assert_close(a, e)
+
+
+def test_compile_of_rooftiles_own_functions_dispatches_to_the_operators(function, call):
+    places, words = tensors(function, True)
+    learnt = function in DIFFERENTIABLE
+    expected = as_list(call(*[p.clone() for p in places], **words))
+    seen = []
+
+    def backend(graph, examples):
+        seen.extend(str(node.target) for node in graph.graph.nodes)
+        return graph
+
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda *given: call(*given, **words), fullgraph=True, backend=backend)
+    for a, e in zip(as_list(compiled(*[p.clone().requires_grad_(learnt) for p in places])), expected, strict=True):
+        torch.testing.assert_close(a.detach(), e)
+    assert f"rooftile.{function}.default" in seen or f"rooftile.{function}" in seen, seen
+
+
+def test_compile_of_calls_that_have_no_operator_runs_them():
+    x, out = torch.randn(3, 4), torch.empty(3, 4)
+    torch._dynamo.reset()
+    torch.testing.assert_close(torch.compile(lambda x: rooftile.softmax(x, out=out) + 1, backend="eager")(x), torch.softmax(x, -1) + 1)
+    torch.testing.assert_close(out, torch.softmax(x, -1))
+    y, mean = torch.compile(lambda x: rooftile.layer_norm(x, mean=True), fullgraph=True, backend="eager")(x.numpy())
+    assert type(y) is type(mean) is np.ndarray
+    np.testing.assert_array_equal(y, rooftile.layer_norm(x.numpy()))
+    with pytest.raises(TypeError, match="softmax: takes no 'scales'"):
+        torch.compile(lambda x: rooftile.softmax(x, scales=2), backend="eager")(x)
+
+
+@pytest.mark.parametrize("imports", ["import rooftile, torch", "import torch, rooftile.torch", "import torch._dynamo, rooftile"])
+def test_the_tracer_is_told_by_whatever_import_comes_first(imports):
+    program = (f"{imports}\nimport sys, torch\nassert 'rooftile.torch' in '{imports}' or '_dynamo' in '{imports}' or "
+               "'rooftile.torch' not in sys.modules\nx = torch.ones(2, 4)\n"
+               "print(torch.compile(lambda x: rooftile.softmax(x), fullgraph=True, backend='eager')(x).sum().item())")
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "2.0\n"
 
 
 def test_export_and_checkpoint():

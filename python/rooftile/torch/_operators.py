@@ -245,11 +245,13 @@ class Function(Signature):
 
     def tensor(self, name, array, like):
         """A tensor that shares an array's memory; of a number in the place of one integer, beside `like`."""
+        if type(array).__module__ == "numpy" and type(array).__name__ == "ndarray":  # the tracer of torch.compile takes it, too
+            return torch.from_numpy(array)
         operand = next(o for o in self.inputs if o["name"] == name)
         if type(array) is int and operand["one"] and "i64" in operand["dtypes"]:
             return _frameworks.whole_number(self.name, name, array, like)
         _frameworks.framework_of(self.name, name, type(array))  # or a TypeError
-        return torch.from_numpy(array) if type(array).__module__ == "numpy" else torch.from_dlpack(array)
+        return torch.from_dlpack(array)
 
     def public(self):
         def call(*args, **named):
