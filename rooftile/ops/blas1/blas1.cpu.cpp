@@ -60,8 +60,8 @@ void launch_copy(const CpuLaunch& launch, const CopyProblem& p) {
       }
       const CpuTeam<float, kAccess> team(nullptr);
       const std::int64_t words = part.size / 4, rest = part.size % 4;
-      const Part<2> whole{words, {part.data[0], part.data[1]}};
-      const Part<2> end{rest, {part.data[0] + words * 4, part.data[1] + words * 4}};
+      const Part<2> whole{words, 0, {part.data[0], part.data[1]}};
+      const Part<2> end{rest, 0, {part.data[0] + words * 4, part.data[1] + words * 4}};
       if (words > 0) kernels::copy_words(team, whole.row<const float>(1), whole.row<float>(0));
       if (rest > 0) kernels::copy_bytes(team, end.row<const std::uint8_t>(1), end.row<std::uint8_t>(0));
     });
