@@ -25,7 +25,7 @@ def comments_of(headers):
 
 
 STUB_HEAD = '''"""Written by python/generate.py from the functions' signatures."""
-from typing import Any, Literal, NamedTuple, Optional, Tuple, TypeVar, Union, overload
+from typing import Any, Literal, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union, overload
 
 __version__: str
 _Array = TypeVar("_Array")
@@ -56,11 +56,14 @@ def stub_of(f, functions):
 
     asked = any(functions.is_output(o) and o["optional"] for o in f["operands"])
     count = len(functions.outputs(f))
+    asked = asked or any(o["list"] for o in f["operands"])
     result = "_Array" if count == 1 else "Tuple[" + ", ".join(["_Array"] * count) + "]"
-    parameters = [f"{o['name']}: _Array" for o in functions.inputs(f)] + ["*"]
+    parameters = [f"{o['name']}: {'Union[Sequence[_Array], _Array]' if o['list'] else '_Array'}" for o in functions.inputs(f)] + ["*"]
     for o in f["operands"]:
         if o["optional"]:
-            parameters.append(f"{o['name']}: {'Union[_Array, bool, None]' if functions.is_output(o) else 'Optional[_Array]'} = None")
+            type_of = ("Optional[Sequence[Optional[_Array]]]" if o["list"] else
+                       "Union[_Array, bool, None]" if functions.is_output(o) else "Optional[_Array]")
+            parameters.append(f"{o['name']}: {type_of} = None")
     parameters += [f"{o['name']}: {option_type(o)} = {functions.default_of(o)}" for o in f["options"]]
     types_of_words = {"out": f"Optional[{result}]", "queue": "Optional[Queue]",
                       "device": "Optional[Literal['cpu', 'cuda', 'emulated']]", "variant": "Optional[str]"}

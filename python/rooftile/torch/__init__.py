@@ -3,7 +3,7 @@
     y = rooftile.torch.softmax(x, scale=0.125)          # gradients, torch.compile, vmap
     torch.ops.rooftile.softmax(x, 0.125, False)         # the operator itself
 
-scaled_dot_product_attention is torch.nn.functional's on the library's attention. rooftile.torch.nn has modules; patch(model) lets a model's own modules run on them, unpatch(model) undoes it.
+AdamW is torch.optim's, one call a step for all parameters. scaled_dot_product_attention is torch.nn.functional's on the library's attention. rooftile.torch.nn has modules; patch(model) lets a model's own modules run on them, unpatch(model) undoes it.
 """
 
 from rooftile.torch import _operators
@@ -13,6 +13,7 @@ globals().update(functions)
 
 from rooftile.torch import nn  # noqa: E402
 from rooftile.torch._attention import scaled_dot_product_attention  # noqa: E402
+from rooftile.torch._optim import AdamW  # noqa: E402
 from rooftile.torch._patch import patch, unpatch  # noqa: E402
 
-__all__ = ["nn", "patch", "scaled_dot_product_attention", "unpatch", *functions]
+__all__ = ["AdamW", "nn", "patch", "scaled_dot_product_attention", "unpatch", *functions]
