@@ -25,7 +25,7 @@ def comments_of(headers):
 
 
 STUB_HEAD = '''"""Written by python/generate.py from the functions' signatures."""
-from typing import Any, Literal, NamedTuple, Optional, Tuple, TypeVar, Union, overload
+from typing import Any, Literal, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union, overload
 
 __version__: str
 _Array = TypeVar("_Array")
@@ -58,17 +58,20 @@ def __getattr__(name: str) -> Any: ...
 '''
 
 TORCH_HEAD = '''"""Written by python/generate.py from the functions' signatures."""
-from typing import Any, Literal, Optional, Tuple
+from typing import Any, Literal, Optional, Sequence, Tuple, Union
 
 from torch import Tensor
 
+from rooftile import Queue
 from rooftile.torch import nn as nn
 from rooftile.torch._attention import scaled_dot_product_attention as scaled_dot_product_attention
+from rooftile.torch._linear import linear as linear
+from rooftile.torch._optim import AdamW as AdamW
 from rooftile.torch._patch import Patched as Patched, patch as patch, unpatch as unpatch
 '''
 
 JAX_HEAD = '''"""Written by python/generate.py from the functions' signatures."""
-from typing import Any, Literal, Optional, Tuple
+from typing import Any, Literal, Optional, Tuple, Union
 
 from jax import Array
 from jax.typing import ArrayLike
@@ -84,19 +87,27 @@ def stub_of(f, functions, given="_Array", made="_Array", call_words=True):
 
     asked = any(functions.is_output(o) and o["optional"] for o in f["operands"])
     count = len(functions.outputs(f))
+    asked = asked or any(o["list"] for o in f["operands"])
     result = made if count == 1 else "Tuple[" + ", ".join([made] * count) + "]"
+
+    def taken(o):
+        if o["list"]:
+            return f"Optional[Sequence[Optional[{given}]]]" if o["optional"] else f"Union[Sequence[{given}], {given}]"
+        one = f"Union[{given}, int]" if o["one"] and "i64" in o["dtypes"] else given  # a seed may be a number of Python's
+        return f"Optional[{one}]" if o["optional"] else one
+
     words = []
     for o in f["operands"]:
-        if o["optional"] and functions.is_output(o):
+        if o["optional"] and functions.is_output(o) and not o["list"]:
             words.append(f"{o['name']}: Union[{given}, bool, None] = None" if call_words else f"{o['name']}: bool = False")
         elif o["optional"]:
-            words.append(f"{o['name']}: Optional[{given}] = None")
+            words.append(f"{o['name']}: {taken(o)} = None")
     words += [f"{o['name']}: {option_type(o)} = {functions.default_of(o)}" for o in f["options"]]
     types_of_words = {"out": f"Optional[{result}]", "queue": "Optional[Queue]",
                       "device": "Optional[Literal['cpu', 'cuda', 'emulated']]", "variant": "Optional[str]"}
     if call_words:
         words += [f"{w}: {types_of_words[w]} = None" for w in functions.call_words(f)]
-    parameters = [f"{o['name']}: {given}" for o in functions.inputs(f)] + (["*", *words] if words else [])
+    parameters = [f"{o['name']}: {taken(o)}" for o in functions.inputs(f)] + (["*", *words] if words else [])
     doc = functions.docstring(f).replace("\\", "\\\\").replace("\n", "\n    ").replace("    \n", "\n")
     return (f"\ndef {f['name']}({', '.join(parameters)}) -> {'Any' if asked else result}:\n"
             f'    """{doc}\n    """\n')
@@ -132,8 +143,9 @@ def main(module, headers, out, version):
     (out / "__init__.pyi").write_text(STUB_HEAD + "".join(stub_of(f, _functions) for f in every))
     (out / "_core.pyi").write_text(CORE_STUB)
     (out / "torch" / "__init__.pyi").write_text(
-        TORCH_HEAD + "".join(stub_of(f, _functions, "Tensor", "Tensor", False) for f in every))
-    (out / "jax.pyi").write_text(JAX_HEAD + "".join(stub_of(f, _functions, "ArrayLike", "Array", False) for f in every))
+        TORCH_HEAD + "".join(stub_of(f, _functions, "Tensor", "Tensor", _functions.has_lists(f)) for f in every))
+    (out / "jax.pyi").write_text(JAX_HEAD + "".join(stub_of(f, _functions, "ArrayLike", "Array", False)
+                                              for f in every if not _functions.has_lists(f)))
     (out / "_comments.py").write_text(
         '"""Written by python/generate.py: the comments at the C++ declarations."""\n\ncomments = {\n' +
         "".join(f"    {name!r}: {comments[name]!r},\n" for name in _functions.signatures) + "}\n")

@@ -100,6 +100,16 @@ ROOFTILE_API rooftile_status rooftile_workspace_of(const rooftile_queue* queue, 
                                                    const rooftile_view* const* views, const double* options,
                                                    size_t* bytes);
 
+/* The same where a function takes lists (rooftile_operand.list): of each, the pointer is that of `tensors`
+ * views, one after another; NULL: all are left out. A view whose rank is negative is left out, too. */
+ROOFTILE_API rooftile_status rooftile_call_lists(const rooftile_queue* queue, const char* function,
+                                                 const rooftile_view* const* views, int64_t tensors,
+                                                 const double* options, const char* variant,
+                                                 rooftile_workspace workspace);
+ROOFTILE_API rooftile_status rooftile_workspace_of_lists(const rooftile_queue* queue, const char* function,
+                                                         const rooftile_view* const* views, int64_t tensors,
+                                                         const double* options, size_t* bytes);
+
 /* What functions take, for programs that learn it at run time. The texts live as long as the library. */
 enum { ROOFTILE_INPUT, ROOFTILE_OUTPUT, ROOFTILE_IN_OUT };
 typedef struct rooftile_operand {
@@ -115,6 +125,7 @@ typedef struct rooftile_operand {
   uint8_t outer;      /* any outer sizes come first, alike in all operands that have them */
   char letters[9];    /* then one size for each letter: "MN"; a digit stands for itself */
   char below;         /* its values are indices below the size of this letter; or 0 */
+  uint8_t list;       /* a call has any number of it, as many as of the function's other lists */
 } rooftile_operand;
 enum { ROOFTILE_FLAG, ROOFTILE_CHOICE, ROOFTILE_REAL, ROOFTILE_ANY_REAL, ROOFTILE_WHOLE };
 enum { ROOFTILE_MAX_OPERANDS = 20, ROOFTILE_MAX_OPTIONS = 12 };

@@ -93,9 +93,9 @@ std::string page(const fs::path& root) {
   return text;
 }
 
-/// "const rooftile_view* x, ", for each operand.
+/// "const rooftile_view* x, ", for each operand; of lists first how many views each has.
 std::string c_operands(const rooftile::Signature& signature) {
-  std::string text;
+  std::string text = signature.has_lists() ? ", int64_t tensors" : "";
   for (int o = 0; o < signature.operand_count(); ++o)
     text += fmt::format(", const rooftile_view* {}", signature.operands[o].name);
   return text;
@@ -115,6 +115,7 @@ std::string c_functions() {
       "/* clang-format off */\n";
   for (const Op* op : rooftile::all_ops()) {
     const rooftile::Signature& s = op->signature;
+    const bool lists = s.has_lists();
     std::vector<std::string> operands, options;
     std::string numbers;
     for (int o = 0; o < s.operand_count(); ++o) operands.emplace_back(s.operands[o].name);
@@ -129,17 +130,18 @@ std::string c_functions() {
     const std::string views = c_array("rooftile_view* const", "views", operands);
     text += fmt::format(
         "static inline rooftile_status rooftile_{0}(const rooftile_queue* queue{1}{2}{3}) {{\n{4}{5}{6}"
-        "  return rooftile_call(queue, \"{0}\", views, options, NULL, {7});\n}}\n",
+        "  return rooftile_call{8}(queue, \"{0}\", views, {9}options, NULL, {7});\n}}\n",
         op->function, c_operands(s), numbers, op->workspace ? ", rooftile_workspace workspace" : "", views,
         c_array("double", "options", options),
         op->workspace ? "" : "  const rooftile_workspace none = {NULL, 0};\n",
-        op->workspace ? "workspace" : "none");
+        op->workspace ? "workspace" : "none", lists ? "_lists" : "", lists ? "tensors, " : "");
     if (op->workspace)
       text += fmt::format(
           "static inline rooftile_status rooftile_{0}_workspace(const rooftile_queue* queue{1}{2}, size_t* "
           "bytes) "
-          "{{\n{3}{4}  return rooftile_workspace_of(queue, \"{0}\", views, options, bytes);\n}}\n",
-          op->function, c_operands(s), numbers, views, c_array("double", "options", options));
+          "{{\n{3}{4}  return rooftile_workspace_of{5}(queue, \"{0}\", views, {6}options, bytes);\n}}\n",
+          op->function, c_operands(s), numbers, views, c_array("double", "options", options),
+          lists ? "_lists" : "", lists ? "tensors, " : "");
   }
   return text;
 }

@@ -37,6 +37,10 @@ def outputs(f):
     return [o for o in pure if not o["optional"]] or [o for o in f["operands"] if o["role"] == "in_out"]
 
 
+def has_lists(f):
+    return any(o["list"] for o in f["operands"])
+
+
 def has_out(f):
     return any(is_output(o) and not o["optional"] for o in f["operands"])
 
@@ -105,6 +109,8 @@ def docstring(f):
         notes = {"input": "", "output": "output; ", "in_out": "read and written; "}[o["role"]]
         if o["optional"]:
             notes += "True asks for it, an array receives it; " if is_output(o) else "optional; "
+        if o["list"]:
+            notes += "a list of arrays; "
         if o["may_be"]:
             notes += "may be " + " or ".join(o["may_be"].split()) + "; "
         lines.append(f"{o['name']}: {shape_text(o)}, {dtype_text(f, o)}" + (f" ({notes[:-2]})" if notes else ""))

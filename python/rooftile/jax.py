@@ -163,7 +163,8 @@ class Product(_products.Product, Function):
 COMPOSED = {"gemm": Product}
 known = Function.known
 known.update((name, COMPOSED.get(name, Function)(place, signature))
-             for place, (name, signature) in enumerate(_functions.signatures.items()))
+             for place, (name, signature) in enumerate(_functions.signatures.items())
+             if not _functions.has_lists(signature))  # written in place, which JAX's arrays are not
 functions = {name: function.public() for name, function in known.items()}
 globals().update(functions)
 __all__ = list(functions)

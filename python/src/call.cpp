@@ -3,7 +3,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <string_view>
+#include <vector>
 
 #include "python/src/arrays.h"
 #include "python/src/function.h"
@@ -28,6 +30,7 @@ class Call {
   PyObject* run(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     if (!take(args, count, keywords) || !bring_numbers() || !complete()) return nullptr;
     if (wants_gradients_) return hand_over(args, count, keywords);
+    if (!read_lists()) return nullptr;
     if (!read_given()) return wrapped_ ? hand_over(args, count, keywords) : nullptr;
     if (!one_device() || !make_outputs() || !choose_queue() || !make_workspace() || !launch()) return nullptr;
     return results();
@@ -178,7 +181,8 @@ class Call {
   bool bring_numbers() {
     constexpr std::uint32_t kI64 = 1u << ROOFTILE_I64;
     for (int o = 0; o < s_.operands; ++o) {
-      if (!object_[o] || !PyLong_CheckExact(object_[o]) || !operand(o).one || !(operand(o).dtypes & kI64))
+      if (!object_[o] || operand(o).list || !PyLong_CheckExact(object_[o]) || !operand(o).one ||
+          !(operand(o).dtypes & kI64))
         continue;
       PyObject* like = Py_None;
       for (int other = s_.operands; other-- > 0;)
@@ -200,6 +204,7 @@ class Call {
                      f_.usage->c_str());
         return false;
       }
+      if (operand(o).list) continue;  // in place and without gradients: read_lists
       if (!framework_of(object_[o], place(o), array_[o].framework)) return false;
       if (!array_[o].framework.has_gradients || f_.below_gradients || wants_gradients_) continue;
       if (array_[o].framework.kind != Framework::Kind::exchange || in_forward_mode()) {
@@ -227,9 +232,74 @@ class Call {
     return PyObject_CallFunction(helpers.with_gradients, "sOO", s_.name, places.get(), named.get());
   }
 
-  bool read_given() {
+  /// Lists and tuples of arrays, or one array for a list of one; None for an item that is left out.
+  bool read_lists() {
+    int counted = -1;  // the first list
     for (int o = 0; o < s_.operands; ++o) {
-      if (!object_[o]) continue;
+      if (!operand(o).list || !object_[o]) continue;
+      const bool list = PyList_Check(object_[o]), tuple = PyTuple_Check(object_[o]);
+      const Py_ssize_t count = list ? PyList_Size(object_[o]) : tuple ? PyTuple_Size(object_[o]) : 1;
+      if (counted >= 0 && count != tensors_) {
+        PyErr_Format(PyExc_ValueError, "%s: %s has %zd arrays, must have %zd as %s has", s_.name,
+                     operand(o).name, count, static_cast<Py_ssize_t>(tensors_), operand(counted).name);
+        return false;
+      }
+      if (counted < 0) counted = o;
+      tensors_ = count;
+      for (Py_ssize_t i = 0; i < count; ++i) {
+        PyObject* object = list    ? PyList_GetItem(object_[o], i)
+                           : tuple ? PyTuple_GetItem(object_[o], i)
+                                   : object_[o];
+        if (!object || !read_item(o, i, object)) return false;
+      }
+      views_[o] = list_views_[o].data();
+    }
+    return true;
+  }
+  bool read_item(int o, Py_ssize_t i, PyObject* object) {
+    rooftile_view& view = list_views_[o].emplace_back();
+    view.rank = -1;
+    if (object == Py_None && operand(o).optional) return true;
+    char name[80];
+    std::snprintf(name, sizeof name, "%s[%zd]", operand(o).name, i);
+    const Place where{s_.name, name};
+    Item& item = items_.emplace_back();
+    item.operand = o;
+    item.object = object;
+    Array& array = item.array;
+    if (!framework_of(object, where, array.framework)) return false;
+    if (is_negated(object, array.framework)) {
+      PyErr_Format(PyExc_ValueError, "%s: %s is a negated view of other memory; pass its .resolve_neg()",
+                   s_.name, name);
+      return false;
+    }
+    if (!read_array(object, where, array)) return false;
+    if (writes(o) && array.read_only) {
+      PyErr_Format(PyExc_ValueError, "%s: %s is %s, and the function writes it; pass another array", s_.name,
+                   name, array.framework.immutable ? "an immutable array" : "read-only");
+      return false;
+    }
+    const dlpack::Device &its = array.device, &first = items_.front().array.device;
+    if (!(its == first)) {
+      PyErr_Format(PyExc_ValueError,
+                   "%s: %s and %s[0] are on different devices; all arrays of a call are on one", s_.name,
+                   name, operand(items_.front().operand).name);
+      return false;
+    }
+    view = array.view;
+    return true;
+  }
+
+  bool read_given() {
+    if (!items_.empty()) {  // what new arrays are like, and where
+      first_ = items_.front().operand;
+      object_like_ = items_.front().object;
+      array_[first_].device = items_.front().array.device;
+      array_[first_].framework = items_.front().array.framework;
+      array_[first_].view = items_.front().array.view;
+    }
+    for (int o = 0; o < s_.operands; ++o) {
+      if (!object_[o] || operand(o).list) continue;
       if (is_negated(object_[o], array_[o].framework) && !resolve(o)) return false;
       if (!read_array(object_[o], place(o), array_[o])) {
         // One of PyTorch's without memory of its own, as under vmap: the operator's business, or refused
@@ -249,8 +319,11 @@ class Call {
       if (first_ < 0) first_ = o;
       views_[o] = &array_[o].view;
     }
+    if (first_ < 0) first_ = 0;  // nothing but empty lists: on the CPU
     return true;
   }
+  /// The array that others are made like.
+  PyObject* like() const { return object_like_ ? object_like_ : object_[first_]; }
 
   /// A negated view is read by a copy; its memory holds other numbers.
   bool resolve(int o) {
@@ -268,7 +341,7 @@ class Call {
 
   bool one_device() const {
     for (int o = 0; o < s_.operands; ++o) {
-      if (!object_[o] || array_[o].device == array_[first_].device) continue;
+      if (!object_[o] || operand(o).list || array_[o].device == array_[first_].device) continue;
       char place[2][32];
       for (const int k : {0, 1}) {
         const dlpack::Device& device = array_[k ? first_ : o].device;
@@ -288,7 +361,7 @@ class Call {
       rooftile_view inferred;
       const rooftile_status status = rooftile_infer(s_.name, views_, options_, o, &inferred);
       if (status.message[0]) return refused(status);
-      if (!new_array(object_[first_], array_[first_], inferred.dtype, inferred.rank, inferred.shape, place(o),
+      if (!new_array(like(), array_[first_], inferred.dtype, inferred.rank, inferred.shape, place(o),
                      made_[o], array_[o]))
         return false;
       object_[o] = made_[o].get();
@@ -310,7 +383,7 @@ class Call {
       }
     }
     void* stream = nullptr;
-    if (cuda && !current_stream(object_[first_], array_[first_], stream)) return false;
+    if (cuda && !current_stream(like(), array_[first_], stream)) return false;
     if (!queue_) {
       queue_ = default_queue(device_ ? device_ : cuda ? "cuda" : "cpu", array_[first_].device.id, stream);
       if (!queue_) return false;
@@ -332,7 +405,8 @@ class Call {
   bool make_workspace() {
     if (!s_.has_workspace) return true;
     std::size_t bytes = 0;
-    const rooftile_status status = rooftile_workspace_of(queue(), s_.name, views_, options_, &bytes);
+    const rooftile_status status =
+        rooftile_workspace_of_lists(queue(), s_.name, views_, tensors_, options_, &bytes);
     if (status.message[0]) return refused(status);
     if (bytes == 0) return true;
     workspace_.bytes = bytes;
@@ -343,7 +417,7 @@ class Call {
       return host_ != nullptr;
     }
     const std::int64_t shape[] = {static_cast<std::int64_t>(bytes + 63)};
-    if (!new_array(object_[first_], array_[first_], ROOFTILE_U8, 1, shape, {s_.name, "the workspace"},
+    if (!new_array(like(), array_[first_], ROOFTILE_U8, 1, shape, {s_.name, "the workspace"},
                    workspace_object_, workspace_array_))
       return false;
     const auto address = reinterpret_cast<std::uintptr_t>(workspace_array_.view.data);
@@ -358,7 +432,7 @@ class Call {
     Owned hold{queue_};
     rooftile_status status;
     Py_BEGIN_ALLOW_THREADS;
-    status = rooftile_call(queue(), s_.name, views_, options_, variant_, workspace_);
+    status = rooftile_call_lists(queue(), s_.name, views_, tensors_, options_, variant_, workspace_);
     Py_END_ALLOW_THREADS;
     if (status.message[0]) return refused(status);
     if (!tell_torch()) return false;
@@ -374,9 +448,15 @@ class Call {
   bool tell_torch() {
     Owned written;
     for (int o = 0; o < s_.operands; ++o) {
-      if (!object_[o] || !writes(o) || made_[o] || !array_[o].framework.has_gradients) continue;
+      if (!object_[o] || operand(o).list || !writes(o) || made_[o] || !array_[o].framework.has_gradients)
+        continue;
       if (!written) written = Owned{PyList_New(0)};
       if (!written || PyList_Append(written.get(), object_[o]) != 0) return false;
+    }
+    for (const Item& item : items_) {
+      if (!writes(item.operand) || !item.array.framework.has_gradients) continue;
+      if (!written) written = Owned{PyList_New(0)};
+      if (!written || PyList_Append(written.get(), item.object) != 0) return false;
     }
     return !written || Owned{PyObject_CallFunctionObjArgs(torch.written, written.get(), nullptr)};
   }
@@ -407,7 +487,7 @@ class Call {
 
   PyObject* result(int o) {
     if (made_[o] && array_[first_].framework.immutable)
-      return PyObject_CallFunction(helpers.finish, "OO", object_[first_], made_[o].get());
+      return PyObject_CallFunction(helpers.finish, "OO", like(), made_[o].get());
     if (made_[o]) return made_[o].release();
     Py_INCREF(object_[o]);
     return object_[o];
@@ -467,6 +547,16 @@ class Call {
   Array array_[ROOFTILE_MAX_OPERANDS];
   const rooftile_view* views_[ROOFTILE_MAX_OPERANDS] = {};
   double options_[ROOFTILE_MAX_OPTIONS];
+  /// The arrays of lists.
+  struct Item {
+    int operand;
+    PyObject* object;  // borrowed: the list's
+    Array array;
+  };
+  std::deque<Item> items_;
+  std::vector<rooftile_view> list_views_[ROOFTILE_MAX_OPERANDS];
+  std::int64_t tensors_ = 1;
+  PyObject* object_like_ = nullptr;
   int first_ = -1;
   PyObject *out_ = nullptr, *queue_ = nullptr;
   const char *device_ = nullptr, *variant_ = nullptr;

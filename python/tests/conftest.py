@@ -56,8 +56,10 @@ def arguments(name, optional=False, outer=(3, 4)):
 
 
 def follows(f):
-    """Whether each output's outer sizes follow from an input's; where they do not, a call needs out=."""
-    return not any(o["outer"] for o in _functions.outputs(f)) or any(o["outer"] for o in _functions.inputs(f))
+    """Whether each output's outer sizes follow from an input's; where they do not, a call needs out=. Lists, which
+    optimisers take, have tests of their own."""
+    outer = any(o["outer"] for o in _functions.inputs(f)) or not any(o["outer"] for o in _functions.outputs(f))
+    return outer and not _functions.has_lists(f)
 
 
 def is_smooth(f):

@@ -66,21 +66,23 @@ const Op* find(const char* function) {
 
 /// The operands as the library takes them: the same bytes, an absent view for NULL.
 template <class Use>
-rooftile_status with_operands(const char* function, const rooftile_view* const* views, const double* options,
-                              Use use) {
+rooftile_status with_operands(const char* function, const rooftile_view* const* views, std::int64_t tensors,
+                              const double* options, Use use) {
   const Op* op = function ? find(function) : nullptr;
   if (!op) return told(Status::error("rooftile_call: no function \"%s\"", function ? function : "NULL"));
   static const ConstView absent{};
   const ConstView* pointers[Signature::kMaxOperands];
   for (int o = 0; o < op->signature.operand_count(); ++o)
-    pointers[o] = views[o] ? reinterpret_cast<const ConstView*>(views[o]) : &absent;
-  return told(use(*op, Call{pointers, options}));
+    pointers[o] =
+        views[o] || op->signature.operands[o].list ? reinterpret_cast<const ConstView*>(views[o]) : &absent;
+  return told(use(*op, Call{pointers, options, nullptr, {}, tensors}));
 }
 template <class Use>
 rooftile_status with_call(const rooftile_queue* queue, const char* function,
-                          const rooftile_view* const* views, const double* options, Use use) {
+                          const rooftile_view* const* views, std::int64_t tensors, const double* options,
+                          Use use) {
   if (!queue) return told(Status::error("%s: the queue is NULL", function ? function : "rooftile_call"));
-  return with_operands(function, views, options, use);
+  return with_operands(function, views, tensors, options, use);
 }
 
 const Signature::Types& types_of(const Signature& signature, char letter) {
@@ -104,6 +106,7 @@ rooftile_operand operand_of(const Signature& signature, const Signature::Operand
   o.role = static_cast<std::uint8_t>(it.role);
   o.optional = it.optional;
   o.below = it.below;
+  o.list = it.list;
   o.one = it.shape.one;
   o.outer = it.shape.outer;
   if (!it.shape.one) std::copy_n(it.shape.letters, it.shape.count, o.letters);
@@ -171,7 +174,13 @@ void rooftile_queue_free(rooftile_queue* queue) { delete queue; }
 rooftile_status rooftile_call(const rooftile_queue* queue, const char* function,
                               const rooftile_view* const* views, const double* options, const char* variant,
                               rooftile_workspace workspace) {
-  return with_call(queue, function, views, options, [&](const Op& op, Call c) {
+  return rooftile_call_lists(queue, function, views, 1, options, variant, workspace);
+}
+
+rooftile_status rooftile_call_lists(const rooftile_queue* queue, const char* function,
+                                    const rooftile_view* const* views, int64_t tensors, const double* options,
+                                    const char* variant, rooftile_workspace workspace) {
+  return with_call(queue, function, views, tensors, options, [&](const Op& op, Call c) {
     c.variant = variant;
     c.workspace = {workspace.pointer, workspace.bytes};
     return call(queue->queue, op, c);
@@ -181,13 +190,19 @@ rooftile_status rooftile_call(const rooftile_queue* queue, const char* function,
 rooftile_status rooftile_workspace_of(const rooftile_queue* queue, const char* function,
                                       const rooftile_view* const* views, const double* options,
                                       std::size_t* bytes) {
-  return with_call(queue, function, views, options,
+  return rooftile_workspace_of_lists(queue, function, views, 1, options, bytes);
+}
+
+rooftile_status rooftile_workspace_of_lists(const rooftile_queue* queue, const char* function,
+                                            const rooftile_view* const* views, int64_t tensors,
+                                            const double* options, std::size_t* bytes) {
+  return with_call(queue, function, views, tensors, options,
                    [&](const Op& op, const Call& c) { return workspace_of(queue->queue, op, c, *bytes); });
 }
 
 rooftile_status rooftile_infer(const char* function, const rooftile_view* const* views, const double* options,
                                int output, rooftile_view* inferred) {
-  return with_operands(function, views, options, [&](const Op& op, const Call& c) {
+  return with_operands(function, views, 1, options, [&](const Op& op, const Call& c) {
     if (output < 0 || output >= op.signature.operand_count() ||
         op.signature.operands[output].role == Signature::Role::input)
       return Status::error("rooftile_infer: %s has no output at place %d", op.function, output);

@@ -65,14 +65,19 @@ class Expected {
   int at_ = 0;
 };
 
+/// A list's operands are not looked at, unless the call has one of each: with_item.
 class Checker {
  public:
-  Checker(const Signature& signature, const Call& call) : s_(signature), call_(call) {}
+  /// `names`: of operands, for sentences; null: the signature's.
+  Checker(const Signature& signature, const Call& call, bool lists = false,
+          const char* const* names = nullptr)
+      : s_(signature), call_(call), lists_(lists), names_(names) {}
 
   Status run() {
     const int count = s_.operand_count();
     for (int o = 0; o < count; ++o) {
       const Signature::Operand& operand = s_.operands[o];
+      if (operand.list && !lists_) continue;
       const Argument a = argument(o);
       if (operand.optional && !a.view.present()) continue;
       ROOFTILE_TRY(type(a, operand.type));
@@ -86,7 +91,8 @@ class Checker {
 
   Status infer(int operand, View& inferred) {
     for (int o = 0; o < s_.operand_count(); ++o) {
-      if (s_.operands[o].role == Signature::Role::output || !call_.view(o).present()) continue;
+      if (s_.operands[o].role == Signature::Role::output || s_.operands[o].list || !call_.view(o).present())
+        continue;
       ROOFTILE_TRY(type(argument(o), s_.operands[o].type));
       ROOFTILE_TRY(shape(argument(o), s_.operands[o].shape));
     }
@@ -119,7 +125,11 @@ class Checker {
   }
 
  private:
-  Argument argument(int o) const { return {s_.operands[o].name, call_.view(o)}; }
+  Argument argument(int o) const {
+    static constexpr ConstView kAbsent{};
+    return {names_ ? names_[o] : s_.operands[o].name,
+            s_.operands[o].list && !lists_ ? kAbsent : call_.view(o)};
+  }
 
   const Signature::Types& types_of(char letter) const {
     const Signature::Types* its = s_.types;
@@ -369,6 +379,8 @@ class Checker {
 
   const Signature& s_;
   const Call& call_;
+  const bool lists_;
+  const char* const* names_;
   Letters<DType> types_;
   Letters<std::int64_t> sizes_;
   std::optional<Argument> outer_;
@@ -384,9 +396,38 @@ bool writes_nothing(const Signature& signature, const Call& call) {
   return true;
 }
 
+/// Item by item, each as a call of its own. Sentences name the item: "adamw: gradient[3] is …".
+Status check_lists(const Signature& signature, const Call& call) {
+  if (call.tensors < 0)
+    return Status::error("%s: a list of %lld tensors, must not be negative", signature.function,
+                         static_cast<long long>(call.tensors));
+  ROOFTILE_TRY(Checker(signature, call).run());
+  const ConstView* views[Signature::kMaxOperands];
+  Call one = call;
+  one.views = views;
+  const int count = signature.operand_count();
+  for (std::int64_t item = 0; item < call.tensors; ++item) {
+    for (int o = 0; o < count; ++o)
+      views[o] = signature.operands[o].list ? &call.view(o, item) : call.views[o];
+    if (Checker(signature, one, true).run()) continue;
+    char texts[Signature::kMaxOperands][64];
+    const char* names[Signature::kMaxOperands];
+    for (int o = 0; o < count; ++o) {
+      names[o] = signature.operands[o].name;
+      if (!signature.operands[o].list) continue;
+      std::snprintf(texts[o], sizeof texts[o], "%s[%lld]", names[o], static_cast<long long>(item));
+      names[o] = texts[o];
+    }
+    return Checker(signature, one, true, names).run();
+  }
+  return {};
+}
+
 }  // namespace
 
-Status check(const Signature& signature, const Call& call) { return Checker(signature, call).run(); }
+Status check(const Signature& signature, const Call& call) {
+  return signature.has_lists() ? check_lists(signature, call) : Checker(signature, call).run();
+}
 
 Status infer(const Signature& signature, const Call& call, int operand, View& inferred) {
   return Checker(signature, call).infer(operand, inferred);
@@ -395,7 +436,8 @@ Status infer(const Signature& signature, const Call& call, int operand, View& in
 Status call(const Queue& queue, const Op& op, const Call& call) {
   ROOFTILE_TRY(check(op.signature, call));
   if (op.workspace) ROOFTILE_TRY(check_workspace(op.function, call.workspace, op.workspace(queue, call)));
-  if (!writes_nothing(op.signature, call)) return op.launch(queue, op, call);
+  // A list's launch leaves out what is empty.
+  if (op.signature.has_lists() || !writes_nothing(op.signature, call)) return op.launch(queue, op, call);
   // Rows without columns would still be gone through one by one, 2^40 of them for minutes: as no rows.
   ConstView none[Signature::kMaxOperands];
   const ConstView* views[Signature::kMaxOperands];

@@ -1,6 +1,7 @@
 #pragma once
 // What a function takes, said once. Validation and each refusal's sentence, the harness's operands, bytes and
 // call, and a call by the function's name follow from it.
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 
@@ -54,6 +55,7 @@ struct Signature {
   };
 
   enum class Role : std::uint8_t { input, output, in_out };
+  static void a_list_is_an_input_or_in_out();  // what the compiler says of another
 
   struct Operand {
     const char* name = nullptr;
@@ -69,6 +71,9 @@ struct Signature {
     /// The letter of a size that its values, which are indices, lie below: 0 <= value < size. What a function
     /// does with another value, its documentation says; it never reads or writes past an operand's end.
     char below = 0;
+    /// A list: a call has `Call::tensors` of it, and item i shares sizes and dtypes with item i of the other
+    /// lists. Each is read, or read and written, in place.
+    bool list = false;
   };
 
   /// A number beside the operands. A flag is 0 or 1, a choice the place of one of its words, a real or a
@@ -97,6 +102,11 @@ struct Signature {
     int n = 0;
     for (int o = 0; o < operand_count(); ++o) n += operands[o].role != Role::input;
     return n;
+  }
+  constexpr bool has_lists() const {
+    for (int o = 0; o < operand_count(); ++o)
+      if (operands[o].list) return true;
+    return false;
   }
   constexpr int option_count() const {
     int n = 0;
@@ -131,6 +141,12 @@ constexpr Signature::Operand below(char letter, Signature::Operand indices) {
   indices.below = letter;
   return indices;
 }
+/// An operand of which each call has as many as of the other lists: an optimiser's parameters.
+consteval Signature::Operand list(Signature::Operand operand) {
+  if (operand.role == Signature::Role::output) Signature::a_list_is_an_input_or_in_out();
+  operand.list = true;
+  return operand;
+}
 constexpr Signature::Option flag(const char* name) { return {name}; }
 constexpr Signature::Option choice(const char* name, const char* words) {
   double most = 0;
@@ -153,14 +169,24 @@ constexpr Signature::Option any_real(const char* name, double otherwise) {
   return {name, Signature::Option::Kind::any, otherwise, -kLargestReal, kLargestReal};
 }
 
-/// One call: views and numbers in the signature's order; an absent operand is an absent view.
+/// One call: views and numbers in the signature's order; an absent operand is an absent view. Of a list,
+/// views[o] is the first of `tensors` views, `item_bytes` apart; null: each is absent.
 struct Call {
   const ConstView* const* views;
   const double* options;
   const char* variant = nullptr;
   Workspace workspace = {};
+  std::int64_t tensors = 1;
+  std::size_t item_bytes = sizeof(ConstView);
 
   const ConstView& view(int operand) const { return *views[operand]; }
+  /// Of a list.
+  const ConstView& view(int operand, std::int64_t item) const {
+    static constexpr ConstView kAbsent{};
+    const auto* first = reinterpret_cast<const std::byte*>(views[operand]);
+    return first ? *reinterpret_cast<const ConstView*>(first + static_cast<std::size_t>(item) * item_bytes)
+                 : kAbsent;
+  }
   void* output(int operand) const { return const_cast<void*>(views[operand]->data); }
   float real(int option) const { return static_cast<float>(options[option]); }
   std::int64_t whole(int option) const { return static_cast<std::int64_t>(options[option]); }

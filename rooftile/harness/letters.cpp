@@ -143,7 +143,13 @@ class Function {
       if (s.below) operand.below = std::max<std::int64_t>(letters.size_of(s.below), 1);
       if (operand.kind == Operand::Kind::output && first_output) operand.may_be = first_there(s.may_be, list);
       first_output = first_output && operand.kind == Operand::Kind::input;
-      list.push_back(operand);
+      if (!s.list || tensors_of(signature(), c) > 0) list.push_back(operand);
+      for (std::int64_t item = 1; s.list && item < tensors_of(signature(), c); ++item) {
+        Operand more = operand;
+        more.name = kept(item_name(s.name, item));
+        if (s.shape.outer && !letters.outer().empty()) more.shape[0] += item;
+        list.push_back(more);
+      }
     }
     return list;
   }
@@ -152,6 +158,7 @@ class Function {
     for (int o = 0; o < signature().operand_count(); ++o)
       if (const Signature::Operand& s = signature().operands[o]; s.optional)
         list.push_back({s.name, Option::Kind::choice, usual(s), 0, 1});
+    if (signature().has_lists()) list.push_back({kTensors, Option::Kind::choice, 1, 1, 3});
     for (const Signature::Types& its : signature().types)
       if (its.letter && &its != &signature().types[0] && choices({}, its).size() > 1)
         list.push_back({kept(std::string(1, its.letter)), Option::Kind::choice, 0, 0,

@@ -29,23 +29,34 @@ Spec exact_lanes_spec(const char* function) {
 std::vector<DType> dtypes_of(const Signature& signature);
 /// Its options, a real one's range as far as floats reach.
 std::vector<Option> options_of(const Signature& signature);
+/// How many tensors each list of a case has: its parameter "tensors", otherwise one.
+inline constexpr const char* kTensors = "tensors";
+inline std::int64_t tensors_of(const Signature& s, const Case& c) {
+  return s.has_lists() ? static_cast<std::int64_t>(c.parameter(kTensors, 1)) : 1;
+}
+/// A list's items by name: "gradient", "gradient[1]", "gradient[2]", …
+inline std::string item_name(const char* operand, std::int64_t item) {
+  return item == 0 ? operand : std::string(operand) + "[" + std::to_string(item) + "]";
+}
 /// Calls run(call) with a case's views and options in the signature's order; `its` say what a case has that
 /// names no value.
 template <class Run>
 Status with_call(const Signature& s, const std::vector<Option>& its, const Case& c,
                  const Arguments& arguments, Run run) {
-  ConstView views[Signature::kMaxOperands];
+  const std::int64_t tensors = tensors_of(s, c);
+  std::vector<ConstView> views[Signature::kMaxOperands];
   const ConstView* pointers[Signature::kMaxOperands];
   double options[Signature::kMaxOptions];
   for (int o = 0; o < s.operand_count(); ++o) {
-    views[o] = arguments.in(s.operands[o].name);
-    pointers[o] = &views[o];
+    for (std::int64_t item = 0; item < (s.operands[o].list ? tensors : 1); ++item)
+      views[o].push_back(arguments.in(item_name(s.operands[o].name, item)));
+    pointers[o] = views[o].data();
   }
   for (int k = 0; k < s.option_count(); ++k) {
     const Option& option = its[static_cast<std::size_t>(k)];
     options[k] = c.parameter(option.name, option.otherwise);
   }
-  return run(Call{pointers, options});
+  return run(Call{pointers, options, nullptr, {}, tensors});
 }
 
 /// Calls a function on views in its signature's order, every option at its default.

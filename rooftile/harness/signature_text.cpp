@@ -47,7 +47,8 @@ std::vector<std::string> words_of(const char* list) {
 }
 
 std::string notes_of(const Signature::Operand& operand) {
-  std::string notes = operand.optional ? "optional" : "";
+  std::string notes = operand.list ? "a list" : "";
+  if (operand.optional) notes += notes.empty() ? "optional" : "; optional";
   if (*operand.may_be)
     notes += (notes.empty() ? "may be " : "; may be ") + joined(words_of(operand.may_be), " or ");
   if (operand.below) notes += fmt::format("{}indices below {}", notes.empty() ? "" : "; ", operand.below);

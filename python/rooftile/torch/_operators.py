@@ -318,7 +318,9 @@ class Product(_products.Product, Function):
 #: Functions whose gradient is computed here, from functions of the library.
 COMPOSED = {"gemm": Product}
 known = Function.known
-known.update((name, COMPOSED.get(name, Function)(signature)) for name, signature in _functions.signatures.items())
+# Lists, which optimisers take, are written in place by rooftile's own function: there is nothing to differentiate or trace.
+lists = [name for name, f in _functions.signatures.items() if _functions.has_lists(f)]
+known.update((name, COMPOSED.get(name, Function)(signature)) for name, signature in _functions.signatures.items() if name not in lists)
 # [register]
 for function in known.values():
     library.define(function.schema(), tags=(torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order))
@@ -335,4 +337,4 @@ for function in known.values():
     function.operator = getattr(torch.ops.rooftile, function.name).default
 # [/register]
 
-functions = {name: function.public() for name, function in known.items()}
+functions = {name: function.public() for name, function in known.items()} | {name: _functions.public[name] for name in lists}
