@@ -52,9 +52,15 @@ std::int64_t ordered(std::uint64_t bits_of_it, DType type) {
   return code >= 0 ? code : -(code & magnitude);
 }
 
-std::size_t bin_of(std::int64_t ulps) {
+/// Of f64 they may be 2^64 apart, less two steps.
+std::uint64_t steps_between(std::int64_t a, std::int64_t b) {
+  const auto from = static_cast<std::uint64_t>(std::min(a, b)), to = static_cast<std::uint64_t>(std::max(a, b));
+  return to - from;
+}
+
+std::size_t bin_of(std::uint64_t ulps) {
   std::size_t bin = 0;
-  for (std::int64_t edge = 1; ulps > 0 && bin + 1 < kUlpBins; edge *= 2) {
+  for (std::uint64_t edge = 1; ulps > 0 && bin + 1 < kUlpBins; edge *= 2) {
     ++bin;
     if (ulps <= edge) break;
   }
@@ -175,7 +181,7 @@ Comparison compare_elements(const Limits& limits, const Operand& output, const A
       rounding += least * least;
       ++result.count;
     }
-    ++result.ulps[here == there ? 0 : bin_of(std::llabs(ordered(here, type) - ordered(there, type)))];
+    ++result.ulps[here == there ? 0 : bin_of(steps_between(ordered(here, type), ordered(there, type)))];
   }
 
   result.gated = !limits.exact && result.count >= 256 && varied(answer.value);

@@ -86,7 +86,7 @@ inline Status gemm_call(const Queue& queue, const Case& c, const Arguments& a, c
                         Workspace workspace) {
   const auto matrix = [&](const char* name) {
     ConstView v = a.in(name);
-    if (gemm_turned(c, *name)) {
+    if (v.rank >= 2 && gemm_turned(c, *name)) {
       std::swap(v.shape[v.rank - 1], v.shape[v.rank - 2]);
       std::swap(v.stride[v.rank - 1], v.stride[v.rank - 2]);
     }
