@@ -191,6 +191,9 @@ for expected in 'level of memory: L1, 32 KiB 200 GB/s; memory, 1 GiB 25.0 GB/s.]
 done
 grep -qF '| softmax | ✓ |  | ✓ | ✓ |  |' README.md || complain "README.md lacks the kernel's row after an update"
 grep -qF '![A terminal: $ rooftile check all ok](docs/figures/shown.svg)' README.md || complain "README.md lacks the terminal after an update"
+sed -i 's/"limit_us"/"limit": "rated flops", "limit_us"/' bench/a.json && "$tool" --update . >/dev/null
+grep -qF 'speed as a share of the rated flops: tile 80%, oneDNN 53%.](docs/figures/bars.svg)' README.md ||
+  complain "README.md lacks the ladder that flops limit after an update"
 notices "another text in a terminal" 'differs from its source' "sed -i 's/all ok/1 FAILED/' said.txt"
 notices "a terminal without its text" 'needs text=FILE' "rm said.txt"
 notices "a kernel that came" 'differs from its source' "touch rooftile/ops/softmax/softmax.cu"

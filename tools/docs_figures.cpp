@@ -56,14 +56,17 @@ std::string draw_ladder(const Repository& repository, const Settings& settings, 
         record.value("cache", "") != records[0].value("cache", ""))
       return "a ladder has one shape, dtype and cache state: choose by filters";
 
+  // What flops limit is not compared with a copy.
+  const bool of_flops = records[0].value("limit", "") == "rated flops";
+  const auto limit_of = [&](const json& record) { return number(record, of_flops ? "limit_us" : "copy_us"); };
   std::vector<Bar> bars;
   for (const json& record : records) {
-    const double us = number(record, "median_us"), copy = number(record, "copy_us");
-    if (us <= 0 || copy <= 0) return "a record has no time or no copy beside it";
+    const double us = number(record, "median_us"), limit = limit_of(record);
+    if (us <= 0 || limit <= 0) return "a record has no time or no limit beside it";
     const int threads = static_cast<int>(number(record, "threads"));
     const bool is_rung = climbs(record, json{{"variant", "a"}});
     bars.push_back({record.value("variant", "") + (threads > 1 ? fmt::format(", {} threads", threads) : ""),
-                    us, copy / us, is_rung ? "main" : "other"});
+                    us, limit / us, is_rung ? "main" : "other"});
   }
   const auto baselines = settings.find("baselines");
   for (const std::string& name :
@@ -80,8 +83,8 @@ std::string draw_ladder(const Repository& repository, const Settings& settings, 
         continue;
       for (const json& baseline : record.value("peers", json::array())) {
         if (baseline.value("name", "") != name || number(baseline, "median_us") <= 0) continue;
-        const double us = number(baseline, "median_us"), own = number(baseline, "copy_us");
-        bars.push_back({name, us, (own > 0 ? own : number(record, "copy_us")) / us, "warn"});
+        const double us = number(baseline, "median_us"), own = of_flops ? 0 : number(baseline, "copy_us");
+        bars.push_back({name, us, (own > 0 ? own : limit_of(record)) / us, "warn"});
         found = true;
         break;
       }
@@ -101,10 +104,14 @@ std::string draw_ladder(const Repository& repository, const Settings& settings, 
   const std::string cache = gpu                                       ? ""
                             : records[0].value("cache", "") == "warm" ? ", in cache"
                                                                       : ", from memory";
-  svg.text(8, 20, what + cache + ": speed as a share of a copy of the same bytes", "start", 14);
+  const char* const of = of_flops ? "the rated flops" : "a copy";
+  svg.text(
+      8, 20,
+      fmt::format("{}{}: speed as a share of {}{}", what, cache, of, of_flops ? "" : " of the same bytes"),
+      "start", 14);
   svg.line(kLabels + unit, kTop - 14, kLabels + unit, bottom, "ink", true);
   svg.text(kLabels + unit, kTop - 16, "100%", "middle", 11);
-  std::string alternative = fmt::format("Bar chart of {}{}, speed as a share of a copy:", what, cache);
+  std::string alternative = fmt::format("Bar chart of {}{}, speed as a share of {}:", what, cache, of);
   for (std::size_t i = 0; i < bars.size(); ++i) {
     const Bar& bar = bars[i];
     const double y = kTop + kRow * double(i);
