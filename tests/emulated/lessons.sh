@@ -43,7 +43,7 @@ printed() {
     [[ $line = scripts/* || -n $rooftile ]] || continue
     case $line in
       "rooftile check"* | "rooftile bench"* | "rooftile devices"*) # long ones need only begin as they should
-        text=$(timeout -k 1 3 bash -c "$line" 2>&1 </dev/null)
+        text=$(timeout -k 1 1 bash -c "$line" 2>&1 </dev/null)
         code=$?
         [ "$code" -ne 0 ] || text=""
         [ "$code" -ne 124 ] && [ "$code" -ne 137 ] || continue  # a bench ends after what it measures just now
