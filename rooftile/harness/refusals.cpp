@@ -102,12 +102,27 @@ class Misuse {
     }
   }
 
+  /// Different items of lists, which no call compares with each other.
+  bool of_unlike_items(const char* one, const char* other) const {
+    const Op* op = find_op(p_.spec().function);
+    const auto item = [&](const std::string& name) {
+      const std::size_t end = std::min(name.find('['), name.size());
+      for (const Signature::Operand& its : op->signature.operands)
+        if (its.name && its.list && name.substr(0, end) == its.name)
+          return end == name.size() ? std::string("[0]") : name.substr(end);
+      return std::string();
+    };
+    return op && op->signature.has_lists() && !item(one).empty() && !item(other).empty() &&
+           item(one) != item(other);
+  }
+
   void overlaps() {
     const auto& operands = p_.operands();
     for (std::size_t o = 0; o < operands.size(); ++o) {
       if (!p_.is_output(o)) continue;
       for (std::size_t other = 0; other < operands.size(); ++other) {
         if (other == o || (p_.is_output(other) && other > o)) continue;
+        if (of_unlike_items(operands[o].name, operands[other].name)) continue;
         const bool alike =
             operands[o].dtype == operands[other].dtype && operands[o].shape == operands[other].shape;
         if (count_of(operands[o].shape) < 2 || count_of(operands[other].shape) < 2) continue;

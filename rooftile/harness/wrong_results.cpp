@@ -107,6 +107,11 @@ std::optional<Bytes> one_unit_off(const Problem& p, std::size_t o) {
 
 }  // namespace
 
+namespace {
+/// A list's items are one operand: a case that rejects a wrong result as one of them will do for all.
+std::string operand_of(const char* item) { return std::string(item, std::strcspn(item, "[")); }
+}  // namespace
+
 const Excuse* WrongResults::excuse(const char* wrong_result, const char* output, const Case& c) const {
   for (const Excuse& e : spec_.excuses) {
     if (std::strcmp(e.wrong_result, wrong_result) != 0) continue;
@@ -129,9 +134,10 @@ void WrongResults::show(const Problem& p) {
     if (!p.is_output(o) || count_of(output.shape) == 0) continue;
     const auto meet = [&](const char* wrong_result, const char* detail, auto&& make) {
       const std::string one = std::string(wrong_result) + detail;
-      Record& record = records_[{output.name, one}];
-      const Excuse* excused = excuse(one.c_str(), output.name, p.what());
-      if (!excused) excused = excuse(wrong_result, output.name, p.what());
+      const std::string who = operand_of(output.name);
+      Record& record = records_[{who, one}];
+      const Excuse* excused = excuse(one.c_str(), who.c_str(), p.what());
+      if (!excused) excused = excuse(wrong_result, who.c_str(), p.what());
       if (excused ? record.excused >= kMaxExcused || !record.false_excuse.empty() : record.rejected) return;
       const auto values = make();
       if (!values) return;
@@ -156,7 +162,8 @@ void WrongResults::show(const Problem& p) {
     meet("constant", "", [&] { return constant(p, o); });
     for (std::size_t i = 0; i < p.operands().size(); ++i)
       if (p.is_input(i) && p.operands()[i].shape == output.shape)
-        meet("input", fmt::format(" {}", p.operands()[i].name).c_str(), [&] { return input(p, o, i); });
+        meet("input", fmt::format(" {}", operand_of(p.operands()[i].name)).c_str(),
+             [&] { return input(p, o, i); });
     meet("last_row", "", [&] { return last_row(p, o); });
     meet("last_column", "", [&] { return last_column(p, o); });
     if (spec_.letters.empty()) {

@@ -11,7 +11,10 @@ using namespace rooftile::tile;
 struct AdamwStep {
   bool skips;  ///< an overflow was found
   bool l2;
-  float gradient_factor, decay, towards_gradient, towards_square, size, root_factor, eps;
+  float gradient_factor, decay, size, root_factor, eps;
+  struct Mean {
+    float beta, share;  ///< 1 - beta
+  } m, v;
 };
 
 /// beta^t by squaring: at most 126 roundings of f64.
@@ -37,8 +40,9 @@ ROOFTILE_TILE AdamwStep adamw_step(const AdamwNumbers& n) {
   s.gradient_factor = static_cast<float>(n.maximize ? -scale : scale);
   s.l2 = n.l2 && n.weight_decay != 0;
   s.decay = static_cast<float>(n.l2 ? n.weight_decay : n.lr * n.weight_decay);
-  s.towards_gradient = static_cast<float>(1 - n.beta1);  // of f32 betas, 1 - 0.999 would be off by 1e-5
-  s.towards_square = static_cast<float>(1 - n.beta2);
+  // From f64: of an f32 0.999 the share would be off by 1e-5.
+  s.m = {static_cast<float>(n.beta1), static_cast<float>(1 - n.beta1)};
+  s.v = {static_cast<float>(n.beta2), static_cast<float>(1 - n.beta2)};
   s.size = static_cast<float>(n.lr / (1 - adamw_power(n.beta1, t)));
   s.root_factor = static_cast<float>(1 / sqrt(1 - adamw_power(n.beta2, t)));
   s.eps = static_cast<float>(n.eps);
@@ -50,14 +54,18 @@ template <class X>
 struct AdamwElement {
   X p, m, v, max_v;
 };
-/// One element. The means move towards what is new by a share of the difference: m and v then rest where m =
-/// g and v = g², however 1 - beta is rounded.
+/// beta · mean + (1 - beta) · x as a step from the nearer one: it rests where mean = x, however beta is
+/// rounded.
+template <class X>
+ROOFTILE_TILE X adamw_mean(const AdamwStep::Mean& s, const X& mean, const X& x) {
+  return s.share < 0.5f ? fma(x - mean, s.share, mean) : fma(mean - x, s.beta, x);
+}
 template <class X>
 ROOFTILE_TILE AdamwElement<X> adamw_element(const AdamwStep& s, bool amsgrad, AdamwElement<X> x, X g) {
   g = g * s.gradient_factor;
   if (s.l2) g = fma(x.p, s.decay, g);
-  x.m = fma(g - x.m, s.towards_gradient, x.m);
-  x.v = fma(g * g - x.v, s.towards_square, x.v);
+  x.m = adamw_mean(s.m, x.m, g);
+  x.v = adamw_mean(s.v, x.v, X(g * g));
   x.max_v = amsgrad ? select(x.v <= x.max_v, x.max_v, x.v) : x.v;
   const X step = x.m * s.size / fma(sqrt(x.max_v), s.root_factor, like(g, s.eps));
   x.p = x.p - (s.l2 ? step : fma(x.p, s.decay, step));

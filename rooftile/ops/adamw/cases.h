@@ -77,6 +77,7 @@ inline double adamw_flops(const Case& c) {
   for (const char* name : {"parameter", "gradient", "m", "v", "max_v", "master"})
     if ((name[0] != 'm' || name[1] != 'a') || c.parameter(name) != 0)
       arrays[name] = Array<Counted>(std::vector<Counted>(1, Counted(0.5)));
+  if (c.parameter("found_inf") != 0) arrays["found_inf"] = Array<Counted>({Counted(c.parameter("found"))});
   Case one = c;
   one.parameters["tensors"] = 1;
   Counted::operations() = 0;

@@ -33,7 +33,12 @@ struct AdamwOracle {
     const double lr = c.parameter("lr", 1e-3), beta1 = c.parameter("beta1", 0.9),
                  beta2 = c.parameter("beta2", 0.999), decay = c.parameter("weight_decay", 0.01);
     const bool l2 = c.parameter("l2") != 0 && decay != 0;
-    const S eps(c.parameter("eps", 1e-8)), towards_g(1 - beta1), towards_square(1 - beta2);
+    const S eps(c.parameter("eps", 1e-8));
+    // From the nearer of the two: the other way round, a mean far larger than x would leave none of x's
+    // digits.
+    const auto mean = [](double beta, const S& of, const S& x) {
+      return 1 - beta < 0.5 ? of + S(1 - beta) * (x - of) : x + S(beta) * (of - x);
+    };
     const S size(lr / (1 - std::pow(beta1, t))), root_factor(1 / std::sqrt(1 - std::pow(beta2, t)));
     Array<S>* source = master ? master : parameter;
     for (std::int64_t i = 0; i < parameter->size(); ++i) {
@@ -41,8 +46,8 @@ struct AdamwOracle {
       S most = max_of ? max_of->load(i) : v;
       if (!skips) {
         if (l2) g = g + S(decay) * p;
-        m = m + towards_g * (g - m);
-        v = v + towards_square * (g * g - v);
+        m = mean(beta1, m, g);
+        v = mean(beta2, v, g * g);
         if (!max_of || !(to_double(v) <= to_double(most))) most = v;
         const S step = size * m / (root_factor * sqrt(most) + eps);
         p = l2 ? p - step : p - (S(lr * decay) * p + step);
