@@ -62,6 +62,12 @@ static inline rooftile_status rooftile_gelu_backward(const rooftile_queue* queue
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "gelu_backward", views, options, NULL, none);
 }
+static inline rooftile_status rooftile_adamw(const rooftile_queue* queue, int64_t tensors, const rooftile_view* parameter, const rooftile_view* gradient, const rooftile_view* m, const rooftile_view* v, const rooftile_view* max_v, const rooftile_view* master, const rooftile_view* steps, const rooftile_view* gradient_scale, const rooftile_view* found_inf, double lr, double beta1, double beta2, double eps, double weight_decay, int l2, int maximize, int64_t step) {
+  const rooftile_view* const views[] = {parameter, gradient, m, v, max_v, master, steps, gradient_scale, found_inf};
+  const double options[] = {lr, beta1, beta2, eps, weight_decay, (double)l2, (double)maximize, (double)step};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call_lists(queue, "adamw", views, tensors, options, NULL, none);
+}
 static inline rooftile_status rooftile_attention(const rooftile_queue* queue, const rooftile_view* q, const rooftile_view* k, const rooftile_view* v, const rooftile_view* bias, const rooftile_view* y, const rooftile_view* lse, int causal, int64_t window_left, int64_t window_right, double scale, double softcap) {
   const rooftile_view* const views[] = {q, k, v, bias, y, lse};
   const double options[] = {(double)causal, (double)window_left, (double)window_right, scale, softcap};
@@ -137,6 +143,18 @@ static inline rooftile_status rooftile_cross_entropy_backward(const rooftile_que
   const double options[] = {(double)reduction, (double)ignore_index, label_smoothing, z_loss};
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "cross_entropy_backward", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_dropout(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* seed, const rooftile_view* offset, const rooftile_view* residual, const rooftile_view* y, double p) {
+  const rooftile_view* const views[] = {x, seed, offset, residual, y};
+  const double options[] = {p};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "dropout", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_dropout_backward(const rooftile_queue* queue, const rooftile_view* dy, const rooftile_view* seed, const rooftile_view* offset, const rooftile_view* dx, const rooftile_view* dresidual, double p) {
+  const rooftile_view* const views[] = {dy, seed, offset, dx, dresidual};
+  const double options[] = {p};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "dropout_backward", views, options, NULL, none);
 }
 static inline rooftile_status rooftile_dyt(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* alpha, const rooftile_view* weight, const rooftile_view* bias, const rooftile_view* y) {
   const rooftile_view* const views[] = {x, alpha, weight, bias, y};

@@ -54,7 +54,8 @@ std::int64_t ordered(std::uint64_t bits_of_it, DType type) {
 
 /// Of f64 they may be 2^64 apart, less two steps.
 std::uint64_t steps_between(std::int64_t a, std::int64_t b) {
-  const auto from = static_cast<std::uint64_t>(std::min(a, b)), to = static_cast<std::uint64_t>(std::max(a, b));
+  const auto from = static_cast<std::uint64_t>(std::min(a, b)),
+             to = static_cast<std::uint64_t>(std::max(a, b));
   return to - from;
 }
 

@@ -21,9 +21,9 @@ constexpr std::size_t kMinFootprint = 4 * kKiB;
 constexpr std::size_t kGap = kMiB + 2 * kKiB;
 constexpr std::size_t kGapFrom = 4 * kMiB;
 constexpr std::size_t kFinalists = 6;
-// A quick look at memory takes an eighth of the footprint at a time, the next one for each sample: before a part comes
-// round again, more than the cache holds has been through it. 512 MiB as a whole cost 60 ms a sample, and a bench of one
-// small shape waited half a minute for its first row.
+// A quick look at memory takes an eighth of the footprint at a time, the next one for each sample: before a
+// part comes round again, more than the cache holds has been through it. 512 MiB as a whole cost 60 ms a
+// sample, and a bench of one small shape waited half a minute for its first row.
 constexpr std::size_t kParts = 8;
 // A part smaller than this is copied faster by one thread than another thread wakes up.
 constexpr std::size_t kBytesWorthAThread = 128 * kKiB;
