@@ -62,6 +62,11 @@ def follows(f):
     return outer and not _functions.has_lists(f)
 
 
+def takes_numbers(operand):
+    """A seed may be a number of Python's."""
+    return operand["one"] and "i64" in operand["dtypes"]
+
+
 def is_smooth(f):
     """Whether each operand that must be there may have a gradient: indices have tests of their own."""
     return f.backward and all("f32" in o["dtypes"] for o in f.inputs if not o["optional"])

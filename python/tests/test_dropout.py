@@ -80,7 +80,7 @@ def test_a_checkpoint_draws_again():
 @pytest.mark.filterwarnings("ignore")
 def test_a_compiled_step_draws_anew():
     drop, x = rt.nn.Dropout(0.5), torch.ones(64, 64)
-    step = torch.compile(lambda x: drop(x + 0), fullgraph=True)
+    step = torch.compile(lambda x: drop(x + 0), fullgraph=True, backend="aot_eager")
     first, second = step(x), step(x)
     assert not torch.equal(first, second) and abs((first != 0).double().mean().item() - 0.5) < 0.05
 
@@ -91,12 +91,10 @@ def test_vmap_is_a_loop_over_seeds():
     assert torch.equal(ours, torch.stack([rt.dropout(a, s) for a, s in zip(x, seeds)]))
 
 
-def test_patch_takes_dropout():
-    model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Dropout(0.5), torch.nn.Dropout(0.5, inplace=True))
-    done = rt.patch(model)
-    assert ("1", "Dropout") in done.replaced and ("2", "Dropout", "it works in place") in done.kept
-    x = torch.randn(3, 8)
-    assert torch.equal(model.eval()(x), model[0](x))
+def test_patch_leaves_a_models_masks():
+    model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Dropout(0.5))
+    rt.patch(model)
+    assert type(model[1]) is torch.nn.Dropout
 
 
 def test_jax():

@@ -100,4 +100,5 @@ def test_every_function_is_in_each_stub():
     for stub in ("__init__.pyi", "torch/__init__.pyi", "jax.pyi"):
         text = (folder / stub).read_text()
         compile(text, stub, "exec")
-        assert all(f"\ndef {name}(" in text for name in _functions.signatures), stub
+        lists = () if stub != "jax.pyi" else [name for name, f in _functions.signatures.items() if _functions.has_lists(f)]
+        assert {name for name in _functions.signatures if f"\ndef {name}(" not in text} == set(lists), stub
