@@ -27,6 +27,7 @@ constexpr std::string_view kOwnNumbers[] = {"adamw",
                                             "quantize_nf4",
                                             "quantize_scales",
                                             "rgb_to_gray",
+                                            "rope",
                                             "softmax",
                                             "transpose"};
 bool has_own_numbers(const Op& op) {

@@ -7,7 +7,7 @@ import rooftile
 from rooftile import _functions
 
 #: Sizes for the letters of shapes; odd ones, that differ.
-SIZES = {"C": 37, "M": 5, "N": 7, "K": 3}
+SIZES = {"C": 37, "M": 5, "N": 7, "K": 3, "R": 3}
 
 
 def sizes_of(f, outer):

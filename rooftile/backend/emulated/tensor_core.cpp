@@ -53,17 +53,18 @@ void multiply_row(const float* a, const int* a_exponent, const Floats* b, const 
   const Ints bounded = top < -kExtreme ? Ints{} - kExtreme : (top > kExtreme ? Ints{} + kExtreme : top);
   const Floats up = (Floats)((fraction_bits + 127 - bounded) << 23);
   const Floats down = (Floats)((bounded - fraction_bits + 127) << 23);
-  // In two halves, each of which fits 31 bits: eight products below 2^27, and c below 2^26.
-  Ints half[2] = {__builtin_convertvector(c * up, Ints), Ints{}};
-  for (int k = 0; k < kBlock; ++k) half[k & 1] += __builtin_convertvector(b[k] * a[k] * up, Ints);
-  const Ints sum = half[0] + half[1];
+  // In two halves, each of which fits 31 bits: eight products below 2^27, and c below 2^26. Without a sign,
+  // as extreme lanes wrap.
+  Words half[2] = {(Words) __builtin_convertvector(c * up, Ints), Words{}};
+  for (int k = 0; k < kBlock; ++k) half[k & 1] += (Words) __builtin_convertvector(b[k] * a[k] * up, Ints);
+  const Ints sum = (Ints)(half[0] + half[1]);
   // To float toward zero, whatever the rounding mode is: one down where it came out larger.
   const Ints negative = sum >> 31;
-  const Words size = (Words)((sum ^ negative) - negative);
+  const Words size = (Words)(sum ^ negative) - (Words)negative;
   Floats rounded = __builtin_convertvector((Ints)size, Floats);
   const Words back = (Words) __builtin_convertvector(rounded, Ints);  // of 2^31 its own bits
   rounded = (Floats)((Ints)rounded + (Ints)(back > size));
-  const Ints overflow = ((half[0] ^ sum) & (half[1] ^ sum)) >> 31;
+  const Ints overflow = (((Ints)half[0] ^ sum) & ((Ints)half[1] ^ sum)) >> 31;
   const Ints something = (top > -1000) | (((Ints)c & 0x7fffffff) != 0);
   extreme = overflow | (top > kExtreme) | ((top < -kExtreme) & something);
   const Floats result = (Floats)((Ints)(rounded * down) | (negative & static_cast<int>(0x80000000)));
