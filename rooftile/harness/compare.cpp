@@ -139,6 +139,7 @@ Comparison compare_elements(const Limits& limits, const Operand& output, const A
     result.failure = fmt::format("{}: expected {:.9g}, {}{}",
                                  element_name(output, static_cast<std::int64_t>(i)), answer.value[i],
                                  untouched ? "was never written" : fmt::format("got {:.9g}", got[i]), how);
+    result.wrong = static_cast<std::int64_t>(i);
     result.worst = HUGE_VAL;
   };
 

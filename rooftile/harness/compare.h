@@ -29,9 +29,10 @@ inline constexpr double kMaxRms = 0.5, kMaxOfRounding = 1.15;
 inline constexpr std::size_t kUlpBins = 24;  ///< off by 0, ≤ 1, ≤ 2, ≤ 4, … ulp; the last: more
 
 struct Comparison {
-  std::string failure;  ///< "y[3, 17]: expected 0.5, got 0.25, tolerance 1e-07"; empty: right
-  double worst = 0;     ///< largest error as a share of its tolerance
-  double squares = 0;   ///< Σ of squared shares over `count` elements of normal size
+  std::string failure;      ///< "y[3, 17]: expected 0.5, got 0.25, tolerance 1e-07"; empty: right
+  std::int64_t wrong = -1;  ///< the element that `failure` names
+  double worst = 0;         ///< largest error as a share of its tolerance
+  double squares = 0;       ///< Σ of squared shares over `count` elements of normal size
   std::int64_t count = 0;
   bool gated = false;  ///< whether the root mean square had enough different elements to be judged
   std::int64_t ulps[kUlpBins] = {};

@@ -162,6 +162,7 @@ class Judge {
     for (const std::string& name : {kind, std::string("values")})
       if (const auto it = exercise_.likely.find(name); it != exercise_.likely.end() && likely.empty())
         if (name == kind || values_too(kind)) likely = it->second;
+    if (kind == "input" && likely.empty()) likely = "Does the left side of an = name the wrong array?";
     for (const Option& option : spec_.options)  // what is wrong in all calls is not the cause of these
       if (kind.substr(0, kind.find('=')) == option.name && exercise_.likely.count(kind) == 0)
         likely = fmt::format("Only calls that give {} fail.", kind);
@@ -169,8 +170,8 @@ class Judge {
   }
   /// Kinds that are wrong values in some cases alone.
   static bool values_too(const std::string& kind) {
-    for (const char* other : {"race", "bounds", "unwritten", "wait", "barrier", "deadlock", "trap", "nothing",
-                              "crash", "sectors", "passes", "banks", "shared", "refused"})
+    for (const char* other : {"input", "race", "bounds", "unwritten", "wait", "barrier", "deadlock", "trap",
+                              "nothing", "crash", "sectors", "passes", "banks", "shared", "refused"})
       if (kind == other) return false;
     return true;
   }
@@ -311,15 +312,56 @@ class Judge {
       refused = got.message.find("emulated: ") == std::string::npos;
       return Fault{c, "launch", where + got.message};
     }
+    if (std::optional<Fault> changed = changed_input(problem, got.damage)) return changed;
     if (!got.damage.empty()) return Fault{c, "bounds", where + got.damage};
     const Limits limits = limits_of(spec_, c, "tile");
     for (std::size_t o = 0; o < problem.operands().size(); ++o) {
       if (!problem.is_output(o)) continue;
-      const std::string failure =
-          compare(limits, problem.operands()[o], problem.answer(o), got.outputs[o]).failure;
-      if (failure.empty()) continue;
-      const bool untouched = failure.find("was never written") != std::string::npos;
-      return Fault{c, untouched ? "nothing" : "values", where + failure};
+      const Comparison compared = compare(limits, problem.operands()[o], problem.answer(o), got.outputs[o]);
+      if (compared.failure.empty()) continue;
+      const bool untouched = compared.failure.find("was never written") != std::string::npos;
+      if (untouched) return Fault{c, "nothing", where + compared.failure};
+      return Fault{c, "values", where + compared.failure + inputs_of(problem, o, compared.wrong)};
+    }
+    return {};
+  }
+
+  /// "; x[5] = 1, y[5] = 2": what an element is computed from, where that is little.
+  static std::string inputs_of(const Problem& problem, std::size_t output, std::int64_t element) {
+    constexpr std::int64_t kMost = 4;
+    std::string text;
+    if (element < 0) return text;
+    const Shape& shape = problem.operands()[output].shape;
+    const std::int64_t outputs = count_of(shape);
+    for (std::size_t o = 0; o < problem.operands().size(); ++o) {
+      const Operand& operand = problem.operands()[o];
+      const std::int64_t size = count_of(operand.shape);
+      // Of as many elements, or of some for each: a pixel's channels. Else all, if they are few.
+      const bool begins = operand.shape.size() >= shape.size() &&
+                          std::equal(shape.begin(), shape.end(), operand.shape.begin());
+      const bool few = size <= kMost;
+      if (!problem.is_input(o) || size == 0 || !(few || (begins && size / outputs <= kMost))) continue;
+      const std::int64_t count = begins ? size / outputs : size, first = begins ? element * count : 0;
+      for (std::int64_t i = first; i < first + count; ++i)
+        text +=
+            fmt::format("{}{}{} = {:.9g}", text.empty() ? "; " : ", ", element_name(operand, i),
+                        problem.is_output(o) ? " was" : "", problem.values(o)[static_cast<std::size_t>(i)]);
+    }
+    return text;
+  }
+
+  /// The runner's "input x was changed at byte 20", as an element.
+  std::optional<Fault> changed_input(const Problem& problem, const std::string& damage) const {
+    for (std::size_t o = 0; o < problem.operands().size(); ++o) {
+      const Operand& operand = problem.operands()[o];
+      const std::string begin = fmt::format("input {} was changed at byte ", operand.name);
+      if (!damage.starts_with(begin) || damage.find_first_not_of("0123456789", begin.size()) != damage.npos)
+        continue;
+      const std::int64_t at =
+          std::stoll(damage.substr(begin.size())) * 8 / static_cast<std::int64_t>(bits(operand.dtype));
+      return Fault{problem.what(), "input",
+                   fmt::format("{}: {} was changed, and {} is an input", what(problem.what()),
+                               element_name(operand, at), operand.name)};
     }
     return {};
   }
@@ -445,6 +487,7 @@ Verdict judge(const Exercise& exercise, const std::string& plugin_folder,
               const std::vector<std::string>& sources) {
   Verdict verdict;
   std::string error;
+  bool answered = false;
   const Death death = in_child(
       [&](const auto& send) {
         try {
@@ -459,11 +502,17 @@ Verdict judge(const Exercise& exercise, const std::string& plugin_folder,
       },
       [&](const std::string& text) {
         const auto answer = nlohmann::json::parse(text);
+        answered = true;
         error = answer.value("error", "");
         verdict = {answer.value("ok", false), answer.value("kind", ""), answer.value("sentence", "")};
       },
       [] { return false; }, kSeconds);
   if (!error.empty()) throw std::runtime_error(error);
+  // By exit(), which no kernel has: it is in the code that runs on the host.
+  if (const bool exits = death.how.find("exit code") != std::string::npos;
+      exits || (!death.died && !answered))
+    return {false, "exit",
+            "your file ends the program, and so nothing was judged: is there an exit() in its host code?"};
   if (!death.died) return verdict;
   // What hangs has a loop without an end; what dies has an index out of bounds.
   const bool hangs = death.how.find("did not return") != std::string::npos;

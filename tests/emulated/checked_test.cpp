@@ -57,6 +57,7 @@ constexpr Expected kExpected[] = {
     {Bug::kClusterBarrier, FindingKind::kRace},
     {Bug::kSourceWritten, FindingKind::kMissingWait},
     {Bug::kTwoShuffles, FindingKind::kDivergentBarrier},
+    {Bug::kVolatileTail, FindingKind::kRace},
     {Bug::kMisaligned, FindingKind::kMisaligned},
 };
 
@@ -151,6 +152,23 @@ TEST(Checked, TellsOfDeadlocksWithBothLines) {
   EXPECT_NE(findings[0].first.line, findings[0].second.line) << findings[0].sentence;
 }
 
+// As a learner would say it, where the memory has a name.
+TEST(Checked, SaysWhichThreadsOfWhichBlocksRace) {
+  std::vector<float> x(8192, 1), y(8192);
+  std::vector<unsigned> counter(64);
+  controls().register_global(x.data(), 8192 * sizeof(float), "x");
+  controls().register_global(y.data(), 8192 * sizeof(float), "y");
+  (void)launch_planted(Bug::kBlocksCollide, {.grid = 2, .block = 32}, {}, x.data(), y.data(), counter.data());
+  (void)launch_planted(Bug::kVolatileTail, {.grid = 2, .block = 32}, {}, x.data(), y.data(), counter.data());
+  const std::string text = told(take());
+  controls().forget_globals();
+  EXPECT_NE(
+      text.find(
+          "race on y[0]: thread 0 of block 0 and thread 0 of block 1 both write it, and nothing orders"),
+      std::string::npos)
+      << text;
+  EXPECT_NE(text.find("volatile makes no lane wait, __syncwarp() does"), std::string::npos) << text;
+}
 TEST(Checked, KnowsRegisteredMemory) {
   std::vector<float> x(256, 1), y(64);
   EXPECT_TRUE(launch_past_the_end({1, 64}, x.data(), y.data(), 1).ok());

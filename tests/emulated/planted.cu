@@ -151,6 +151,20 @@ __global__ void warp_exchange(const float* x, float* y) {
 }
 
 template <Bug kBug>
+__global__ void volatile_tail(const float* x, float* y) {
+  ROOFTILE_SHARED(line, float[1024]);
+  const unsigned t = threadIdx.x;
+  line[t] = x[t];
+  __syncthreads();
+  if (t < 32) {
+    volatile float* v = line;
+    for (unsigned d = 16; d > 0; d /= 2)
+      if (t < d) v[t] = v[t] + v[t + d];
+  }
+  if (t == 0) y[blockIdx.x] = line[0];
+}
+
+template <Bug kBug>
 __global__ void cluster_read(const float* x, float* y) {
   ROOFTILE_SHARED(mine, float[1024]);
   const unsigned t = threadIdx.x;
@@ -270,6 +284,7 @@ Status launch_bug(const Geometry& g, const Options& o, const float* x, float* y,
   if constexpr (kBug == Bug::kDivergentBarrier || kBug == Bug::kTwoBarriers)
     return launch(g, o, "half_wait", &half_wait<kBug>, x, y);
   if constexpr (kBug == Bug::kTwoShuffles) return launch(g, o, "unequal_teams", &unequal_teams<kBug>, x, y);
+  if constexpr (kBug == Bug::kVolatileTail) return launch(g, o, "volatile_tail", &volatile_tail<kBug>, x, y);
   if constexpr (kBug == Bug::kMisaligned) return launch(g, o, "words", &words<kBug>, x, y);
   if constexpr (kBug == Bug::kMissingWait || kBug == Bug::kBarrierAfterWait)
     return launch(g, o, "copy", &copy<kBug>, x, y);
@@ -311,6 +326,7 @@ Status launch_planted(Bug bug, const Geometry& g, const Options& o, const float*
     ROOFTILE_CASE(kClusterBarrier)
     ROOFTILE_CASE(kSourceWritten)
     ROOFTILE_CASE(kTwoShuffles)
+    ROOFTILE_CASE(kVolatileTail)
     ROOFTILE_CASE(kMisaligned)
     case Bug::kNone:
       break;

@@ -21,6 +21,7 @@ enum class Bug {
   kClusterBarrier,     // another block's shared memory, after one's own barrier only
   kSourceWritten,      // what an asynchronous copy has yet to read
   kTwoShuffles,        // teams of a warp have unequal numbers of rows, and exchange after the last one
+  kVolatileTail,       // a warp's last steps of a sum, volatile and without __syncwarp()
   kMisaligned,         // 8 bytes at once, from the second float on
 };
 constexpr int kRightPrograms = 21;

@@ -215,6 +215,7 @@ void Checker::access_global(Thread& t, std::uintptr_t at, std::size_t bytes, Acc
       }
     }
   last_at_ = at;
+  last_bytes_ = bytes;
   while (bytes > 0) {
     const std::size_t in_page = at % kShadowPage, here = std::min(bytes, kShadowPage - in_page);
     visit(t, global_.cells_of(at) + in_page / 4, kPageCells - in_page / 4, at, here, access, pc, false);
@@ -227,7 +228,9 @@ void Checker::visit(Thread& t, Cell* cells, std::size_t count, std::uintptr_t at
                     AccessKind access, const void* pc, bool shared) {
   Stamp now = clocks_.stamp(t);
   now.pc = pack(pc);
-  now.atomic = access == AccessKind::kAtomic;
+  now.kind = volatile_                       ? Stamp::Kind::volatile_word
+             : access == AccessKind::kAtomic ? Stamp::Kind::atomic
+                                             : Stamp::Kind::plain;
   std::size_t begin = at % 4;
   for (std::size_t i = 0; bytes > 0 && i < count; ++i) {
     const std::size_t here = std::min(bytes, 4 - begin);
@@ -238,10 +241,20 @@ void Checker::visit(Thread& t, Cell* cells, std::size_t count, std::uintptr_t at
   }
 }
 
-void Checker::visit(Thread& t, Cell& cell, const Stamp& now, bool writes, bool shared) {
+void Checker::visit(Thread& t, Cell& cell, Stamp now, bool writes, bool shared) {
+  if (writes && now.is_volatile())
+    for (const Stamp& read : cell.reads)
+      if (live(read, shared) && read.thread == now.thread && read.is_volatile())
+        now.kind = Stamp::Kind::volatile_update;
+  // Lanes of a warp do not run in step: sums of volatile words that wait nowhere race. A flag is no sum.
+  const auto in_step = [&](const Stamp& then) {
+    return shared && then.is_volatile() && now.is_volatile() &&
+           (then.kind == Stamp::Kind::volatile_update || now.kind == Stamp::Kind::volatile_update) &&
+           then.thread / kWarpSize == now.thread / kWarpSize;
+  };
   const auto conflicts = [&](const Stamp& then) {
-    return compares_ && live(then, shared) && (then.bytes & now.bytes) != 0 && !(then.atomic && now.atomic) &&
-           !clocks_.ordered(then, t);
+    return compares_ && live(then, shared) && (then.bytes & now.bytes) != 0 &&
+           (!(then.atomic() && now.atomic()) || in_step(then)) && !clocks_.ordered(then, t);
   };
   for (const Stamp& then : cell.writes)
     if (conflicts(then)) return tell_race(t, then, true, now, writes, shared);
@@ -268,6 +281,15 @@ void Checker::visit(Thread& t, Cell& cell, const Stamp& now, bool writes, bool s
     if ((s.bytes & ~now.bytes) == 0) s = {};
 }
 
+std::string Checker::global_at(std::uintptr_t at, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  for (const Range& r : globals_)
+    if (at >= r.begin && at < r.end)
+      return r.name + "[" + std::to_string((at - r.begin) / (bytes <= 8 ? bytes : 4)) + "]";
+  return "";
+}
+
+/// "race on z[1]: thread 1 of block 0 and thread 0 of block 1 both write it, and nothing orders the two".
 void Checker::tell_race(Thread& t, const Stamp& then, bool then_writes, const Stamp& now, bool writes,
                         bool shared) {
   const unsigned per_block = runner_->launch->threads_per_block, number = then.thread % per_block;
@@ -276,19 +298,34 @@ void Checker::tell_race(Thread& t, const Stamp& then, bool then_writes, const St
     const std::size_t distance = last_at_ - reinterpret_cast<std::uintptr_t>(runner_->blocks[0].arena);
     text += "shared " + array_at(runner_->blocks[distance / arena_stride()], distance % arena_stride());
   } else {
-    text += "global memory";
+    const std::string element = global_at(last_at_, last_bytes_);
+    text += element.empty() ? "global memory" : element;
   }
-  text += ": thread " + std::to_string(number);
   const bool far = then.cluster != clocks_.cluster();
-  const std::string group = runner_->blocks.size() > 1 ? "cluster " : "block ";
-  if (far) text += " of " + group + std::to_string(clocks_.cluster_index(then));
-  text += then.atomic ? " updates it" : then_writes ? " writes it" : " reads it";
-  text += ", thread " + std::to_string(t.number) + (far ? " of this " + group : " ") +
-          (now.atomic ? "updates it"
-           : writes   ? "writes it"
-                      : "reads it");
+  const std::string group = runner_->blocks.size() > 1 ? " of cluster " : " of block ";
+  const auto thread = [&](unsigned n, std::uint32_t cluster) {
+    return "thread " + std::to_string(n) + (far ? group + std::to_string(cluster) : "");
+  };
+  const auto verb = [](const Stamp& s, bool does_write) {
+    return s.kind == Stamp::Kind::atomic ? "update" : does_write ? "write" : "read";
+  };
+  const std::string first = thread(number, clocks_.cluster_index(then)),
+                    second = thread(t.number, clocks_.cluster_index(now)), does = verb(then, then_writes),
+                    also = verb(now, writes);
+  text += ": " + first +
+          (does == also ? " and " + second + " both " + does + " it"
+                        : " " + does + "s it, " + second + " " + also + "s it");
   text += ", and nothing orders the two";
+  if (now.is_volatile() && then.is_volatile()) text += ": volatile makes no lane wait, __syncwarp() does";
   tell(FindingKind::kRace, unpack(then.pc), unpack(now.pc), int(number), &t, std::move(text));
+}
+
+void Checker::volatile_word(Thread& t, const void* at, unsigned bytes, bool writes, const void* pc) {
+  const Busy busy(*this);
+  clocks_.atomic(t, at, !writes, writes, false);
+  volatile_ = true;
+  see(at, bytes, writes ? AccessKind::kWrite : AccessKind::kRead, pc);
+  volatile_ = false;
 }
 
 void Checker::atomic(Thread& t, const void* at, unsigned bytes, bool reads, bool wrote, bool ordered,

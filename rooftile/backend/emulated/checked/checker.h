@@ -64,6 +64,8 @@ class Checker final : public Observer {
   }
   void atomic(Thread&, const void* at, unsigned bytes, bool reads, bool wrote, bool ordered,
               const void* pc) override;
+  /// A relaxed atomic of PTX; but lanes of a warp that share memory by nothing else race.
+  void volatile_word(Thread&, const void* at, unsigned bytes, bool writes, const void* pc);
   void async_issued(Thread&, const AsyncCopy&) override;
   void async_done(Thread&, const AsyncCopy&) override;
   void divergence(Thread& first, Thread& second, const char* sentence) override;
@@ -108,7 +110,7 @@ class Checker final : public Observer {
   bool check_shared(Thread&, const Block&, std::size_t offset, std::size_t bytes, AccessKind, const void* pc);
   void visit(Thread&, Cell* cells, std::size_t count, std::uintptr_t at, std::size_t bytes, AccessKind,
              const void* pc, bool shared);
-  void visit(Thread&, Cell&, const Stamp& now, bool writes, bool shared);
+  void visit(Thread&, Cell&, Stamp now, bool writes, bool shared);
   bool live(const Stamp& s, bool shared) const {
     return s.cluster != 0 && (shared ? s.cluster == clocks_.cluster() : clocks_.in_this_launch(s));
   }
@@ -117,6 +119,8 @@ class Checker final : public Observer {
             std::string text);
   void add(Raw);
   bool in_module(std::uintptr_t at);
+  /// "z[1]"; nothing where the memory is not registered.
+  std::string global_at(std::uintptr_t at, std::size_t bytes);
   std::string array_at(const Block&, std::size_t offset) const;
 
   Clocks clocks_;
@@ -140,7 +144,9 @@ class Checker final : public Observer {
 
   bool busy_ = false;  // only the launch's one thread asks and sets
   bool compares_ = true,
-       keeps_ = true;           // what visit does: a copy is compared when issued and kept when waited for
+       keeps_ = true;      // what visit does: a copy is compared when issued and kept when waited for
+  bool volatile_ = false;  // the access that is seen
+  std::size_t last_bytes_ = 4;
   std::uintptr_t last_at_ = 0;  // of the access that is visited, for the sentence
 
   std::mutex mutex_;  // findings and ranges: others may ask while a launch runs

@@ -20,7 +20,7 @@ void access_volatile(const void* at, size_t bytes, bool writes, const void* pc) 
     ++runner.progress;
   else if (++runner.polls % 8 == 0)
     yield();
-  checker.atomic(*current, at, static_cast<unsigned>(bytes), !writes, writes, false, pc);
+  checker.volatile_word(*current, at, static_cast<unsigned>(bytes), writes, pc);
 }
 void atomic(const volatile void* at, size_t bytes, bool reads, bool writes, int order, const void* pc) {
   if (!current || checker.busy()) return;

@@ -17,7 +17,11 @@ struct Stamp {
   std::int32_t pc = 0;  // relative to hooks.cpp: kernels are in the same module
   std::uint16_t thread = 0;
   std::uint8_t bytes = 0;  // of the word, one bit each
-  bool atomic = false;
+  /// volatile_update: a write of a volatile word that its thread has just read, as x += y makes it.
+  enum class Kind : std::uint8_t { plain, atomic, volatile_word, volatile_update } kind = Kind::plain;
+
+  bool atomic() const { return kind != Kind::plain; }
+  bool is_volatile() const { return kind >= Kind::volatile_word; }
 };
 
 /// Two writes, so that two threads may own the halves of a word; two reads, so that one is not the next
