@@ -360,7 +360,7 @@ TEST(Blas1, RefusalsNameWhatTheySaw) {
   EXPECT_STREQ(dot(queue, view(x, {4}), view(y, {4}), view(x + 4, {2})).message(),
                "dot: result is 2 f32, must have one element");
   EXPECT_STREQ(dot(queue, view(x, {4}), view(y, {4}), scalar_view(&half)).message(),
-               "dot: result is scalar f16, must be one of f64, f32");
+               "dot: result is scalar f16, must be f64, or f32 as x is");
   EXPECT_STREQ(dot(queue, view(&wide, {1}), view(&wide, {1}), scalar_view(x)).message(),
                "dot: result is f32, must be f64 where x is");
   EXPECT_NE(std::string(axpby(queue, 1, view(y + 1, {4}), 1, view(y, {4})).message()).find("overlaps x"),

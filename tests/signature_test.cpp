@@ -154,7 +154,7 @@ TEST(Signature, SizesChoicesAndWorkspaces) {
   EXPECT_EQ(message(rgb, {}, sum), "");
   EXPECT_EQ(message(view(memory[0], {2, 4}), {}, sum), "odd: rgb is 2x4 f32, must be ...x3");
   EXPECT_EQ(message(rgb, {}, view(memory[3], {2})), "odd: sum is 2 f32, must have one element");
-  EXPECT_EQ(message(rgb, view(doubles, {2}), sum), "odd: w is 2 f64, must be one of f32");
+  EXPECT_EQ(message(rgb, view(doubles, {2}), sum), "odd: w is 2 f64, must be f32 as x is");
   EXPECT_EQ(message(rgb, {}, sum, {3, 0, 0}), "odd: mode is 3, must be fast (0), exact (1) or slow (2)");
   EXPECT_EQ(message(rgb, {}, sum, {NAN, 0, 0}), "odd: mode is nan, must be fast (0), exact (1) or slow (2)");
   EXPECT_EQ(message(rgb, {}, sum, {1, -1, 0}), "odd: eps is -1, must be finite and not negative");

@@ -28,6 +28,9 @@ def framework_of(function, operand, kind):
             raise TypeError(f"{function}: {operand} is a masked array, and the mask would be ignored; pass its .filled() or .data")
         learn_numpy(numpy)
         return "numpy", False, False
+    if numpy is not None and issubclass(kind, numpy.generic):
+        learn_numpy(numpy)
+        return "scalar", False, True
     exchange = hasattr(kind, "__dlpack_c_exchange_api__")
     if is_torch(kind):
         torch = sys.modules["torch"]
@@ -107,7 +110,18 @@ def empty(function, like, shape, dtype):
     if hasattr(like, "__array_namespace__"):
         namespace = like.__array_namespace__()
         return namespace.empty(shape, dtype=getattr(namespace, DTYPES[dtype]), device=like.device)
+    if like.__dlpack_device__()[0] == 1:  # a producer of arrays that makes no empty ones: PyArrow, tvm_ffi
+        import numpy
+
+        return numpy.empty(shape, numpy_dtype(dtype))
     raise TypeError(f"{function}: does not know how to make an array of type {kind.__name__}; pass out=")
+
+
+def array_of(scalar):
+    """A NumPy scalar, whose memory is its own, as an array."""
+    import numpy
+
+    return numpy.asarray(scalar)
 
 
 def stream_of(like):
@@ -131,6 +145,8 @@ def used_on(array, stream, device):
 
 def finish(like, array):
     """JAX's arrays are immutable: NumPy's was written, and becomes one of JAX's."""
+    if not is_jax(type(like)):
+        return array
     import jax
 
     return jax.device_put(array, next(iter(like.devices())))

@@ -144,4 +144,4 @@ below_gradients = {name: make(place, f, True) for place, (name, f) in enumerate(
 
 _core.set_helpers(_frameworks.framework_of, _frameworks.empty, _frameworks.finish, _frameworks.dtype_code,
                   _frameworks.with_gradients, _frameworks.result_type, _frameworks.stream_of, _frameworks.used_on,
-                  _frameworks.option_value, _frameworks.whole_number)
+                  _frameworks.option_value, _frameworks.whole_number, _frameworks.array_of)

@@ -93,12 +93,21 @@ class Function(Signature):
             if o["name"] not in arrays:
                 continue
             dtype = arrays[o["name"]].dtype.name
-            known = [n for n in o["dtypes"] if _frameworks.DTYPES[n] == dtype]
+            allowed, follows = o["dtypes"], bound.get(o["or_as"])
+            if follows:  # its own dtypes are those that the other letter has not, and f32
+                others = next(p for p in self.operands if p["type"] == o["or_as"])["dtypes"]
+                allowed = [n for n in allowed if n not in others or n == "f32" or _frameworks.DTYPES[n] == follows[0]]
+            known = dtype in [_frameworks.DTYPES[n] for n in allowed]
             first = bound.setdefault(o["type"], (dtype, o["name"]))
             if known and first[0] == dtype:
                 continue
             shown = f"{self.name}: {o['name']} is {'x'.join(map(str, arrays[o['name']].shape)) or 'scalar'} {short(dtype)}, must be "
-            raise TypeError(shown + (f"one of {', '.join(o['dtypes'])}" if not known else f"{short(first[0])} as {first[1]} is"))
+            if known:
+                raise TypeError(shown + f"{short(first[0])} as {first[1]} is")
+            if not follows:
+                raise TypeError(shown + f"one of {', '.join(allowed)}")
+            own = [n for n in allowed if _frameworks.DTYPES[n] != follows[0]]
+            raise TypeError(shown + ", ".join(own) + f"{', or ' if own else ''}{short(follows[0])} as {follows[1]} is")
 
     def public(self):
         def call(*args, **named):

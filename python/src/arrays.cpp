@@ -228,6 +228,7 @@ bool learn_framework(PyTypeObject* type, Place place, Framework& framework) {
   if (!PyArg_ParseTuple(answer.get(), "spp", &kind, &has_gradients, &immutable)) return false;
   framework = {type, Framework::Kind::dlpack, has_gradients != 0, immutable != 0, nullptr};
   if (std::strcmp(kind, "numpy") == 0) framework.kind = Framework::Kind::numpy;
+  if (std::strcmp(kind, "scalar") == 0) framework.kind = Framework::Kind::scalar;
   if (std::strcmp(kind, "exchange") == 0) {
     Owned capsule{PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "__dlpack_c_exchange_api__")};
     if (!capsule) return false;

@@ -37,7 +37,7 @@ class Owned {
 
 /// How a type of arrays is read, and where new ones come from.
 struct Framework {
-  enum class Kind : std::uint8_t { numpy, exchange, dlpack };
+  enum class Kind : std::uint8_t { numpy, exchange, dlpack, scalar };
   PyTypeObject* type = nullptr;
   Kind kind = Kind::dlpack;
   bool has_gradients = false;  ///< PyTorch's: calls with gradients are another's business
@@ -76,14 +76,15 @@ struct Place {
 
 /// Python's side of this file: see rooftile/_frameworks.py.
 struct Helpers {
-  PyObject* framework_of;    ///< type → ("numpy" | "exchange" | "dlpack", has_gradients, immutable)
-  PyObject* empty;           ///< (like, shape, dtype's name) → an array of like's framework, or one for
-  PyObject* finish;          ///< (like, array) → what the caller gets of it
-  PyObject* dtype_code;      ///< (function, operand, NumPy dtype) → its place in kDTypeNames, or raises
+  PyObject* framework_of;  ///< type → ("numpy" | "exchange" | "dlpack" | "scalar", has_gradients, immutable)
+  PyObject* empty;         ///< (like, shape, dtype's name) → an array of like's framework, or one for
+  PyObject* finish;        ///< (like, array) → what the caller gets of it
+  PyObject* dtype_code;    ///< (function, operand, NumPy dtype) → its place in kDTypeNames, or raises
   PyObject* with_gradients;  ///< (function, args, kwargs) → the call's result
   PyObject* result_type;     ///< (function, names) → a named tuple's type
   PyObject* stream_of;       ///< (array of a GPU) → its framework's current stream there, as a number
   PyObject* used_on;         ///< (array, stream, device): that stream uses it, too
+  PyObject* array_of;        ///< a NumPy scalar → an array of it
   PyObject* option_value;    ///< (function, option, value) → a float; raises where a gradient would be lost
   PyObject* whole_number;    ///< (function, operand, int, like) → an array of it, beside `like`
   PyObject* numpy_empty;     ///< numpy.empty, or None until NumPy is imported

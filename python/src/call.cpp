@@ -300,6 +300,16 @@ class Call {
     }
     for (int o = 0; o < s_.operands; ++o) {
       if (!object_[o] || operand(o).list) continue;
+      if (array_[o].framework.kind == Framework::Kind::scalar) {
+        if (writes(o)) {
+          PyErr_Format(PyExc_ValueError,
+                       "%s: %s is a NumPy scalar, and the function writes it; pass an array", s_.name,
+                       operand(o).name);
+          return false;
+        }
+        resolved_[o] = Owned{PyObject_CallFunctionObjArgs(helpers.array_of, object_[o], nullptr)};
+        if (!(object_[o] = resolved_[o].get())) return false;
+      }
       if (is_negated(object_[o], array_[o].framework) && !resolve(o)) return false;
       if (!read_array(object_[o], place(o), array_[o])) {
         // One of PyTorch's without memory of its own, as under vmap: the operator's business, or refused

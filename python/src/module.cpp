@@ -144,9 +144,10 @@ PyObject* describe(const rooftile_option& o) {
 }
 
 PyObject* set_helpers(PyObject*, PyObject* args) {
-  return PyArg_ParseTuple(args, "OOOOOOOOOO", &helpers.framework_of, &helpers.empty, &helpers.finish,
+  return PyArg_ParseTuple(args, "OOOOOOOOOOO", &helpers.framework_of, &helpers.empty, &helpers.finish,
                           &helpers.dtype_code, &helpers.with_gradients, &helpers.result_type,
-                          &helpers.stream_of, &helpers.used_on, &helpers.option_value, &helpers.whole_number)
+                          &helpers.stream_of, &helpers.used_on, &helpers.option_value, &helpers.whole_number,
+                          &helpers.array_of)
              ? (Py_INCREF(args), none())
              : nullptr;
 }

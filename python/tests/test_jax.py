@@ -50,6 +50,8 @@ def test_errors():
         jax.jit(rooftile.softmax)(x)
     with pytest.raises(TypeError, match="softmax: x is 2x3 i32, must be one of f32, f16, bf16"):
         rooftile.jax.softmax(jnp.ones((2, 3), jnp.int32))
+    with pytest.raises(TypeError, match="layer_norm: weight is 3 f16, must be f32, or bf16 as x is"):
+        rooftile.jax.layer_norm(jnp.ones((2, 3), jnp.bfloat16), weight=jnp.ones(3, jnp.float16))
     with pytest.raises(TypeError, match="softmax: x is 2x3 int16, must be one of f32, f16, bf16"):
         rooftile.jax.softmax(jnp.ones((2, 3), jnp.int16))
     with pytest.raises(TypeError, match="add: y is 2x3 f16, must be f32 as x is"):

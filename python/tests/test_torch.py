@@ -482,6 +482,11 @@ def test_arrays_of_other_frameworks_beside_a_tensor_with_a_gradient():
     y = rooftile.layer_norm(x, weight=w)
     torch.testing.assert_close(y, torch.nn.functional.layer_norm(x, (8,), torch.from_numpy(w)), rtol=1e-4, atol=1e-5)
     assert y.requires_grad
+    frozen = w[::-1]
+    frozen.flags.writeable = False
+    for given in (frozen, np.broadcast_to(np.float32(2), 8)):
+        torch.testing.assert_close(rooftile.layer_norm(x, weight=given), rooftile.layer_norm(x, weight=torch.from_numpy(given.copy())))
+    torch.testing.assert_close(rooftile.dyt(x, np.float32(0.5)), rooftile.dyt(x, torch.tensor([0.5])))
     with pytest.raises(TypeError, match="layer_norm: weight is of type list, must be an array"):
         rooftile.layer_norm(x, weight=[1.0] * 8)
 

@@ -153,6 +153,10 @@ class Checker {
     const std::uint32_t mask = all_of(letter);
     for (int t = 0; t < kDTypes; ++t)
       if (mask >> t & 1) allowed[count++] = static_cast<DType>(t);
+    const char another = types_of(letter).or_as;
+    if (a.view.present() && a.view.rank <= kMaxRank && another && types_.bound(another) &&
+        std::find(allowed, allowed + count, a.view.dtype) == allowed + count)
+      return neither(a, types_of(letter));
     ROOFTILE_TRY(check_view(s_.function, a, std::span(allowed, count)));
     if (bits(a.view.dtype) < 8) ROOFTILE_TRY(check_packed(s_.function, a));
     if (!types_.bound(letter)) {
@@ -162,6 +166,19 @@ class Checker {
     if (types_[letter] == a.view.dtype) return {};
     return Status::error("%s: %s is %s, must be %s as %s is", s_.function, a.name, describe(a.view).text,
                          name(types_[letter]), types_.by(letter).name);
+  }
+
+  /// "must be f32, or f16 as x is": which dtypes a letter has, and which it may follow.
+  Status neither(Argument a, const Signature::Types& its) const {
+    const DType followed = types_[its.or_as];
+    char list[128] = "";
+    for (int t = 0; t < kDTypes; ++t)
+      if (its.mask >> t & 1 && static_cast<DType>(t) != followed) {
+        std::strcat(list, name(static_cast<DType>(t)));
+        std::strcat(list, ", ");
+      }
+    return Status::error("%s: %s is %s, must be %s%s%s as %s is", s_.function, a.name, describe(a.view).text,
+                         list, *list ? "or " : "", name(followed), types_.by(its.or_as).name);
   }
 
   Status shape(Argument a, const Signature::Shape& shape) {

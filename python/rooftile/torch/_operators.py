@@ -246,12 +246,14 @@ class Function(Signature):
     def tensor(self, name, array, like):
         """A tensor that shares an array's memory; of a number in the place of one integer, beside `like`."""
         if type(array).__module__ == "numpy" and type(array).__name__ == "ndarray":  # the tracer of torch.compile takes it, too
+            if not torch.compiler.is_compiling() and (not array.flags.writeable or any(s < 0 for s in array.strides)):
+                array = array.copy()  # PyTorch has neither
             return torch.from_numpy(array)
         operand = next(o for o in self.inputs if o["name"] == name)
         if type(array) is int and operand["one"] and "i64" in operand["dtypes"]:
             return _frameworks.whole_number(self.name, name, array, like)
-        _frameworks.framework_of(self.name, name, type(array))  # or a TypeError
-        return torch.from_dlpack(array)
+        kind, *_ = _frameworks.framework_of(self.name, name, type(array))  # or a TypeError
+        return torch.from_numpy(_frameworks.array_of(array)) if kind == "scalar" else torch.from_dlpack(array)
 
     def public(self):
         def call(*args, **named):
