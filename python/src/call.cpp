@@ -3,12 +3,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <string_view>
-#include <vector>
 
 #include "python/src/arrays.h"
 #include "python/src/function.h"
+#include "python/src/lists.h"
 
 namespace rooftile::python {
 namespace {
@@ -30,7 +29,7 @@ class Call {
   PyObject* run(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     if (!take(args, count, keywords) || !bring_numbers() || !complete()) return nullptr;
     if (wants_gradients_) return hand_over(args, count, keywords);
-    if (!read_lists()) return nullptr;
+    if (!lists_.read(s_, object_, views_)) return nullptr;
     if (!read_given()) return wrapped_ ? hand_over(args, count, keywords) : nullptr;
     if (!one_device() || !make_outputs() || !choose_queue() || !make_workspace() || !launch()) return nullptr;
     return results();
@@ -187,10 +186,9 @@ class Call {
       PyObject* like = Py_None;
       for (int other = s_.operands; other-- > 0;)
         if (object_[other] && !PyLong_CheckExact(object_[other])) like = object_[other];
-      resolved_[o] = Owned{
-          PyObject_CallFunction(helpers.whole_number, "ssOO", s_.name, operand(o).name, object_[o], like)};
-      object_[o] = resolved_[o].get();
-      if (!object_[o]) return false;
+      if (!replace(o, PyObject_CallFunction(helpers.whole_number, "ssOO", s_.name, operand(o).name,
+                                            object_[o], like)))
+        return false;
     }
     return true;
   }
@@ -204,7 +202,7 @@ class Call {
                      f_.usage->c_str());
         return false;
       }
-      if (operand(o).list) continue;  // in place and without gradients: read_lists
+      if (operand(o).list) continue;  // in place and without gradients: lists.h
       if (!framework_of(object_[o], place(o), array_[o].framework)) return false;
       if (!array_[o].framework.has_gradients || f_.below_gradients || wants_gradients_) continue;
       if (array_[o].framework.kind != Framework::Kind::exchange || in_forward_mode()) {
@@ -232,83 +230,24 @@ class Call {
     return PyObject_CallFunction(helpers.with_gradients, "sOO", s_.name, places.get(), named.get());
   }
 
-  /// Lists and tuples of arrays, or one array for a list of one; None for an item that is left out.
-  bool read_lists() {
-    int counted = -1;  // the first list
-    for (int o = 0; o < s_.operands; ++o) {
-      if (!operand(o).list || !object_[o]) continue;
-      const bool list = PyList_Check(object_[o]), tuple = PyTuple_Check(object_[o]);
-      const Py_ssize_t count = list ? PyList_Size(object_[o]) : tuple ? PyTuple_Size(object_[o]) : 1;
-      if (counted >= 0 && count != tensors_) {
-        PyErr_Format(PyExc_ValueError, "%s: %s has %zd arrays, must have %zd as %s has", s_.name,
-                     operand(o).name, count, static_cast<Py_ssize_t>(tensors_), operand(counted).name);
-        return false;
-      }
-      if (counted < 0) counted = o;
-      tensors_ = count;
-      for (Py_ssize_t i = 0; i < count; ++i) {
-        PyObject* object = list    ? PyList_GetItem(object_[o], i)
-                           : tuple ? PyTuple_GetItem(object_[o], i)
-                                   : object_[o];
-        if (!object || !read_item(o, i, object)) return false;
-      }
-      views_[o] = list_views_[o].data();
-    }
-    return true;
-  }
-  bool read_item(int o, Py_ssize_t i, PyObject* object) {
-    rooftile_view& view = list_views_[o].emplace_back();
-    view.rank = -1;
-    if (object == Py_None && operand(o).optional) return true;
-    char name[80];
-    std::snprintf(name, sizeof name, "%s[%zd]", operand(o).name, i);
-    const Place where{s_.name, name};
-    Item& item = items_.emplace_back();
-    item.operand = o;
-    item.object = object;
-    Array& array = item.array;
-    if (!framework_of(object, where, array.framework)) return false;
-    if (is_negated(object, array.framework)) {
-      PyErr_Format(PyExc_ValueError, "%s: %s is a negated view of other memory; pass its .resolve_neg()",
-                   s_.name, name);
-      return false;
-    }
-    if (!read_array(object, where, array)) return false;
-    if (writes(o) && array.read_only) {
-      PyErr_Format(PyExc_ValueError, "%s: %s is %s, and the function writes it; pass another array", s_.name,
-                   name, array.framework.immutable ? "an immutable array" : "read-only");
-      return false;
-    }
-    const dlpack::Device &its = array.device, &first = items_.front().array.device;
-    if (!(its == first)) {
-      PyErr_Format(PyExc_ValueError,
-                   "%s: %s and %s[0] are on different devices; all arrays of a call are on one", s_.name,
-                   name, operand(items_.front().operand).name);
-      return false;
-    }
-    view = array.view;
-    return true;
-  }
-
   bool read_given() {
-    if (!items_.empty()) {  // what new arrays are like, and where
-      first_ = items_.front().operand;
-      object_like_ = items_.front().object;
-      array_[first_].device = items_.front().array.device;
-      array_[first_].framework = items_.front().array.framework;
-      array_[first_].view = items_.front().array.view;
+    if (!lists_.items().empty()) {  // what new arrays are like, and where
+      const Lists::Item& item = lists_.items().front();
+      first_ = item.operand;
+      object_like_ = item.object;
+      array_[first_].device = item.array.device;
+      array_[first_].framework = item.array.framework;
+      array_[first_].view = item.array.view;
     }
     for (int o = 0; o < s_.operands; ++o) {
       if (!object_[o] || operand(o).list) continue;
       if (array_[o].framework.kind == Framework::Kind::scalar) {
         if (writes(o)) {
-          PyErr_Format(PyExc_ValueError,
-                       "%s: %s is a NumPy scalar, and the function writes it; pass an array", s_.name,
-                       operand(o).name);
+          PyErr_Format(PyExc_ValueError, "%s: %s is written, and a NumPy scalar cannot be; pass an array",
+                       s_.name, operand(o).name);
           return false;
         }
-        resolved_[o] = Owned{PyObject_CallFunctionObjArgs(helpers.array_of, object_[o], nullptr)};
-        if (!(object_[o] = resolved_[o].get())) return false;
+        if (!replace(o, PyObject_CallFunctionObjArgs(helpers.array_of, object_[o], nullptr))) return false;
       }
       if (is_negated(object_[o], array_[o].framework) && !resolve(o)) return false;
       if (!read_array(object_[o], place(o), array_[o])) {
@@ -344,9 +283,12 @@ class Call {
                    s_.name, operand(o).name);
       return false;
     }
-    resolved_[o] = Owned{PyObject_CallMethod(object_[o], "resolve_neg", nullptr)};
-    object_[o] = resolved_[o].get();
-    return object_[o] != nullptr;
+    return replace(o, PyObject_CallMethod(object_[o], "resolve_neg", nullptr));
+  }
+  /// By a new object, null after an error.
+  bool replace(int o, PyObject* made) {
+    resolved_[o] = Owned{made};
+    return (object_[o] = made);
   }
 
   bool one_device() const {
@@ -416,7 +358,7 @@ class Call {
     if (!s_.has_workspace) return true;
     std::size_t bytes = 0;
     const rooftile_status status =
-        rooftile_workspace_of_lists(queue(), s_.name, views_, tensors_, options_, &bytes);
+        rooftile_workspace_of_lists(queue(), s_.name, views_, lists_.tensors(), options_, &bytes);
     if (status.message[0]) return refused(status);
     if (bytes == 0) return true;
     workspace_.bytes = bytes;
@@ -442,7 +384,7 @@ class Call {
     Owned hold{queue_};
     rooftile_status status;
     Py_BEGIN_ALLOW_THREADS;
-    status = rooftile_call_lists(queue(), s_.name, views_, tensors_, options_, variant_, workspace_);
+    status = rooftile_call_lists(queue(), s_.name, views_, lists_.tensors(), options_, variant_, workspace_);
     Py_END_ALLOW_THREADS;
     if (status.message[0]) return refused(status);
     if (!tell_torch()) return false;
@@ -457,17 +399,16 @@ class Call {
   /// former values says so.
   bool tell_torch() {
     Owned written;
-    for (int o = 0; o < s_.operands; ++o) {
-      if (!object_[o] || operand(o).list || !writes(o) || made_[o] || !array_[o].framework.has_gradients)
-        continue;
+    const auto add = [&](PyObject* object, const Array& array) {
+      if (!array.framework.has_gradients) return true;
       if (!written) written = Owned{PyList_New(0)};
-      if (!written || PyList_Append(written.get(), object_[o]) != 0) return false;
-    }
-    for (const Item& item : items_) {
-      if (!writes(item.operand) || !item.array.framework.has_gradients) continue;
-      if (!written) written = Owned{PyList_New(0)};
-      if (!written || PyList_Append(written.get(), item.object) != 0) return false;
-    }
+      return written && PyList_Append(written.get(), object) == 0;
+    };
+    for (int o = 0; o < s_.operands; ++o)
+      if (object_[o] && !operand(o).list && writes(o) && !made_[o] && !add(object_[o], array_[o]))
+        return false;
+    for (const Lists::Item& item : lists_.items())
+      if (writes(item.operand) && !add(item.object, item.array)) return false;
     return !written || Owned{PyObject_CallFunctionObjArgs(torch.written, written.get(), nullptr)};
   }
   bool used_elsewhere(PyObject* object) const {
@@ -476,8 +417,7 @@ class Call {
                                                  static_cast<int>(array_[first_].device.id))};
   }
 
-  /// The library's sentence: a TypeError where it says which dtype there must be. What a letter may stand for
-  /// in this call is the library's to know.
+  /// The library's sentence: a TypeError where it says which dtype there must be.
   bool refused(const rooftile_status& status) const {
     PyErr_SetString(asks_for_dtype(status.message) ? PyExc_TypeError : PyExc_ValueError, status.message);
     return false;
@@ -557,18 +497,9 @@ class Call {
   Array array_[ROOFTILE_MAX_OPERANDS];
   const rooftile_view* views_[ROOFTILE_MAX_OPERANDS] = {};
   double options_[ROOFTILE_MAX_OPTIONS];
-  /// The arrays of lists.
-  struct Item {
-    int operand;
-    PyObject* object;  // borrowed: the list's
-    Array array;
-  };
-  std::deque<Item> items_;
-  std::vector<rooftile_view> list_views_[ROOFTILE_MAX_OPERANDS];
-  std::int64_t tensors_ = 1;
-  PyObject* object_like_ = nullptr;
+  Lists lists_;
   int first_ = -1;
-  PyObject *out_ = nullptr, *queue_ = nullptr;
+  PyObject *out_ = nullptr, *queue_ = nullptr, *object_like_ = nullptr;
   const char *device_ = nullptr, *variant_ = nullptr;
   Owned text_[2];
   bool wants_gradients_ = false;
