@@ -288,6 +288,18 @@ static inline rooftile_status rooftile_rms_norm_backward_workspace(const rooftil
   const double options[] = {(double)unit_offset};
   return rooftile_workspace_of(queue, "rms_norm_backward", views, options, bytes);
 }
+static inline rooftile_status rooftile_rope(const rooftile_queue* queue, const rooftile_view* q, const rooftile_view* k, const rooftile_view* positions, const rooftile_view* inv_freq, const rooftile_view* yq, const rooftile_view* yk, int interleaved, int64_t rotary, int64_t offset, double base, double attention_factor) {
+  const rooftile_view* const views[] = {q, k, positions, inv_freq, yq, yk};
+  const double options[] = {(double)interleaved, (double)rotary, (double)offset, base, attention_factor};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "rope", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_rope_backward(const rooftile_queue* queue, const rooftile_view* dyq, const rooftile_view* dyk, const rooftile_view* positions, const rooftile_view* inv_freq, const rooftile_view* dq, const rooftile_view* dk, int interleaved, int64_t rotary, int64_t offset, double base, double attention_factor) {
+  const rooftile_view* const views[] = {dyq, dyk, positions, inv_freq, dq, dk};
+  const double options[] = {(double)interleaved, (double)rotary, (double)offset, base, attention_factor};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "rope_backward", views, options, NULL, none);
+}
 static inline rooftile_status rooftile_softmax(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y, double scale, int log) {
   const rooftile_view* const views[] = {x, y};
   const double options[] = {scale, (double)log};
