@@ -1,5 +1,4 @@
-// One call from Python: arguments to views, outputs made where they were not given, the library's call
-// without Python's lock, results.
+// One call from Python: arguments to views, missing outputs made, the library's call without Python's lock.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -243,8 +242,9 @@ class Call {
       if (!object_[o] || operand(o).list) continue;
       if (array_[o].framework.kind == Framework::Kind::scalar) {
         if (writes(o)) {
-          PyErr_Format(PyExc_ValueError, "%s: %s is written, and a NumPy scalar cannot be; pass an array",
-                       s_.name, operand(o).name);
+          PyErr_Format(PyExc_ValueError,
+                       "%s: %s is a NumPy scalar, and the function writes it; pass an array", s_.name,
+                       operand(o).name);
           return false;
         }
         if (!replace(o, PyObject_CallFunctionObjArgs(helpers.array_of, object_[o], nullptr))) return false;
