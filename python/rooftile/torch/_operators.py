@@ -174,6 +174,8 @@ class Function(Signature):
         if self.backward is None:
             raise RuntimeError(f"rooftile.{self.name} has no gradient: the library has no function for it. Call it on "
                                "x.detach(), or use PyTorch's own")
+        if all(g is None for g in gradients):
+            return (None,) * (len(self.order) + len(self.options) + len(self.optional_outputs))
         backward = self.known[self.backward]
         given = dict(zip(ctx.saved, ctx.saved_tensors))
         if ctx.missing:  # the operator was called without what its gradient needs; rooftile.torch asks for it
