@@ -16,10 +16,19 @@ enum class Kind { rows, elements, other };
 
 /// Functions whose "tile" is launched by an <op>.cu, with numbers of its own; make lint holds the list
 /// against those files.
-constexpr std::string_view kOwnNumbers[] = {"add",           "attention",      "copy",
-                                            "cross_entropy", "dequantize_nf4", "dequantize_scales",
-                                            "layer_norm",    "quantize_nf4",   "quantize_scales",
-                                            "rgb_to_gray",   "softmax",        "transpose"};
+constexpr std::string_view kOwnNumbers[] = {"adamw",
+                                            "add",
+                                            "attention",
+                                            "copy",
+                                            "cross_entropy",
+                                            "dequantize_nf4",
+                                            "dequantize_scales",
+                                            "layer_norm",
+                                            "quantize_nf4",
+                                            "quantize_scales",
+                                            "rgb_to_gray",
+                                            "softmax",
+                                            "transpose"};
 bool has_own_numbers(const Op& op) {
   return std::find(std::begin(kOwnNumbers), std::end(kOwnNumbers), op.function) != std::end(kOwnNumbers);
 }

@@ -3,12 +3,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <string_view>
-#include <vector>
 
 #include "python/src/arrays.h"
 #include "python/src/function.h"
+#include "python/src/lists.h"
 
 namespace rooftile::python {
 namespace {
@@ -214,72 +213,21 @@ class Call {
     return PyObject_CallFunction(helpers.with_gradients, "sOO", s_.name, places.get(), named.get());
   }
 
-  /// Lists and tuples of arrays, or one array for a list of one; None for an item that is left out.
   bool read_lists() {
-    int counted = -1;  // the first list
-    for (int o = 0; o < s_.operands; ++o) {
-      if (!operand(o).list || !object_[o]) continue;
-      const bool list = PyList_Check(object_[o]), tuple = PyTuple_Check(object_[o]);
-      const Py_ssize_t count = list ? PyList_Size(object_[o]) : tuple ? PyTuple_Size(object_[o]) : 1;
-      if (counted >= 0 && count != tensors_) {
-        PyErr_Format(PyExc_ValueError, "%s: %s has %zd arrays, must have %zd as %s has", s_.name,
-                     operand(o).name, count, static_cast<Py_ssize_t>(tensors_), operand(counted).name);
-        return false;
-      }
-      if (counted < 0) counted = o;
-      tensors_ = count;
-      for (Py_ssize_t i = 0; i < count; ++i) {
-        PyObject* object = list    ? PyList_GetItem(object_[o], i)
-                           : tuple ? PyTuple_GetItem(object_[o], i)
-                                   : object_[o];
-        if (!object || !read_item(o, i, object)) return false;
-      }
-      views_[o] = list_views_[o].data();
-    }
-    return true;
-  }
-  bool read_item(int o, Py_ssize_t i, PyObject* object) {
-    rooftile_view& view = list_views_[o].emplace_back();
-    view.rank = -1;
-    if (object == Py_None && operand(o).optional) return true;
-    char name[80];
-    std::snprintf(name, sizeof name, "%s[%zd]", operand(o).name, i);
-    const Place where{s_.name, name};
-    Item& item = items_.emplace_back();
-    item.operand = o;
-    item.object = object;
-    Array& array = item.array;
-    if (!framework_of(object, where, array.framework)) return false;
-    if (is_negated(object, array.framework)) {
-      PyErr_Format(PyExc_ValueError, "%s: %s is a negated view of other memory; pass its .resolve_neg()",
-                   s_.name, name);
-      return false;
-    }
-    if (!read_array(object, where, array)) return false;
-    if (writes(o) && array.read_only) {
-      PyErr_Format(PyExc_ValueError, "%s: %s is %s, and the function writes it; pass another array", s_.name,
-                   name, array.framework.immutable ? "an immutable array" : "read-only");
-      return false;
-    }
-    const dlpack::Device &its = array.device, &first = items_.front().array.device;
-    if (!(its == first)) {
-      PyErr_Format(PyExc_ValueError,
-                   "%s: %s and %s[0] are on different devices; all arrays of a call are on one", s_.name,
-                   name, operand(items_.front().operand).name);
-      return false;
-    }
-    view = array.view;
+    if (!lists_.read(s_, object_)) return false;
+    for (int o = 0; o < s_.operands; ++o)
+      if (operand(o).list && object_[o]) views_[o] = lists_.views[o].data();
+    if (lists_.items.empty()) return true;
+    const Lists::Item& item = lists_.items.front();  // what new arrays are like, and where
+    first_ = item.operand;
+    object_like_ = item.object;
+    array_[first_].device = item.array.device;
+    array_[first_].framework = item.array.framework;
+    array_[first_].view = item.array.view;
     return true;
   }
 
   bool read_given() {
-    if (!items_.empty()) {  // what new arrays are like, and where
-      first_ = items_.front().operand;
-      object_like_ = items_.front().object;
-      array_[first_].device = items_.front().array.device;
-      array_[first_].framework = items_.front().array.framework;
-      array_[first_].view = items_.front().array.view;
-    }
     for (int o = 0; o < s_.operands; ++o) {
       if (!object_[o] || operand(o).list) continue;
       if (is_negated(object_[o], array_[o].framework) && !resolve(o)) return false;
@@ -388,7 +336,7 @@ class Call {
     if (!s_.has_workspace) return true;
     std::size_t bytes = 0;
     const rooftile_status status =
-        rooftile_workspace_of_lists(queue(), s_.name, views_, tensors_, options_, &bytes);
+        rooftile_workspace_of_lists(queue(), s_.name, views_, lists_.tensors, options_, &bytes);
     if (status.message[0]) return refused(status);
     if (bytes == 0) return true;
     workspace_.bytes = bytes;
@@ -414,7 +362,7 @@ class Call {
     Owned hold{queue_};
     rooftile_status status;
     Py_BEGIN_ALLOW_THREADS;
-    status = rooftile_call_lists(queue(), s_.name, views_, tensors_, options_, variant_, workspace_);
+    status = rooftile_call_lists(queue(), s_.name, views_, lists_.tensors, options_, variant_, workspace_);
     Py_END_ALLOW_THREADS;
     if (status.message[0]) return refused(status);
     if (!tell_torch()) return false;
@@ -435,7 +383,7 @@ class Call {
       if (!written) written = Owned{PyList_New(0)};
       if (!written || PyList_Append(written.get(), object_[o]) != 0) return false;
     }
-    for (const Item& item : items_) {
+    for (const Lists::Item& item : lists_.items) {
       if (!writes(item.operand) || !item.array.framework.has_gradients) continue;
       if (!written) written = Owned{PyList_New(0)};
       if (!written || PyList_Append(written.get(), item.object) != 0) return false;
@@ -529,15 +477,7 @@ class Call {
   Array array_[ROOFTILE_MAX_OPERANDS];
   const rooftile_view* views_[ROOFTILE_MAX_OPERANDS] = {};
   double options_[ROOFTILE_MAX_OPTIONS];
-  /// The arrays of lists.
-  struct Item {
-    int operand;
-    PyObject* object;  // borrowed: the list's
-    Array array;
-  };
-  std::deque<Item> items_;
-  std::vector<rooftile_view> list_views_[ROOFTILE_MAX_OPERANDS];
-  std::int64_t tensors_ = 1;
+  Lists lists_;
   PyObject* object_like_ = nullptr;
   int first_ = -1;
   PyObject *out_ = nullptr, *queue_ = nullptr;
