@@ -49,7 +49,10 @@ struct AdamwOracle {
         m = mean(beta1, m, g);
         v = mean(beta2, v, g * g);
         if (!max_of || !(to_double(v) <= to_double(most))) most = v;
-        const S step = size * m / (root_factor * sqrt(most) + eps);
+        const S divisor = root_factor * sqrt(most) + eps;
+        S step = size * m / divisor;
+        // Exactly; the bound's own arithmetic has no number for it.
+        if (std::isinf(to_double(divisor)) && std::isfinite(to_double(m))) step = S(0.0);
         p = l2 ? p - step : p - (S(lr * decay) * p + step);
       } else if (master) {
         p = parameter->load(i);
