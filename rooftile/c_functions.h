@@ -172,6 +172,22 @@ static inline rooftile_status rooftile_dyt_backward_workspace(const rooftile_que
   const double options[] = {0};
   return rooftile_workspace_of(queue, "dyt_backward", views, options, bytes);
 }
+static inline rooftile_status rooftile_embedding(const rooftile_queue* queue, const rooftile_view* tokens, const rooftile_view* table, const rooftile_view* position_table, const rooftile_view* y, int64_t padding_idx) {
+  const rooftile_view* const views[] = {tokens, table, position_table, y};
+  const double options[] = {(double)padding_idx};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "embedding", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_embedding_backward(const rooftile_queue* queue, const rooftile_view* tokens, const rooftile_view* table, const rooftile_view* dy, const rooftile_view* dtable, const rooftile_view* dposition_table, int64_t padding_idx, rooftile_workspace workspace) {
+  const rooftile_view* const views[] = {tokens, table, dy, dtable, dposition_table};
+  const double options[] = {(double)padding_idx};
+  return rooftile_call(queue, "embedding_backward", views, options, NULL, workspace);
+}
+static inline rooftile_status rooftile_embedding_backward_workspace(const rooftile_queue* queue, const rooftile_view* tokens, const rooftile_view* table, const rooftile_view* dy, const rooftile_view* dtable, const rooftile_view* dposition_table, int64_t padding_idx, size_t* bytes) {
+  const rooftile_view* const views[] = {tokens, table, dy, dtable, dposition_table};
+  const double options[] = {(double)padding_idx};
+  return rooftile_workspace_of(queue, "embedding_backward", views, options, bytes);
+}
 static inline rooftile_status rooftile_geglu(const rooftile_queue* queue, const rooftile_view* gate, const rooftile_view* up, const rooftile_view* y, int tanh) {
   const rooftile_view* const views[] = {gate, up, y};
   const double options[] = {(double)tanh};
