@@ -232,7 +232,7 @@ TEST_P(AnyView, DenseAndEmptyIsTaken) {
       }
     }
   }
-  EXPECT_GT(calls, 400u);
+  EXPECT_GT(calls, 300u);  // of one rank: 378 with six sizes and three dtypes
 }
 
 INSTANTIATE_TEST_SUITE_P(, AnyView, testing::Range(std::size_t{0}, all_specs().size()),
