@@ -54,9 +54,10 @@ inline Bounded exp(Bounded a) {
   return Bounded::rounded(v, v == 0 || std::isinf(v) ? 0 : v * (a.error + std::fabs(a.value)));
 }
 inline Bounded log(Bounded a) { return Bounded::rounded(std::log(a.value), a.error / std::fabs(a.value)); }
+/// Near 0 its slope has no bound: there √(a + e) is at most √e away, in units of 2^-24 as e is.
 inline Bounded sqrt(Bounded a) {
   const double v = std::sqrt(a.value);
-  return Bounded::rounded(v, a.error / (2 * v));
+  return Bounded::rounded(v, std::fmin(a.error / (2 * v), std::sqrt(a.error) * 0x1p12));
 }
 inline Bounded tanh(Bounded a) {
   const double v = std::tanh(a.value);
