@@ -63,6 +63,13 @@ ROOFTILE_API rooftile_status rooftile_queue_cuda(int device /* -1: the current o
 ROOFTILE_API rooftile_status rooftile_queue_emulated(int architecture /* 90 */, int checked,
                                                      rooftile_queue** queue);
 /* The same with every option. Start from ROOFTILE_QUEUE_DEFAULTS; a device reads those that are its own. */
+/* Threads of the caller's own: runs task(context, i) for each i below `tasks`, each exactly once and at most
+ * `threads` of them at once, and returns when all are done. */
+typedef struct rooftile_executor {
+  void* self;
+  int threads; /* 0: as many as this process may use */
+  void (*parallel)(void* self, int tasks, void (*task)(void* context, int index), void* context);
+} rooftile_executor;
 typedef struct rooftile_queue_options {
   const char* plugin_folder; /* NULL: $ROOFTILE_PLUGINS, else the library's own folder */
   const char* isa;           /* CPU: "baseline", "avx2", "avx512"; NULL: $ROOFTILE_CPU, else the best */
@@ -72,9 +79,10 @@ typedef struct rooftile_queue_options {
   uint64_t seed;             /* emulated: shuffles a block's threads; 0: in order */
   int device;                /* CUDA: its number; -1: the thread's current one */
   void* stream;              /* CUDA: a cudaStream_t; NULL: the default stream */
+  const rooftile_executor* executor; /* CPU: instead of threads; NULL: a pool of the queue's own */
 } rooftile_queue_options;
 #define ROOFTILE_QUEUE_DEFAULTS \
-  { NULL, NULL, 0, 90, 0, 0, -1, NULL }
+  { NULL, NULL, 0, 90, 0, 0, -1, NULL, NULL }
 ROOFTILE_API rooftile_status rooftile_queue_new(const char* device /* "cpu", "cuda", "emulated" */,
                                                 const rooftile_queue_options* options /* NULL: defaults */,
                                                 rooftile_queue** queue);

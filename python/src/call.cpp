@@ -337,7 +337,12 @@ class Call {
     void* stream = nullptr;
     if (cuda && !current_stream(like(), array_[first_], stream)) return false;
     if (!queue_) {
-      queue_ = default_queue(device_ ? device_ : cuda ? "cuda" : "cpu", array_[first_].device.id, stream);
+      queue_ = !device_ && !cuda && array_[first_].framework.has_gradients
+                   ? pytorchs_queue()
+                   : default_queue(device_ ? device_
+                                   : cuda  ? "cuda"
+                                           : "cpu",
+                                   array_[first_].device.id, stream);
       if (!queue_) return false;
     }
     const char* device = reinterpret_cast<QueueObject*>(queue_)->facts.device;

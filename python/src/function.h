@@ -46,5 +46,7 @@ PyObject* xla_handler(PyObject* module, PyObject* cuda);
 PyObject* call_function(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords);
 /// The queue of a call without one: all threads of the CPU, the emulated device, or the arrays' stream.
 PyObject* default_queue(const char* device, int index, void* stream);
+/// That of PyTorch's tensors on the CPU: on PyTorch's own threads, where it has those of OpenMP.
+PyObject* pytorchs_queue();
 
 }  // namespace rooftile::python

@@ -3,6 +3,7 @@
 
 #include "python/src/arrays.h"
 #include "python/src/function.h"
+#include "python/src/openmp.h"
 
 namespace rooftile::python {
 
@@ -18,22 +19,7 @@ PyObject* none() {
 
 // ---- Queue
 
-PyObject* queue_new(PyTypeObject* type, PyObject* args, PyObject* named) {
-  static const char* const kWords[] = {"device", "threads", "isa",    "architecture",  "checked",
-                                       "seed",   "index",   "stream", "plugin_folder", nullptr};
-  const char* device = "cpu";
-  rooftile_queue_options options = ROOFTILE_QUEUE_DEFAULTS;
-  unsigned long long seed = 0;
-  PyObject* stream = nullptr;
-  if (!PyArg_ParseTupleAndKeywords(args, named, "|s$iziiKiOz:Queue", const_cast<char**>(kWords), &device,
-                                   &options.threads, &options.isa, &options.architecture, &options.checked,
-                                   &seed, &options.device, &stream, &options.plugin_folder))
-    return nullptr;
-  options.seed = seed;
-  if (stream && stream != Py_None) {
-    options.stream = PyLong_AsVoidPtr(stream);
-    if (PyErr_Occurred()) return nullptr;
-  }
+PyObject* queue_of(PyTypeObject* type, const char* device, const rooftile_queue_options& options) {
   rooftile_queue* queue = nullptr;
   rooftile_status status;
   Py_BEGIN_ALLOW_THREADS;
@@ -53,6 +39,25 @@ PyObject* queue_new(PyTypeObject* type, PyObject* args, PyObject* named) {
   self->stream = options.stream;
   rooftile_queue_about(queue, &self->facts);
   return reinterpret_cast<PyObject*>(self);
+}
+
+PyObject* queue_new(PyTypeObject* type, PyObject* args, PyObject* named) {
+  static const char* const kWords[] = {"device", "threads", "isa",    "architecture",  "checked",
+                                       "seed",   "index",   "stream", "plugin_folder", nullptr};
+  const char* device = "cpu";
+  rooftile_queue_options options = ROOFTILE_QUEUE_DEFAULTS;
+  unsigned long long seed = 0;
+  PyObject* stream = nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, named, "|s$iziiKiOz:Queue", const_cast<char**>(kWords), &device,
+                                   &options.threads, &options.isa, &options.architecture, &options.checked,
+                                   &seed, &options.device, &stream, &options.plugin_folder))
+    return nullptr;
+  options.seed = seed;
+  if (stream && stream != Py_None) {
+    options.stream = PyLong_AsVoidPtr(stream);
+    if (PyErr_Occurred()) return nullptr;
+  }
+  return queue_of(type, device, options);
 }
 
 void queue_dealloc(PyObject* self) {
@@ -249,6 +254,18 @@ PyObject* make_function(PyObject*, PyObject* args) {
                METH_FASTCALL | METH_KEYWORDS, f->doc->c_str()};
   Owned module{PyUnicode_FromString("rooftile")};
   return PyCFunction_NewEx(&f->method, reinterpret_cast<PyObject*>(f), module.get());
+}
+
+PyObject* pytorchs_queue() {
+  const rooftile_executor* threads = pytorchs_threads();
+  if (!threads) return default_queue("cpu", 0, nullptr);
+  static PyObject* made = nullptr;
+  if (!made) {
+    rooftile_queue_options options = ROOFTILE_QUEUE_DEFAULTS;
+    options.executor = threads;
+    made = queue_of(queue_type, "cpu", options);
+  }
+  return made;
 }
 
 PyObject* default_queue(const char* device, int index, void* stream) {

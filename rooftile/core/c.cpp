@@ -8,6 +8,7 @@
 #include <new>
 #include <string_view>
 
+#include "rooftile/backend/cpu/cpu_count.h"
 #include "rooftile/core/signature.h"
 
 struct rooftile_queue {
@@ -141,8 +142,17 @@ rooftile_status rooftile_queue_new(const char* device, const rooftile_queue_opti
   static constexpr rooftile_queue_options kDefaults = ROOFTILE_QUEUE_DEFAULTS;
   const rooftile_queue_options& o = options ? *options : kDefaults;
   const std::string_view name = device ? device : "NULL";
-  if (name == "cpu")
-    return give(Queue::cpu({.threads = o.threads, .isa = o.isa, .plugin_folder = o.plugin_folder}), queue);
+  if (name == "cpu") {
+    Executor threads;
+    if (o.executor)
+      threads = {o.executor->self, o.executor->threads ? o.executor->threads : cpu::usable_cpus(),
+                 o.executor->parallel};
+    return give(Queue::cpu({.threads = o.threads,
+                            .isa = o.isa,
+                            .executor = o.executor ? &threads : nullptr,
+                            .plugin_folder = o.plugin_folder}),
+                queue);
+  }
   if (name == "cuda")
     return give(Queue::cuda({.stream = o.stream, .device = o.device, .plugin_folder = o.plugin_folder}),
                 queue);
