@@ -325,24 +325,19 @@ class Call {
   bool choose_queue() {
     const bool cuda = array_[first_].device.type == dlpack::kCuda;
     const char* where = cuda ? "CUDA" : "the CPU";
-    if (queue_) {
-      if (device_ || Py_TYPE(queue_) != queue_type) {
-        PyErr_Format(
-            PyExc_TypeError,
-            device_ ? "%s: takes queue or device, not both" : "%s: queue is %R, must be a rooftile.Queue",
-            s_.name, queue_);
-        return false;
-      }
+    if (queue_ && (device_ || Py_TYPE(queue_) != queue_type)) {
+      PyErr_Format(
+          PyExc_TypeError,
+          device_ ? "%s: takes queue or device, not both" : "%s: queue is %R, must be a rooftile.Queue",
+          s_.name, queue_);
+      return false;
     }
     void* stream = nullptr;
     if (cuda && !current_stream(like(), array_[first_], stream)) return false;
     if (!queue_) {
-      queue_ = !device_ && !cuda && array_[first_].framework.has_gradients
-                   ? pytorchs_queue()
-                   : default_queue(device_ ? device_
-                                   : cuda  ? "cuda"
-                                           : "cpu",
-                                   array_[first_].device.id, stream);
+      const bool pytorchs = !device_ && !cuda && array_[first_].framework.has_gradients;
+      const char* kind = device_ ? device_ : cuda ? "cuda" : "cpu";
+      queue_ = pytorchs ? pytorchs_queue() : default_queue(kind, array_[first_].device.id, stream);
       if (!queue_) return false;
     }
     const char* device = reinterpret_cast<QueueObject*>(queue_)->facts.device;

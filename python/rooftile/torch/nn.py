@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+<<<<<<< HEAD
 from collections.abc import Sequence
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
+=======
+>>>>>>> c135a65 (Give gemm gradients in PyTorch and JAX; linear, nn.Linear and nn.MLP on it)
 from rooftile.torch._linear import ACTIVATIONS, linear
 from rooftile.torch._operators import functions
 
