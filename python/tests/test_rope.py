@@ -90,6 +90,7 @@ def test_gradients(interleaved):
 
 def test_gradients_on_jax():
     jax = pytest.importorskip("jax")
+    import jax.test_util
     import rooftile.jax
 
     q, k = (jax.numpy.asarray(x.numpy()) for x in heads())

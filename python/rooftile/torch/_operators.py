@@ -187,7 +187,7 @@ class Function(Signature):
             given[name] = arrived[name[1:]]
             if given[name] is None and not o["optional"]:  # only another output was used
                 shape, dtype = ctx.outputs[name[1:]]
-                given[name] = ctx.saved_tensors[0].new_zeros(shape, dtype=dtype)
+                given[name] = next(g for g in gradients if g is not None).new_zeros(shape, dtype=dtype)
         names = self.gradient_names(n for n, need in zip(self.order, ctx.needs_input_grad) if need and n in ctx.present)
         without = sorted(n for n, d in names.items() if d not in backward.output_names)
         if without:
