@@ -1,5 +1,5 @@
 """Gradients of y = f(alpha·a·b + bias) + beta·c. They are products, too: da = alpha·dz·bᵀ, db = alpha·aᵀ·dz, dbias the columns'
-sums of dz, dc = beta·dy, where dz = dy·f'(z). Each is one of the library's own, on views: nothing is transposed in memory."""
+sums of dz, dc = beta·dy, where dz = dy·f'(z). Where c is a gate, y = f(z)·c: dc = dy·f(z), dz = dy·c·f'(z). Each is one of the library's own, on views: nothing is transposed in memory."""
 
 import math
 
@@ -20,7 +20,9 @@ class Product:
     def kept(self, arrays, options, y):
         """What a call leaves for its gradient, by name."""
         kept = {n: arrays[n] for n in ("a", "b", "bias") if arrays.get(n) is not None}
-        if self.function(options) in BY_VALUE and options["beta"] == 0:
+        if options["gate"]:
+            kept["c"] = arrays["c"]
+        elif self.function(options) in BY_VALUE and options["beta"] == 0:
             kept["y"] = y
         return kept
 
@@ -39,7 +41,11 @@ class Product:
     def gradients(self, kept, options, dy, needs):
         """Of those that need one, by name; beta = 0 reads no c, which gets none."""
         made, a, b = {}, kept["a"], kept["b"]
-        if "c" in needs and options["beta"] != 0:
+        if options["gate"]:
+            if "c" in needs:
+                made["c"] = self.product(a, b, c=dy, bias=kept.get("bias"), **{**options, "beta": 0.0})
+            dy = dy * kept["c"]
+        elif "c" in needs and options["beta"] != 0:
             made["c"] = dy * options["beta"]
         if needs & {"a", "b", "bias"}:
             dz = self.before_activation(kept, options, dy)

@@ -172,12 +172,8 @@ class Product(_products.Product, Function):
 COMPOSED = {"gemm": Product}
 known = Function.known
 known.update((name, COMPOSED.get(name, Function)(place, signature))
-<<<<<<< HEAD
              for place, (name, signature) in enumerate(_functions.signatures.items())
              if not _functions.has_lists(signature))  # written in place, which JAX's arrays are not
-=======
-             for place, (name, signature) in enumerate(_functions.signatures.items()))
->>>>>>> c135a65 (Give gemm gradients in PyTorch and JAX; linear, nn.Linear and nn.MLP on it)
 functions = {name: function.public() for name, function in known.items()}
 globals().update(functions)
 __all__ = list(functions)

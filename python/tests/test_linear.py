@@ -76,6 +76,24 @@ def test_gemms_gradients_are_pytorchs(activation, beta, with_bias):
         torch.testing.assert_close(m, t, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("activation", list(FUNCTIONS))
+def test_a_gates_gradients_are_pytorchs(activation):
+    inputs = operands((2, 6, 7), (2, 7, 5), (2, 6, 5), (5,))
+
+    def mine(a, b, c, bias):
+        return rooftile.gemm(a, b, c=c, bias=bias, alpha=0.5, activation=activation, gate=True)
+
+    def theirs(a, b, c, bias):
+        return plain(a, b, None, bias, 0.5, 0.0, activation) * c
+
+    for m, t in zip(gradients(mine, inputs), gradients(theirs, inputs), strict=True):
+        torch.testing.assert_close(m, t, rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match="gemm: c is a gate, and beta is 1, must be 0"):
+        rooftile.gemm(*(t.detach() for t in inputs[:2]), c=inputs[2].detach(), beta=1.0, gate=True)
+    with pytest.raises(ValueError, match="gemm: gate multiplies by c, but c is absent"):
+        rooftile.gemm(*(t.detach() for t in inputs[:2]), gate=True)
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
 def test_a_bias_of_f32_gets_a_gradient_of_f32(dtype):
     a, b = operands((9, 4), (4, 3), dtype=dtype)
@@ -259,6 +277,26 @@ def test_linear_under_torch_func():
         torch.testing.assert_close(m, t, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("activation", ["none", "silu", "gelu_tanh", "relu"])
+def test_linear_with_a_gate(activation):
+    inputs = operands((2, 3, 8), (5, 8), (5,), (2, 3, 5))
+
+    def theirs(x, w, b, gate):
+        return FUNCTIONS[activation](F.linear(x, w, b)) * gate
+
+    def mine(x, w, b, gate):
+        return linear(x, w, b, activation, gate)
+
+    for m, t in zip(gradients(mine, inputs), gradients(theirs, inputs), strict=True):
+        torch.testing.assert_close(m, t, rtol=1e-4, atol=1e-5)
+    with torch.no_grad():
+        torch.testing.assert_close(mine(*inputs), theirs(*inputs), rtol=1e-5, atol=1e-5)
+        with torch.autocast("cpu", torch.bfloat16):
+            assert mine(*inputs).dtype == torch.bfloat16
+    with pytest.raises(ValueError, match="linear: gate is 3x5, must be as the result, 2x3x5"):
+        linear(*inputs[:3], gate=inputs[3][0])
+
+
 def test_a_result_does_not_depend_on_gradients_or_the_batch():
     x, w, b = operands((40, 33), (17, 33), (17,))
     for activation in FUNCTIONS:
@@ -316,6 +354,8 @@ def test_mlp(activation):
     for m, t in zip((mlp(x), *torch.autograd.grad(mlp(x).sin().sum(), inputs)),
                     (theirs(x), *torch.autograd.grad(theirs(x).sin().sum(), inputs)), strict=True):
         torch.testing.assert_close(m, t, rtol=1e-4, atol=1e-5)
+    with torch.no_grad():
+        torch.testing.assert_close(mlp(x), theirs(x), rtol=1e-4, atol=1e-5)
     if activation in ours.MLP.GATES:
         ours.GatedMLP(8, 12, bias=True).load_state_dict(mlp.state_dict())
 

@@ -234,11 +234,7 @@ def test_gated_mlp_has_llamas_state_dict(activation, bias):
 
 
 MODULES = [ours.LayerNorm(8), ours.RMSNorm(8), ours.DyT(8), ours.Softmax(-1), ours.Softmax(0), ours.LogSoftmax(-1), ours.Normalize(),
-<<<<<<< HEAD
            ours.Dropout(0), ours.ReLU(), ours.Sigmoid(), ours.Tanh(), ours.SiLU(), ours.GELU(), ours.GELU("tanh"), ours.SwiGLU(), ours.GEGLU(),
-=======
-           ours.ReLU(), ours.Sigmoid(), ours.Tanh(), ours.SiLU(), ours.GELU(), ours.GELU("tanh"), ours.SwiGLU(), ours.GEGLU(),
->>>>>>> c135a65 (Give gemm gradients in PyTorch and JAX; linear, nn.Linear and nn.MLP on it)
            ours.GatedMLP(8, 12), ours.Linear(8, 12), ours.MLP(8, 12), ours.MLP(8, 12, "swiglu")]
 
 

@@ -3,11 +3,7 @@
     y = rooftile.torch.softmax(x, scale=0.125)          # gradients, torch.compile, vmap
     torch.ops.rooftile.softmax(x, 0.125, False)         # the operator itself
 
-<<<<<<< HEAD
 linear and scaled_dot_product_attention are torch.nn.functional's on the library's product and attention; AdamW is torch.optim's, one call a step for all parameters. rooftile.torch.nn has modules; patch(model) lets a model's own modules run on them, unpatch(model) undoes it.
-=======
-linear and scaled_dot_product_attention are torch.nn.functional's on the library's product and attention. rooftile.torch.nn has modules; patch(model) lets a model's own modules run on them, unpatch(model) undoes it.
->>>>>>> c135a65 (Give gemm gradients in PyTorch and JAX; linear, nn.Linear and nn.MLP on it)
 """
 
 from rooftile.torch import _operators
@@ -18,13 +14,7 @@ globals().update(functions)
 from rooftile.torch import nn  # noqa: E402
 from rooftile.torch._attention import scaled_dot_product_attention  # noqa: E402
 from rooftile.torch._linear import linear  # noqa: E402
-<<<<<<< HEAD
 from rooftile.torch._optim import AdamW  # noqa: E402
 from rooftile.torch._patch import patch, unpatch  # noqa: E402
 
 __all__ = ["AdamW", "linear", "nn", "patch", "scaled_dot_product_attention", "unpatch", *functions]
-=======
-from rooftile.torch._patch import patch, unpatch  # noqa: E402
-
-__all__ = ["linear", "nn", "patch", "scaled_dot_product_attention", "unpatch", *functions]
->>>>>>> c135a65 (Give gemm gradients in PyTorch and JAX; linear, nn.Linear and nn.MLP on it)

@@ -10,13 +10,13 @@ SEPARATE = {"gelu": ("gelu", {}), "gelu_tanh": ("gelu", {"tanh": True}), "silu":
 NAME = "rooftile.torch.linear"
 
 
-def cast(x, weight, bias):
+def cast(*tensors):
     """Under autocast, as torch.nn.functional.linear: in autocast's dtype, but for f64."""
-    kind = x.device.type
+    kind = tensors[0].device.type
     if not torch.is_autocast_enabled(kind):
-        return x, weight, bias
+        return tensors
     dtype = torch.get_autocast_dtype(kind)
-    return (t if t is None or t.dtype == torch.float64 or not t.is_floating_point() else t.to(dtype) for t in (x, weight, bias))
+    return (t if t is None or t.dtype == torch.float64 or not t.is_floating_point() else t.to(dtype) for t in tensors)
 
 
 def said(t):
@@ -34,24 +34,42 @@ def refuse_misfits(x, weight, bias):
         raise TypeError(f"{NAME}: weight is {weight.dtype}, must be {x.dtype} as x is; cast it, or call under torch.autocast")
 
 
-def linear(x, weight, bias=None, activation="none"):
+def refuse_gate(gate, x, weight):
+    shape = (*x.shape[:-1], weight.shape[0])
+    if gate.shape != shape:
+        raise ValueError(f"{NAME}: gate is {said(gate)}, must be as the result, {'x'.join(map(str, shape))}")
+    if gate.dtype != x.dtype:
+        raise TypeError(f"{NAME}: gate is {gate.dtype}, must be {x.dtype} as x is; cast it, or call under torch.autocast")
+
+
+def as_rows(x):
+    return x.flatten(0, -2) if x.dim() > 2 else x.unsqueeze(0) if x.dim() == 1 else x
+
+
+def linear(x, weight, bias=None, activation="none", gate=None):
     """activation(x·weightᵀ + bias) for x of (…, inputs), weight of (outputs, inputs), bias of (outputs): torch.nn.functional.linear
-    with a function behind it: "none", "relu", "gelu", "gelu_tanh", "silu", "sigmoid" or "tanh".
+    with a function behind it: "none", "relu", "gelu", "gelu_tanh", "silu", "sigmoid" or "tanh". gate: a tensor as the result, by
+    which that is multiplied before it is rounded: linear(x, w, activation="silu", gate=linear(x, u)) is SwiGLU.
 
     f32, f16, bf16, and f64 with "none" and "relu"; sums are in f32 (f64 of f64), and the function is applied before the only
     rounding. Where a gradient is wanted of gelu, gelu_tanh or silu, the product is rounded and kept, and the function is a pass of
-    its own, as in PyTorch. Under autocast the operands are cast as PyTorch's are. Gradients are products on views of the operands,
-    and have gradients themselves (without gelu and silu)."""
+    its own, as in PyTorch; so is the gate. Under autocast the operands are cast as PyTorch's are. Gradients are products on views of
+    the operands, and have gradients themselves (without gelu and silu)."""
     if activation not in ACTIVATIONS:
         raise ValueError(f"{NAME}: activation is {activation!r}, must be one of: {' '.join(ACTIVATIONS)}")
-    x, weight, bias = cast(x, weight, bias)
+    x, weight, bias, gate = cast(x, weight, bias, gate)
     refuse_misfits(x, weight, bias)
-    rows = x.flatten(0, -2) if x.dim() > 2 else x.unsqueeze(0) if x.dim() == 1 else x
-    learns = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (x, weight, bias))
-    separate = SEPARATE.get(activation) if learns or torch.jit.is_tracing() else None
+    if gate is not None:
+        refuse_gate(gate, x, weight)
+    learns = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (x, weight, bias, gate))
+    passes = learns or torch.jit.is_tracing()  # one trace serves with gradients and without
+    if gate is not None and passes:
+        return linear(x, weight, bias, activation) * gate
+    separate = SEPARATE.get(activation) if passes else None
     if separate and x.dtype == torch.float64:  # the library's sentence says what f64 has
         separate = None
-    y = functions["gemm"](rows, weight.mT, bias=bias, activation="none" if separate else activation)
+    factor = {} if gate is None else {"c": as_rows(gate), "gate": True}
+    y = functions["gemm"](as_rows(x), weight.mT, bias=bias, activation="none" if separate else activation, **factor)
     if separate:
         y = functions[separate[0]](y, **separate[1])
     return y.view(*x.shape[:-1], weight.shape[0])

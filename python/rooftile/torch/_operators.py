@@ -322,13 +322,9 @@ class Product(_products.Product, Function):
 #: Functions whose gradient is computed here, from functions of the library.
 COMPOSED = {"gemm": Product}
 known = Function.known
-<<<<<<< HEAD
 # Lists, which optimisers take, are written in place by rooftile's own function: there is nothing to differentiate or trace.
 lists = [name for name, f in _functions.signatures.items() if _functions.has_lists(f)]
 known.update((name, COMPOSED.get(name, Function)(signature)) for name, signature in _functions.signatures.items() if name not in lists)
-=======
-known.update((name, COMPOSED.get(name, Function)(signature)) for name, signature in _functions.signatures.items())
->>>>>>> c135a65 (Give gemm gradients in PyTorch and JAX; linear, nn.Linear and nn.MLP on it)
 # [register]
 for function in known.values():
     library.define(function.schema(), tags=(torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order))

@@ -15,19 +15,11 @@ from rooftile.torch._operators import functions
 Model = typing.TypeVar("Model", bound=torch.nn.Module)
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
-<<<<<<< HEAD
 #: PyTorch's modules and ours that extend them. Two are for those who name them: Linear, as the library's product reaches 0.1 to
 #: 0.6 of cuBLAS's speed on an H200; Dropout, as its masks are other ones than PyTorch's for the same seed.
 TORCH = {original: ours for ours in vars(nn).values() if isinstance(ours, type) and issubclass(ours, torch.nn.Module)
          for original in [ours.__bases__[0]] if original.__module__.startswith("torch.nn.")
          and original not in (torch.nn.Module, torch.nn.Linear, torch.nn.Dropout)}
-=======
-#: PyTorch's modules and ours that extend them; Linear is for those who name it: the library's product reaches 0.2 to 0.6 of
-#: cuBLAS's speed on an H200.
-TORCH = {original: ours for ours in vars(nn).values() if isinstance(ours, type) and issubclass(ours, torch.nn.Module)
-         for original in [ours.__bases__[0]] if original.__module__.startswith("torch.nn.")
-         and original not in (torch.nn.Module, torch.nn.Linear)}
->>>>>>> c135a65 (Give gemm gradients in PyTorch and JAX; linear, nn.Linear and nn.MLP on it)
 
 
 class Patched(typing.NamedTuple):

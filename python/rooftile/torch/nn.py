@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
 from collections.abc import Sequence
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-=======
->>>>>>> c135a65 (Give gemm gradients in PyTorch and JAX; linear, nn.Linear and nn.MLP on it)
 from rooftile.torch._linear import ACTIVATIONS, linear
 from rooftile.torch._operators import functions
 
@@ -309,7 +306,8 @@ class MLP(torch.nn.Module):
     """down_proj(f(up_proj(x))), f one of linear's functions; of "swiglu", "geglu" and "geglu_tanh":
     down_proj(f(gate_proj(x))·up_proj(x)), with GatedMLP's state_dict. All products are the library's."""
 
-    GATES = {"swiglu": ("swiglu", {}), "geglu": ("geglu", {}), "geglu_tanh": ("geglu", {"tanh": True})}
+    #: The function of the gate in a product; the gated op and its options.
+    GATES = {"swiglu": ("silu", "swiglu", {}), "geglu": ("gelu", "geglu", {}), "geglu_tanh": ("gelu_tanh", "geglu", {"tanh": True})}
 
     def __init__(self, hidden_size, intermediate_size, activation="gelu", bias=True, device=None, dtype=None):
         super().__init__()
@@ -327,8 +325,11 @@ class MLP(torch.nn.Module):
     def forward(self, x):
         if not self.gated:
             return self.down_proj(self.up_proj(x))
-        name, options = self.gated
-        return self.down_proj(functions[name](self.gate_proj(x), self.up_proj(x), **options))
+        activation, name, options = self.gated
+        gate, up = self.gate_proj, self.up_proj(x)
+        if up.requires_grad or torch.jit.is_tracing():
+            return self.down_proj(functions[name](gate(x), up, **options))
+        return self.down_proj(linear(x, gate.weight, gate.bias, activation, gate=up))  # the gate is the product's end
 
     def extra_repr(self):
         return f"activation={self.activation!r}"

@@ -10,7 +10,7 @@ def bare(case):
     """One dtype, and nothing but A·B and a bias: what matmul and addmm compute as they are."""
     a, y = case.many("a", "y")
     return (a.dtype == y.dtype and case.parameter("alpha", 1) == 1 and case.parameter("beta", 0) == 0
-            and case.parameter("turned", 0) == 0)  # fmt: skip
+            and case.parameter("gate", 0) == 0 and case.parameter("turned", 0) == 0)  # fmt: skip
 
 
 def product_of(a, b, bias, activation):

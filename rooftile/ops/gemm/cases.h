@@ -1,4 +1,6 @@
 #pragma once
+#include <algorithm>
+
 #include "rooftile/harness/signature_spec.h"
 #include "rooftile/ops/gemm/gemm.h"
 #include "rooftile/ops/gemm/oracle.h"
@@ -6,7 +8,7 @@
 namespace rooftile::harness {
 
 /// A case's shape is {…, M, K, N}. "out" 1: y is f32 where it may; "bias" 1: of y's dtype, 2: f32; "c" 1:
-/// there though beta is 0, then full of NaN; "ones": a and b hold 1 throughout; "turned" 1: a is kept by
+/// there though it is not read, then full of NaN; "ones": a and b hold 1 throughout; "turned" 1: a is kept by
 /// columns, 2: b is, 3: both.
 struct GemmCase {
   explicit GemmCase(const Case& its)
@@ -30,7 +32,8 @@ struct GemmCase {
   }
   bool has_bias() const { return c.parameter("bias") != 0; }
   DType bias() const { return widens() && c.parameter("bias") == 2 ? DType::f32 : out(); }
-  bool has_c() const { return gemm_beta(c) != 0 || c.parameter("c") != 0; }
+  bool reads_c() const { return gemm_beta(c) != 0 || gemm_gate(c); }
+  bool has_c() const { return reads_c() || c.parameter("c") != 0; }
 };
 
 inline std::vector<Operand> gemm_operands(const Case& c) {
@@ -44,7 +47,7 @@ inline std::vector<Operand> gemm_operands(const Case& c) {
   Operand y{"y", Operand::Kind::output, g.out(), g.matrix(g.m(), g.n())};
   if (g.has_c()) {
     list.push_back({"c", Operand::Kind::input, g.out(), y.shape});
-    list.back().optional = gemm_beta(c) == 0;
+    list.back().optional = !g.reads_c();
     y.may_be = "c";
   }
   if (g.has_bias()) {
@@ -63,7 +66,7 @@ inline double gemm_elements(const Shape& shape) {
 inline double gemm_bytes(const Case& c) {
   double sum = 0;
   for (const Operand& o : gemm_operands(c))
-    if (std::string_view(o.name) != "c" || gemm_beta(c) != 0)
+    if (std::string_view(o.name) != "c" || GemmCase(c).reads_c())
       sum += gemm_elements(o.shape) * bits(o.dtype) / 8;
   return sum;
 }
@@ -93,11 +96,12 @@ inline Status gemm_call(const Queue& queue, const Case& c, const Arguments& a, c
     return v;
   };
   return gemm(queue, {matrix("a"), matrix("b"), a.in("c"), a.in("bias")}, a.out("y"),
-              {c.parameter("alpha", 1), c.parameter("beta"), gemm_activation(c), variant}, workspace);
+              {c.parameter("alpha", 1), c.parameter("beta"), gemm_activation(c), gemm_gate(c), variant},
+              workspace);
 }
 
 inline void gemm_prepare(const Case& c, Arrays<double>& inputs) {
-  if (gemm_beta(c) == 0 && inputs.has("c") && c.dtype != DType::i8)
+  if (!GemmCase(c).reads_c() && inputs.has("c") && c.dtype != DType::i8)
     for (double& v : inputs["c"].values()) v = std::nan("");
   if (c.parameter("ones") != 0)
     for (const char* name : {"a", "b"})
@@ -108,7 +112,8 @@ inline void gemm_prepare(const Case& c, Arrays<double>& inputs) {
 
 inline bool gemm_suits(const Case& c) {
   if (c.dtype == DType::i8)
-    return gemm_alpha(c) == 1 && gemm_beta(c) == 0 && gemm_activation(c) == GemmActivation::none;
+    return gemm_alpha(c) == 1 && gemm_beta(c) == 0 && gemm_activation(c) == GemmActivation::none &&
+           !gemm_gate(c);
   return c.dtype != DType::f64 || gemm_activation(c) <= GemmActivation::relu;
 }
 
@@ -136,6 +141,9 @@ inline std::vector<Case> gemm_cases() {
       for (double activation : {1., 2., 3., 4., 5., 6.}) add(shape, {{"activation", activation}});
       for (double bias : {1., 2.}) add(shape, {{"bias", bias}});
       add(shape, {{"out", 1}});
+      for (double activation : {0., 4.}) add(shape, {{"gate", 1}, {"bias", 1}, {"activation", activation}});
+      add(shape, {{"gate", 1}, {"out", 1}}, Layout::transposed);
+      add(shape, {{"gate", 1}}, Layout::contiguous, Fill::normal, 0, true);
     }
     for (const Shape& shape :
          {Shape{12, 64, 32}, Shape{97, 170, 101}, Shape{1, 300, 129}, Shape{130, 40, 1}, Shape{1, 1, 1},
@@ -214,6 +222,7 @@ inline std::vector<Spec> gemm_specs() {
       .options = {{"alpha", Option::Kind::real, 1, -kMaxFloat, kMaxFloat},
                   {"beta", Option::Kind::real, 0, -kMaxFloat, kMaxFloat},
                   {"activation", Option::Kind::choice, 0, 0, 6},
+                  {"gate"},
                   {"bias", Option::Kind::choice, 0, 0, 2},
                   {"out"},
                   {"turned", Option::Kind::choice, 0, 0, 3}},
@@ -224,14 +233,19 @@ inline std::vector<Spec> gemm_specs() {
           [](const Shape& s) {
             return Shape{s[0], 1 + (31 * s[0] + 17 * s[1]) % 61, s[1]};
           },
+      // A gate takes no beta; and what overflows before a gate makes it small again is infinite.
+      .suits =
+          [](const Case& c) { return !gemm_gate(c) || (gemm_beta(c) == 0 && std::fabs(gemm_alpha(c)) <= 4); },
       .letters = "MKN",
       .independent = "MN",
       // Of random options those that a dtype takes.
       .adjust =
           [](Case& c) {
             if (c.dtype == DType::i8)
-              c.parameters["alpha"] = 1, c.parameters["beta"] = c.parameters["activation"] = 0;
-            if (c.dtype == DType::f64 && !gemm_suits(c)) c.parameters["activation"] = 1;
+              c.parameters["alpha"] = 1, c.parameters["beta"] = c.parameters["activation"] = 0,
+              c.parameters["gate"] = 0;
+            if (gemm_gate(c))
+              c.parameters["beta"] = 0, c.parameters["alpha"] = std::clamp(gemm_alpha(c), -4., 4.);
           },
       .prepare = gemm_prepare,
       .refuses = gemm_refuses,

@@ -64,8 +64,8 @@ void finish_rows(const OrientedProduct& p, const EpilogueTile<S>& tile, const S*
     if (p.bias || alpha != 1) scale_row(row, tile.columns, alpha, bias, by_row, one);
     if constexpr (!std::is_integral_v<S>)
       if (p.activation != 0) activate(p.activation, row, tile.columns);
-    store_row<T, kRound>(row, tile.columns, beta, c ? c + i * p.c_row : nullptr, p.c_column, y + i * p.y_row,
-                         p.y_column);
+    store_row<T, kRound>(row, tile.columns, beta, p.gate, c ? c + i * p.c_row : nullptr, p.c_column,
+                         y + i * p.y_row, p.y_column);
   }
 }
 

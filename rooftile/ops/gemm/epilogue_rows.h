@@ -47,9 +47,9 @@ ROOFTILE_TILE Tile<float> rounded_to_tf32(const Tile<float>& x) {
   return select(x == x, bit_cast<float>(rounded), x);
 }
 
-/// beta · c + value, to y. `kRound`: T is f32's bits, of which a tf32 has 19.
+/// beta · c + value, or c · value, to y. `kRound`: T is f32's bits, of which a tf32 has 19.
 template <class T, bool kRound, class S>
-__attribute__((noinline)) void store_row(const S* row, std::int64_t columns, S beta, const T* c,
+__attribute__((noinline)) void store_row(const S* row, std::int64_t columns, S beta, bool gate, const T* c,
                                          std::int64_t c_column, T* y, std::int64_t y_column) {
   for (std::int64_t j = 0; j < columns; j += kLanes<S>) {
     const int live = static_cast<int>(std::min<std::int64_t>(kLanes<S>, columns - j));
@@ -60,7 +60,7 @@ __attribute__((noinline)) void store_row(const S* row, std::int64_t columns, S b
         const Tile<S> old = c_column != 1       ? gather_part<S>(at, c_column, live, S(0))
                             : live == kLanes<S> ? load_whole<S>(at)
                                                 : load_part<S>(at, live, S(0));
-        x = fma(old, beta, x);
+        x = gate ? x * old : fma(old, beta, x);
       }
     }
     if constexpr (kRound) x = rounded_to_tf32(x);

@@ -18,9 +18,9 @@ constexpr Signature kGemm{
     {input("a", 'T', "... M K"), input("b", 'T', "... K N"), optional(input("c", 'O', "... M N")),
      optional(input("bias", 'B', "N")), output("y", 'O', "... M N", "c")},
     {any_real("alpha", 1), any_real("beta", 0),
-     choice("activation", "none relu gelu gelu_tanh silu sigmoid tanh")}};
+     choice("activation", "none relu gelu gelu_tanh silu sigmoid tanh"), flag("gate")}};
 enum Operand { kA, kB, kC, kBias, kY };
-enum Option { kAlpha, kBeta, kActivation };
+enum Option { kAlpha, kBeta, kActivation, kGate };
 
 long long said(std::int64_t n) { return static_cast<long long>(n); }
 
@@ -158,10 +158,17 @@ Status check_kinds(const GemmProblem& p, bool has_c) {
                          name(o));
   if (p.beta != 0 && !has_c)
     return Status::error("%s: beta is %g, but c is absent; give a c, or a beta of 0", kName, p.beta);
-  if (t == DType::i8 && (p.alpha != 1 || p.beta != 0 || p.activation != 0))
+  if (p.gate && !has_c)
+    return Status::error("%s: gate multiplies by c, but c is absent; give a c, or a gate of false", kName);
+  if (p.gate && p.beta != 0)
+    return Status::error("%s: c is a gate, and beta is %g, must be 0: c is multiplied or added", kName,
+                         p.beta);
+  if (t == DType::i8 && (p.alpha != 1 || p.beta != 0 || p.activation != 0 || p.gate))
     return Status::error(
-        "%s: i8 is multiplied exactly: alpha must be 1, beta 0, activation none (0); they are %g, %g and %d",
-        kName, p.alpha, p.beta, p.activation);
+        "%s: i8 is multiplied exactly: alpha must be 1, beta 0, activation none (0), gate false (0); they "
+        "are "
+        "%g, %g, %d and %d",
+        kName, p.alpha, p.beta, p.activation, int(p.gate));
   if (t == DType::f64 && p.activation > 1)
     return Status::error("%s: activation is %d, must be none (0) or relu (1) where a is f64", kName,
                          p.activation);
@@ -197,6 +204,7 @@ Status launch(const Queue& queue, const Op& op, const Call& call) {
   p.alpha = call.options[kAlpha];
   p.beta = call.options[kBeta];
   p.activation = static_cast<int>(call.options[kActivation]);
+  p.gate = call.flag(kGate);
   ROOFTILE_TRY(check_kinds(p, has_c));
   // A beta that rounds to 0 in f32 is 0. (By operators, a NaN would trap where the caller wants that.)
   if (p.type != DType::f64 && __builtin_islessequal(std::fabs(p.beta), 0x1p-150)) p.beta = 0;
@@ -219,8 +227,8 @@ extern const Op* const gemm_ops[] = {&gemm_op, nullptr};
 Status gemm(const Queue& queue, const GemmInputs& in, View y, const GemmOptions& options,
             Workspace workspace) {
   return call(queue, gemm_op, {&in.a, &in.b, &in.c, &in.bias, &y},
-              {options.alpha, options.beta, static_cast<double>(options.activation)}, options.variant,
-              workspace);
+              {options.alpha, options.beta, static_cast<double>(options.activation), double(options.gate)},
+              options.variant, workspace);
 }
 
 }  // namespace rooftile

@@ -1,6 +1,6 @@
 #pragma once
-// What becomes of a sum: y = activation(alpha·sum + bias) + beta·c, four neighbours in y at a time. Dtypes,
-// strides and the activation are known at run time only: a tile's sums pass here once, in a loop.
+// What becomes of a sum: y = activation(alpha·sum + bias) + beta·c or …·c, four neighbours in y at a time.
+// Dtypes, strides and the activation are known at run time only: a tile's sums pass here once, in a loop.
 #include "rooftile/ops/activation/activation.tile.h"
 #include "rooftile/ops/gemm/gemm.h"
 #include "rooftile/ops/gemm/gemm.problem.h"
@@ -16,6 +16,7 @@ struct GpuEpilogue {
   double alpha, beta;
   DType out, bias_type;
   int activation;
+  bool gate;              ///< c is a factor
   bool y_words, c_words;  ///< four neighbours are one aligned word
 };
 
@@ -49,6 +50,7 @@ inline GpuEpilogue epilogue_of(const GemmProblem& p) {
   e.out = p.out;
   e.bias_type = p.bias_type;
   e.activation = p.activation;
+  e.gate = p.gate;
   find_words(e, p.batch);
   return e;
 }
@@ -164,7 +166,7 @@ ROOFTILE_TILE void finish(const GpuEpilogue& e, std::int64_t y_first, std::int64
   if (e.activation != 0) v = activated(v, e.activation);
   if (e.c) {
     const Four c = floats_at(e.c, c_first + i * e.c_row + j * e.c_column, e.c_column, live, e.out, e.c_words);
-    v = fma(c, static_cast<float>(e.beta), v);
+    v = e.gate ? v * c : fma(c, static_cast<float>(e.beta), v);
   }
   store_floats(e, y_first + i * e.y_row + j * e.y_column, live, v);
 }
@@ -175,7 +177,10 @@ ROOFTILE_TILE void finish(const GpuEpilogue& e, std::int64_t y_first, std::int64
     const double bias = e.bias ? element_at<double>(e.bias, i * e.bias_row + (j + l) * e.bias_column) : 0;
     double v = __fma_rn(sums.v[l], e.alpha, bias);
     if (e.activation != 0) v = v <= 0 ? 0 : v;
-    if (e.c) v = __fma_rn(element_at<double>(e.c, c_first + i * e.c_row + (j + l) * e.c_column), e.beta, v);
+    if (e.c) {
+      const double c = element_at<double>(e.c, c_first + i * e.c_row + (j + l) * e.c_column);
+      v = e.gate ? v * c : __fma_rn(c, e.beta, v);
+    }
     static_cast<double*>(e.y)[y_first + i * e.y_row + (j + l) * e.y_column] = v;
   }
 }

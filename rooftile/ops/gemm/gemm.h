@@ -11,18 +11,20 @@ enum class GemmActivation { none, relu, gelu, gelu_tanh, silu, sigmoid, tanh };
 struct GemmInputs {
   ConstView a;          ///< {…, M, K}: f64, f32, tf32, f16, bf16 or i8
   ConstView b;          ///< {…, K, N}, a's dtype
-  ConstView c = {};     ///< {…, M, N}, y's dtype; needed where beta is not 0
+  ConstView c = {};     ///< {…, M, N}, y's dtype; needed by beta and by gate
   ConstView bias = {};  ///< optional: {N}, y's dtype or f32
 };
 
 struct GemmOptions {
   double alpha = 1, beta = 0;  ///< any numbers; rounded to f32 but for f64
   GemmActivation activation = GemmActivation::none;
+  bool gate = false;  ///< c is a factor: y = activation(…)·c; beta must be 0
   const char* variant =
       nullptr;  ///< null: chosen by the library; else a name that `rooftile list gemm` shows
 };
 
-/// y = activation(alpha·A·B + bias) + beta·c, over the last two dimensions; those before them are a batch.
+/// y = activation(alpha·A·B + bias) + beta·c, or …·c, over the last two dimensions; those before them are a
+/// batch. With c = X·U, `gate` and silu make SwiGLU the product's end: silu(X·G)·c, in no pass of its own.
 ///
 /// M, N, K from 0 up: K = 0 leaves activation(bias) + beta·c. Every operand has any strides: exchange the
 /// last two of a view for Aᵀ or Bᵀ, give the batch a stride of 0 to use one matrix throughout. y is of a's
@@ -32,15 +34,15 @@ struct GemmOptions {
 ///
 /// Arithmetic: products are accumulated in f64 of f64, in i32 of i8 (modulo 2^32; exact up to K = 131071), in
 /// f32 of all else: for each element one chain of fused multiply-adds over ascending K, from 0, whatever M,
-/// N, strides, threads and tiles are. Then fma(alpha, sum, bias), the activation, and fma(beta, c, ·),
-/// rounded to y's dtype once. So a row of y depends on its row of A alone, and never on the batch around it.
-/// Of tf32 the upper 19 bits are read, as matrix instructions do.
+/// N, strides, threads and tiles are. Then fma(alpha, sum, bias), the activation, and fma(beta, c, ·) or
+/// a product with c, rounded to y's dtype once. So a row of y depends on its row of A alone, and never on the
+/// batch around it. Of tf32 the upper 19 bits are read, as matrix instructions do.
 ///
-/// No workspace. Errors: an absent a, b or y, shapes or dtypes that do not fit, beta without c, i8 with
-/// alpha, beta or an activation, f64 with another activation than relu, an output that overlaps itself, a, b,
-/// bias, or c in part, a variant that is unknown or refuses. Cost: 2·M·N·K flops; M·K + K·N + M·N elements,
-/// and M·N more of c. Source: Dongarra et al., A set of level 3 BLAS (1990); Goto and van de Geijn, Anatomy
-/// of high-performance matrix multiplication (2008).
+/// No workspace. Errors: an absent a, b or y, shapes or dtypes that do not fit, beta or gate without c, both
+/// of them, i8 with alpha, beta, gate or an activation, f64 with another activation than relu, an output that
+/// overlaps itself, a, b, bias, or c in part, a variant that is unknown or refuses. Cost: 2·M·N·K flops; M·K
+/// + K·N + M·N elements, and M·N more of c. Source: Dongarra et al., A set of level 3 BLAS (1990); Goto and
+/// van de Geijn, Anatomy of high-performance matrix multiplication (2008).
 Status gemm(const Queue& queue, const GemmInputs& inputs, View y, const GemmOptions& options = {},
             Workspace workspace = {});
 

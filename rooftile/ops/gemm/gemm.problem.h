@@ -4,8 +4,8 @@
 
 namespace rooftile {
 
-/// y[i, j] = activation(alpha · Σ_p a[i, p]·b[p, j] + bias[j]) + beta · c[i, j], i below m, j below n, p
-/// below k. Strides in elements; pointers are of the first matrix.
+/// y[i, j] = activation(alpha · Σ_p a[i, p]·b[p, j] + bias[j]) + beta · c[i, j], or … · c[i, j] where c is a
+/// gate; i below m, j below n, p below k. Strides in elements; pointers are of the first matrix.
 struct GemmProblem {
   const void *a, *b, *c, *bias;  ///< bias: null where absent; c: as it was given, see reads_c()
   void* y;
@@ -21,8 +21,9 @@ struct GemmProblem {
   Rows<4> batch;
   double alpha, beta;
   int activation;  ///< a GemmActivation
+  bool gate;
 
-  bool reads_c() const { return c != nullptr && beta != 0; }
+  bool reads_c() const { return c != nullptr && (beta != 0 || gate); }
   bool empty() const { return batch.rows == 0 || m == 0 || n == 0; }
 };
 

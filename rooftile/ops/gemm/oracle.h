@@ -20,7 +20,10 @@ inline GemmActivation gemm_activation(const Case& c) {
   return static_cast<GemmActivation>(static_cast<int>(c.parameter("activation")));
 }
 
-/// y[…, i, j] = activation(alpha · Σ_p a[…, i, p]·b[…, p, j] + bias[j]) + beta · c[…, i, j].
+inline bool gemm_gate(const Case& c) { return c.parameter("gate") != 0; }
+
+/// y[…, i, j] = activation(alpha · Σ_p a[…, i, p]·b[…, p, j] + bias[j]) + beta · c[…, i, j], or … · c[…, i,
+/// j].
 struct GemmOracle {
   template <class S>
   static void run(const Case& c, Arrays<S>& arrays) {
@@ -59,6 +62,10 @@ struct GemmOracle {
             const S term = S(beta) * old->load(at);
             value = value + term;
             terms += std::fabs(to_double(term));
+          }
+          if (gemm_gate(c)) {
+            value = value * old->load(at);
+            terms *= std::fabs(to_double(old->load(at)));
           }
           y.store(at, value, terms);
         }
