@@ -212,9 +212,9 @@ static inline rooftile_status rooftile_swiglu_backward(const rooftile_queue* que
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "swiglu_backward", views, options, NULL, none);
 }
-static inline rooftile_status rooftile_gemm(const rooftile_queue* queue, const rooftile_view* a, const rooftile_view* b, const rooftile_view* c, const rooftile_view* bias, const rooftile_view* y, double alpha, double beta, int activation) {
+static inline rooftile_status rooftile_gemm(const rooftile_queue* queue, const rooftile_view* a, const rooftile_view* b, const rooftile_view* c, const rooftile_view* bias, const rooftile_view* y, double alpha, double beta, int activation, int gate) {
   const rooftile_view* const views[] = {a, b, c, bias, y};
-  const double options[] = {alpha, beta, (double)activation};
+  const double options[] = {alpha, beta, (double)activation, (double)gate};
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "gemm", views, options, NULL, none);
 }
@@ -315,6 +315,24 @@ static inline rooftile_status rooftile_rope_backward(const rooftile_queue* queue
   const double options[] = {(double)interleaved, (double)rotary, (double)offset, base, attention_factor};
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "rope_backward", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_row_reduce(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y, int kind) {
+  const rooftile_view* const views[] = {x, y};
+  const double options[] = {(double)kind};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "row_reduce", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_row_reduce_backward(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y, const rooftile_view* dy, const rooftile_view* dx, int kind) {
+  const rooftile_view* const views[] = {x, y, dy, dx};
+  const double options[] = {(double)kind};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "row_reduce_backward", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_row_arg(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* index, int least) {
+  const rooftile_view* const views[] = {x, index};
+  const double options[] = {(double)least};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "row_arg", views, options, NULL, none);
 }
 static inline rooftile_status rooftile_softmax(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y, double scale, int log) {
   const rooftile_view* const views[] = {x, y};
