@@ -28,16 +28,28 @@ using harness::Exercise;
 const char* const kFolder = "exercises";
 const char* const kProgress = "exercises/progress.json";
 
-/// The checkout that this command was built in, or the one that it runs in.
+/// The checkout that this command was built in, the one that it runs in, or what was installed with it.
 std::string root_folder() {
-  for (const std::string& folder : source_folders())
+  std::vector<std::string> folders = source_folders();
+  folders.push_back(fs::path(own_path()).parent_path() / "../share/rooftile");
+  for (const std::string& folder : folders)
     if (fs::exists(fs::path(folder) / "rooftile/exercise/plugin.h"))
       return fs::absolute(folder).lexically_normal();
   fail(
-      "exercise: there are no sources of rooftile around {}; exercises need a checkout: run the command in "
-      "its "
-      "folder",
+      "exercise: there are no exercises around {}: run the command in a checkout's folder, or install it "
+      "with "
+      "share/rooftile beside bin",
       own_path());
+}
+
+/// The checked device that GPU exercises are linked with.
+std::string device_library(const std::string& root) {
+  const std::string built =
+      (fs::path(own_path()).parent_path() / "../lib/librooftile-exercise.a").lexically_normal();
+  if (fs::exists(built)) return built;
+  const std::string installed = root + "/librooftile-exercise.a";
+  if (!fs::exists(installed)) fail("{}: is missing; build it with `make build`", built);
+  return installed;
 }
 
 const Exercise& find(const std::vector<Exercise>& all, const std::string& name) {
@@ -202,12 +214,9 @@ std::string build(const Exercise& e, const std::string& root, const std::string&
   if (compiled.code != 0) return first_error(compiled.text, file);
   words = {compiler, "-shared", "-o", plugin, object};
   if (e.on_gpu) {
-    const std::string device =
-        (fs::path(own_path()).parent_path() / "../lib/librooftile-exercise.a").lexically_normal();
-    if (!fs::exists(device)) fail("{}: is missing; build it with `make build`", device);
     for (const std::string& word :
-         {device, std::string("-Wl,--wrap=memcpy"), std::string("-pthread"), std::string("-ldl"),
-          fmt::format("-Wl,--version-script={}/rooftile/exercise/exercise.map", root)})
+         {device_library(root), std::string("-Wl,--wrap=memcpy"), std::string("-pthread"),
+          std::string("-ldl"), fmt::format("-Wl,--version-script={}/rooftile/exercise/exercise.map", root)})
       words.push_back(word);
   }
   const ProgramOutput linked = run_program(words);

@@ -1,5 +1,6 @@
 # The library, its plug-ins, its public headers, its CMake package, its pkg-config file, and the command.
 include(CMakePackageConfigHelpers)
+include(${CMAKE_CURRENT_LIST_DIR}/install_exercises.cmake)
 get_property(plugins GLOBAL PROPERTY ROOFTILE_PLUGINS)
 get_property(device_plugins GLOBAL PROPERTY ROOFTILE_DEVICE_PLUGINS)
 install(TARGETS rooftile EXPORT rooftile DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -9,6 +10,9 @@ if(SKBUILD AND TARGET rooftile-cuda)  # python/cuda: into the folder of the pack
 endif()
 if(ROOFTILE_TOOLS)
   install(TARGETS rooftile_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  if(NOT SKBUILD)  # there they belong to the package: python/CMakeLists.txt
+    install_exercises(${CMAKE_INSTALL_DATADIR}/rooftile)
+  endif()
   if(TARGET rooftile_manual)
     install(FILES ${PROJECT_BINARY_DIR}/share/man/man1/rooftile.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
     install(FILES ${PROJECT_BINARY_DIR}/share/bash-completion/completions/rooftile

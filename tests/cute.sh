@@ -34,9 +34,11 @@ build layouts examples/cute/layouts.cpp
 expect "a composition" 0 '^the same, values apart +\(_4,_2\):\(_3,_12\)$' "$folder/layouts" compose
 expect "no name" 2 '^layouts: give one name' "$folder/layouts"
 build start examples/cute/exercise/judge.cpp -include examples/cute/exercise/start.h
+build wrong examples/cute/exercise/judge.cpp -include examples/cute/exercise/wrong.h
 build solution examples/cute/exercise/judge.cpp -include examples/cute/exercise/solution.h
 for layout in part_of_a_matrix transposed image threads_and_values windows; do
   expect "the exercise's start" 1 "^$layout +coordinate .* gives 0, must be [1-9]" "$folder/start"
+  expect "layouts of other shapes" 1 "^$layout +has the shape .*, must have " "$folder/wrong"
   expect "the exercise's solution" 0 "^$layout +right: " "$folder/solution"
 done
 

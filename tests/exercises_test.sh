@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every exercise of the course: its solution is accepted, its start file compiles and is rejected, and each wrong
-# answer is rejected for the reason that its first line names:
+# Every exercise of the course: its solution and other right answers (right_1, …) are accepted, its start file compiles and is
+# rejected, and each wrong answer is rejected for the reason that its first line names:
 #   // Wrong [KIND]: what is wrong
 #   exercises_test.sh ROOFTILE SOURCE_FOLDER
 set -uo pipefail
@@ -42,6 +42,9 @@ one() { # one EXERCISE_FOLDER
     kind=$(sed -n '1s/^\/\/ Wrong \[\(.*\)\]: .*/\1/p' "$answer")
     judged "$name" "$answer" "${kind:-a first line: // Wrong [KIND]: what}"
     wrong=$((wrong + 1))
+  done
+  for answer in "$1"/right_*; do
+    [ ! -e "$answer" ] || judged "$name" "$answer" right
   done
   [ "$wrong" -ge 3 ] || echo "exercises: $name has $wrong wrong answers, at least 3 are needed"
 }

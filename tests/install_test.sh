@@ -46,6 +46,16 @@ done
 mv "$work/first" "$work/moved elsewhere"
 use "$work/moved elsewhere" "$work/build_moved"
 
+# The exercises came with it: one on the emulated device and one on the CPU, judged in a folder of the learner's own.
+mkdir "$work/learner"
+for exercise in vector_add tanh; do
+  (cd "$work/learner" && "$work/moved elsewhere/bin/rooftile" exercise start "$exercise" >/dev/null &&
+    "$work/moved elsewhere/bin/rooftile" exercise solution "$exercise" >"$(ls exercises/"$exercise".*)" &&
+    "$work/moved elsewhere/bin/rooftile" exercise check "$exercise") >"$work/judged.txt" 2>&1 || true
+  grep -q "^$exercise solved: " "$work/judged.txt" ||
+    { echo "the installed rooftile does not judge $exercise:"; cat "$work/judged.txt"; exit 1; }
+done
+
 # No path of the build or of the first prefix may remain in what was installed.
 if grep -rlF -e "$work/first" -e "$build" "$work/moved elsewhere"; then
   echo "the files above name the folder they were built in or first installed to"

@@ -9,6 +9,8 @@ namespace rooftile::exercise {
 struct Counts {
   long long shared_bytes = 0;  // that blocks declare, by their arrays
   long long loads = 0;         // of elements, by a CPU's kernel
+  // What the plug-in itself finds wrong: a kind of verdict, and a sentence.
+  char kind[16] = "", note[200] = "";
 };
 inline Counts counts;
 

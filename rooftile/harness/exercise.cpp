@@ -41,6 +41,7 @@ Exercise read_exercise(const fs::path& folder) {
       e.traffic.of_stated = t->value("of_stated", 0.0);
       e.traffic.banks = t->value("banks", false);
       e.traffic.shared = t->value("shared", std::int64_t{-1});
+      e.traffic.lanes = t->value("lanes", 0.0);
       e.traffic.reads = t->value("reads", 0.0);
     }
     if (e.hints.size() != 3)

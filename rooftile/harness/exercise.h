@@ -29,6 +29,7 @@ struct Exercise {
     double of_stated = 0;       ///< bytes moved, as a share of the op's, at most; 0: not judged
     bool banks = false;         ///< no request may take more passes over the banks than its bytes need
     std::int64_t shared = -1;   ///< bytes of shared memory a block may take; -1: any
+    double lanes = 0;           ///< of a warp, that work at a time, on average, at least
     double reads = 0;           ///< of a CPU's kernel: loads of each element of a row, at most; 0: any
   } traffic;
 

@@ -19,6 +19,7 @@
 #include "rooftile/exercise/plugin.h"
 #include "rooftile/harness/compare.h"
 #include "rooftile/harness/exercise.h"
+#include "rooftile/harness/exercise_inputs.h"
 #include "rooftile/harness/runner.h"
 #include "rooftile/harness/sources.h"
 #include "rooftile/harness/standard_cases.h"
@@ -162,6 +163,9 @@ class Judge {
     for (const std::string& name : {kind, std::string("values")})
       if (const auto it = exercise_.likely.find(name); it != exercise_.likely.end() && likely.empty())
         if (name == kind || values_too(kind)) likely = it->second;
+    if (kind == "threads" && likely.empty())
+      likely =
+          "Does one thread do what the others should share? Each lane of a warp needs work in each step.";
     if (kind == "input" && likely.empty()) likely = "Does the left side of an = name the wrong array?";
     for (const Option& option : spec_.options)  // what is wrong in all calls is not the cause of these
       if (kind.substr(0, kind.find('=')) == option.name && exercise_.likely.count(kind) == 0)
@@ -170,8 +174,9 @@ class Judge {
   }
   /// Kinds that are wrong values in some cases alone.
   static bool values_too(const std::string& kind) {
-    for (const char* other : {"input", "race", "bounds", "unwritten", "wait", "barrier", "deadlock", "trap",
-                              "nothing", "crash", "sectors", "passes", "banks", "shared", "refused"})
+    for (const char* other :
+         {"input", "grid", "threads", "race", "bounds", "unwritten", "wait", "barrier", "deadlock", "trap",
+          "nothing", "crash", "sectors", "passes", "banks", "shared", "refused"})
       if (kind == other) return false;
     return true;
   }
@@ -304,6 +309,7 @@ class Judge {
     Memory memory(problem);
     dying_ = c;
     register_memory(problem, memory);
+    *counts_->kind = '\0';
     const Run got = harness::run(queue_, problem, memory, exercise_.variant.c_str());
     const std::string where = what(c) + ": ";
     if (std::optional<Fault> found = finding(c)) return found;
@@ -312,8 +318,10 @@ class Judge {
       refused = got.message.find("emulated: ") == std::string::npos;
       return Fault{c, "launch", where + got.message};
     }
-    if (std::optional<Fault> changed = changed_input(problem, got.damage)) return changed;
+    if (const std::string changed = changed_input(problem, got.damage); !changed.empty())
+      return Fault{c, "input", where + changed};
     if (!got.damage.empty()) return Fault{c, "bounds", where + got.damage};
+    if (*counts_->kind) return Fault{c, counts_->kind, where + counts_->note};
     const Limits limits = limits_of(spec_, c, "tile");
     for (std::size_t o = 0; o < problem.operands().size(); ++o) {
       if (!problem.is_output(o)) continue;
@@ -322,46 +330,6 @@ class Judge {
       const bool untouched = compared.failure.find("was never written") != std::string::npos;
       if (untouched) return Fault{c, "nothing", where + compared.failure};
       return Fault{c, "values", where + compared.failure + inputs_of(problem, o, compared.wrong)};
-    }
-    return {};
-  }
-
-  /// "; x[5] = 1, y[5] = 2": what an element is computed from, where that is little.
-  static std::string inputs_of(const Problem& problem, std::size_t output, std::int64_t element) {
-    constexpr std::int64_t kMost = 4;
-    std::string text;
-    if (element < 0) return text;
-    const Shape& shape = problem.operands()[output].shape;
-    const std::int64_t outputs = count_of(shape);
-    for (std::size_t o = 0; o < problem.operands().size(); ++o) {
-      const Operand& operand = problem.operands()[o];
-      const std::int64_t size = count_of(operand.shape);
-      // Of as many elements, or of some for each: a pixel's channels. Else all, if they are few.
-      const bool begins = operand.shape.size() >= shape.size() &&
-                          std::equal(shape.begin(), shape.end(), operand.shape.begin());
-      const bool few = size <= kMost;
-      if (!problem.is_input(o) || size == 0 || !(few || (begins && size / outputs <= kMost))) continue;
-      const std::int64_t count = begins ? size / outputs : size, first = begins ? element * count : 0;
-      for (std::int64_t i = first; i < first + count; ++i)
-        text +=
-            fmt::format("{}{}{} = {:.9g}", text.empty() ? "; " : ", ", element_name(operand, i),
-                        problem.is_output(o) ? " was" : "", problem.values(o)[static_cast<std::size_t>(i)]);
-    }
-    return text;
-  }
-
-  /// The runner's "input x was changed at byte 20", as an element.
-  std::optional<Fault> changed_input(const Problem& problem, const std::string& damage) const {
-    for (std::size_t o = 0; o < problem.operands().size(); ++o) {
-      const Operand& operand = problem.operands()[o];
-      const std::string begin = fmt::format("input {} was changed at byte ", operand.name);
-      if (!damage.starts_with(begin) || damage.find_first_not_of("0123456789", begin.size()) != damage.npos)
-        continue;
-      const std::int64_t at =
-          std::stoll(damage.substr(begin.size())) * 8 / static_cast<std::int64_t>(bits(operand.dtype));
-      return Fault{problem.what(), "input",
-                   fmt::format("{}: {} was changed, and {} is an input", what(problem.what()),
-                               element_name(operand, at), operand.name)};
     }
     return {};
   }
@@ -381,12 +349,23 @@ class Judge {
 
   Verdict judge_traffic() {
     const Exercise::Traffic& limit = exercise_.traffic;
-    if (controls_) controls_->forget_globals();
     for (const Shape& shape : limit.shapes) {
       Case c{shape, DType::f32, exercise_.set};
+      // A kernel that leaves out what this shape needs moves less, too.
+      bool refused = false;
+      if (const std::optional<Fault> fault = try_case(Problem(spec_, c, 1), refused))
+        return wrong(fault->kind == "nothing" ? "missing" : fault->kind, fault->sentence);
+      if (controls_) controls_->forget_globals();
       const Trace t = trace(queue_, spec_, c, exercise_.variant, sources_);
       const std::string size = describe(shape);
       const TracedLine* least = nullptr;
+      std::uint64_t requests = 0, lanes = 0;
+      for (const TracedLine& l : t.lines) requests += l.counts.requests, lanes += l.counts.lanes;
+      const double busy = requests ? static_cast<double>(lanes) / static_cast<double>(requests) : 0;
+      if (busy < limit.lanes)
+        return wrong("threads",
+                     fmt::format("{:.3g} of a warp's 32 lanes work at a time, {:g} or more should ({})", busy,
+                                 limit.lanes, size));
       for (const TracedLine& l : t.lines) {
         const auto& n = l.counts;
         if (n.sectors > 0 && (!least || n.used_share() < least->counts.used_share())) least = &l;
@@ -424,6 +403,9 @@ class Judge {
     if (most <= 0) return {true, "", ""};
     constexpr std::int64_t kColumns = 1000;
     const Problem problem(spec_, Case{{1, kColumns}, DType::f32, exercise_.set}, 1);
+    bool refused = false;
+    if (const std::optional<Fault> fault = try_case(problem, refused))
+      return wrong(fault->kind == "nothing" ? "missing" : fault->kind, fault->sentence);
     Memory memory(problem);
     counts_->loads = 0;
     harness::run(queue_, problem, memory, exercise_.variant.c_str());
