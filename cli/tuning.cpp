@@ -29,6 +29,8 @@ constexpr std::string_view kOwnNumbers[] = {"adamw",
                                             "quantize_scales",
                                             "rgb_to_gray",
                                             "rope",
+                                            "row_arg",
+                                            "row_reduce",
                                             "softmax",
                                             "transpose"};
 bool has_own_numbers(const Op& op) {
