@@ -19,7 +19,8 @@ enum class Kind { rows, elements, other };
 constexpr std::string_view kOwnNumbers[] = {"add",           "attention",      "copy",
                                             "cross_entropy", "dequantize_nf4", "dequantize_scales",
                                             "layer_norm",    "quantize_nf4",   "quantize_scales",
-                                            "rgb_to_gray",   "softmax",        "transpose"};
+                                            "rgb_to_gray",   "row_arg",        "row_reduce",
+                                            "softmax",       "transpose"};
 bool has_own_numbers(const Op& op) {
   return std::find(std::begin(kOwnNumbers), std::end(kOwnNumbers), op.function) != std::end(kOwnNumbers);
 }
