@@ -61,6 +61,10 @@ def test_a_size_of_0(signature, call, monkeypatch):
         with monkeypatch.context() as changed:
             changed.setitem(SIZES, letter, 0)
             places, words = arguments(signature["name"], True)
+            if signature["name"] == "row_arg":
+                with pytest.raises(ValueError, match="an empty row has no largest and no smallest element"):
+                    call(*places, **words)
+                continue
             for operand, result in zip(_functions.outputs(signature), as_list(call(*places, **words))):
                 assert result.shape == shape_of(operand)
 
