@@ -419,13 +419,16 @@ Status check_lists(const Signature& signature, const Call& call) {
     return Status::error("%s: a list of %lld tensors, must not be negative", signature.function,
                          static_cast<long long>(call.tensors));
   ROOFTILE_TRY(Checker(signature, call).run());
+  const ConstView absent{};
   const ConstView* views[Signature::kMaxOperands];
   Call one = call;
   one.views = views;
   const int count = signature.operand_count();
   for (std::int64_t item = 0; item < call.tensors; ++item) {
     for (int o = 0; o < count; ++o)
-      views[o] = signature.operands[o].list ? &call.view(o, item) : call.views[o];
+      views[o] = signature.operands[o].list ? call.item(o, item) : call.views[o];
+    for (int o = 0; o < count; ++o)
+      if (!views[o]) views[o] = &absent;
     if (Checker(signature, one, true).run()) continue;
     char texts[Signature::kMaxOperands][64];
     const char* names[Signature::kMaxOperands];

@@ -180,12 +180,11 @@ struct Call {
   std::size_t item_bytes = sizeof(ConstView);
 
   const ConstView& view(int operand) const { return *views[operand]; }
-  /// Of a list.
-  const ConstView& view(int operand, std::int64_t item) const {
-    static constexpr ConstView kAbsent{};
+  /// Of a list; null: it is absent.
+  const ConstView* item(int operand, std::int64_t place) const {
     const auto* first = reinterpret_cast<const std::byte*>(views[operand]);
-    return first ? *reinterpret_cast<const ConstView*>(first + static_cast<std::size_t>(item) * item_bytes)
-                 : kAbsent;
+    return first ? reinterpret_cast<const ConstView*>(first + static_cast<std::size_t>(place) * item_bytes)
+                 : nullptr;
   }
   void* output(int operand) const { return const_cast<void*>(views[operand]->data); }
   float real(int option) const { return static_cast<float>(options[option]); }

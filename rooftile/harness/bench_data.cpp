@@ -101,9 +101,8 @@ void set_element(char* to, DType dtype, std::int64_t i, double v, Random& random
 
 std::vector<char> pattern_of(const Operand& operand, Fill fill, std::uint64_t seed) {
   Random random{seed};
-  // Divided by or taken roots of: never near zero, never negative.
   const std::string_view name = operand.name;
-  const bool scale = name == "rstd" || name == "norm";
+  const bool scale = operand.positive || name == "rstd" || name == "norm";
   std::vector<char> pattern(static_cast<std::size_t>(bytes_of(operand.dtype, kPatternElements + 1)));
   pattern.resize(static_cast<std::size_t>(bytes_of(operand.dtype, kPatternElements / 2 * 2)));
   for (std::int64_t i = 0; i < kPatternElements / 2 * 2; ++i) {

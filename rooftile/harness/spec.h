@@ -88,6 +88,7 @@ struct Operand {
   bool keeps_layout = true;      ///< follows Case::layout; false: contiguous but in random cases (a weight)
   bool optional = false;         ///< a call without it is no error, though this case has it
   std::int64_t below = 0;        ///< integers: indices, 0 <= value < below; 0: any
+  bool positive = false;         ///< a bench's values: divided by or taken roots of, never near zero or below
 };
 
 /// What a case's call gets: views by operand name; an operand that the case lacks is absent.

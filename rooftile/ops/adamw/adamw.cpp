@@ -22,6 +22,8 @@ constexpr Signature kAdamw{
      real("eps", 1e-8, 0), real("weight_decay", 0.01, 0), flag("l2"), flag("maximize"), whole("step", 0, 0)}};
 
 Status any(const void*) { return {}; }
+/// An absent view's pointer may be anything.
+const float* number(const ConstView& v) { return v.present() ? static_cast<const float*>(v.data) : nullptr; }
 constexpr Variant kVariants[] = {
     {"tile", "all states of an element in one pass; 60 tensors to a launch", Role::standard, any}};
 
@@ -30,7 +32,7 @@ Status launch(const Queue& queue, const Op& op, const Call& c) {
   const AdamwProblem p{
       {c.options[0], c.options[1], c.options[2], c.options[3], c.options[4], c.flag(5), c.flag(6), c.whole(7),
        c.view(kSteps).present() ? static_cast<std::int64_t*>(c.output(kSteps)) : nullptr,
-       static_cast<const float*>(c.view(kScale).data), static_cast<const float*>(c.view(kFound).data)},
+       number(c.view(kScale)), number(c.view(kFound))},
       &c};
   if (!p.numbers.steps && p.numbers.step == 0)
     return Status::error(

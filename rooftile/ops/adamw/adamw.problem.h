@@ -40,14 +40,15 @@ struct AdamwProblem {
   AdamwTensor tensor(std::int64_t item) const {
     using T = AdamwTensor;
     const ConstView* views[T::kOperands];
+    bool there[T::kOperands];
     for (int o = 0; o < T::kOperands; ++o) {
-      views[o] = &call->view(o, item);
-      if (!views[o]->present()) views[o] = views[T::kParameter];  // for its strides
+      const ConstView* its = call->item(o, item);
+      there[o] = its && its->present();
+      views[o] = there[o] ? its : views[T::kParameter];  // for its strides
     }
     AdamwTensor t{elements_of(views), {}, {}};
     for (int o = 0; o < T::kOperands; ++o) {
-      const ConstView& its = call->view(o, item);
-      t.data[o] = its.present() ? const_cast<void*>(its.data) : nullptr;
+      t.data[o] = there[o] ? const_cast<void*>(views[o]->data) : nullptr;
       t.dtype[o] = views[o]->dtype;
     }
     return t;

@@ -125,6 +125,12 @@ inline std::vector<Spec> adamw_specs() {
     return whole(c) - (c.parameter("master") != 0 && !skips ? adamw_elements(c) * bits(c.dtype) / 8 : 0);
   };
   spec.prepare = adamw_prepare;
+  spec.operands = [its = spec.operands](const Case& c) {
+    std::vector<Operand> operands = its(c);
+    for (Operand& o : operands)
+      o.positive = o.name[0] == 'v' || std::string_view(o.name).starts_with("max_v");
+    return operands;
+  };
   spec.cases = adamw_cases;
   spec.bench = adamw_bench;
   spec.largest_exponent = 60;  // squares are to be numbers of f32

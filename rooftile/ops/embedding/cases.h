@@ -61,7 +61,7 @@ inline Spec embedding_spec(const char* function, const OracleFunctions& oracle, 
   spec.bench = [] {
     BenchCases b;
     for (DType type : {DType::f32, DType::bf16}) {
-      b.cache.push_back({{1, 64, 512, 256}, type, {}});
+      b.cache.push_back({{8, 16, 64, 64}, type, {}});
       b.memory.push_back({{8, 4096, 32768, 1024}, type, {}});
       b.gpu.push_back({{8, 4096, 128256, 4096}, type, {}});
       b.gpu.push_back({{4, 2048, 50304, 768}, type, {}});

@@ -244,6 +244,8 @@ inline std::vector<Spec> gemm_specs() {
             if (c.dtype == DType::i8)
               c.parameters["alpha"] = 1, c.parameters["beta"] = c.parameters["activation"] = 0,
               c.parameters["gate"] = 0;
+            if (c.dtype == DType::f64 && gemm_activation(c) > GemmActivation::relu)
+              c.parameters["activation"] = 1;
             if (gemm_gate(c))
               c.parameters["beta"] = 0, c.parameters["alpha"] = std::clamp(gemm_alpha(c), -4., 4.);
           },

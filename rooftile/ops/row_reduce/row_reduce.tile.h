@@ -135,15 +135,15 @@ ROOFTILE_TILE RowPlace row_arg(const Team& team, const Row<const T>& x, std::int
 template <class Team, class T>
 ROOFTILE_TILE void row_reduce_backward(Team team, const Row<const T>& x, const Row<T>& dx, float y, float dy,
                                        std::int64_t columns, int kind) {
-  if (static_cast<RowReduction>(kind) != RowReduction::logsumexp) {
-    const float all =
-        static_cast<RowReduction>(kind) == RowReduction::sum ? dy : dy / static_cast<float>(columns);
+  const auto its = static_cast<RowReduction>(kind);
+  if (its != RowReduction::logsumexp || y == -kInfinity) {
+    const float all = its == RowReduction::sum    ? dy
+                      : its == RowReduction::mean ? dy / static_cast<float>(columns)
+                                                  : 0;
     return team.each(dx.size, [&](auto chunk) ROOFTILE_INLINE { team.store(dx, chunk, team.fill(all)); });
   }
-  const float factor = y == -kInfinity ? 0 : dy, from = y == -kInfinity ? 0 : y;
   const auto row = team.hold(x, 0);
-  team.each(dx.size,
-            [&](auto chunk) ROOFTILE_INLINE { team.store(dx, chunk, exp(row[chunk] - from) * factor); });
+  team.each(dx.size, [&](auto chunk) ROOFTILE_INLINE { team.store(dx, chunk, exp(row[chunk] - y) * dy); });
 }
 
 }  // namespace rooftile::kernels
