@@ -186,8 +186,9 @@ void Tracer::touch(std::uintptr_t from, std::uintptr_t end, bool reads, bool wri
 
 /// One access takes its members' place where a line makes each of them, and makes none but as part of it.
 void Tracer::merge_vectors(const std::map<const void*, Place>& places) {
-  for (const auto& [key, vector] : vectors_) {
-    const TraceKind kind = key.second;
+  for (const auto& entry : vectors_) {  // clang's lambdas take no parts of it by name
+    const TraceKind kind = entry.first.second;
+    const auto& vector = entry.second;
     const auto first = places.find(vector->pcs[0]);
     const auto is_part = [&](const void* pc) {
       if (!pc) return true;
