@@ -34,8 +34,8 @@ __global__ void add_members(const float4* x, float4* y) {
 }
 __global__ void store_bytes(const float* x, uchar4* y) {
   const unsigned i = threadIdx.x;
-  const unsigned char v = static_cast<unsigned char>(x[i]);
-  y[i] = uchar4{v, v, v, v};  // [bytes]
+  const auto v = static_cast<unsigned char>(x[i]), w = static_cast<unsigned char>(x[i + 32]);
+  y[i] = uchar4{v, w, w, v};  // [bytes]
 }
 __global__ void store_lines(const float* x, float* y) {
   const unsigned i = 4 * threadIdx.x;

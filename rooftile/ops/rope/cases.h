@@ -92,7 +92,7 @@ inline Spec rope_spec(const char* function, const OracleFunctions& oracle) {
     using Options = std::map<std::string, double>;
     BenchCases b;
     for (DType type : {DType::f32, DType::bf16}) {
-      b.cache.push_back({{1, 16, 16, 64, 4, 32}, type, {}});
+      b.cache.push_back({{4, 8, 8, 64, 2, 32}, type, {}});
       for (double interleaved : {0., 1.}) {
         const Options options{{"interleaved", interleaved}};
         b.memory.push_back({{1, 8192, 32, 128, 8, 64}, type, options});
