@@ -25,18 +25,14 @@ def philox_plain(counter, seed):
 
 # [dropout_plain]
 def dropout_plain(x, seed, offset=None, residual=None, p=0.5):
-    y, i, scale = [], 0, 1 / (1 - p) if p < 1 else 0.0
+    y, scale = [], 1 / (1 - p) if p < 1 else 0.0
     seed, offset = int(seed[0]), int(offset[0]) if offset else 0
-    for r, row in enumerate(x):
-        out = []
-        for c, value in enumerate(row):
-            if i % 4 == 0:
-                words = philox_plain(offset + i // 4, seed)
-            kept = words[i % 4] >= p * 2**32
-            value = value * scale if kept else 0.0
-            out.append(value + residual[r][c] if residual else value)
-            i += 1
-        y.append(out)
+    for i, value in enumerate(x):
+        if i % 4 == 0:
+            words = philox_plain(offset + i // 4, seed)
+        kept = words[i % 4] >= p * 2**32
+        value = value * scale if kept else 0.0
+        y.append(value + residual[i] if residual else value)
     return y
 # [/dropout_plain]
 
@@ -108,14 +104,14 @@ def dropout_torch(x, seed, offset=None, residual=None, p=0.5):
 # [dropout_backward_torch]
 def dropout_backward_torch(dy, seed, offset=None, p=0.5):
     """The forward's mask, from the seed."""
-    return dropout_torch(dy, seed, offset, None, p)
+    return dropout_torch(dy, seed, offset, None, p), dy
 # [/dropout_backward_torch]
 
 
 # [dropout_backward_torch_new_mask]
 @trap("a mask of its own: the seed is not the forward's")
 def dropout_backward_torch_new_mask(dy, seed, offset=None, p=0.5):
-    return dropout_torch(dy, seed + 1, offset, None, p)
+    return dropout_torch(dy, seed + 1, offset, None, p), dy
 # [/dropout_backward_torch_new_mask]
 
 

@@ -13,7 +13,7 @@ def embedding_plain(tokens, table, position_table=None):
     """Token by token; one that is none of the table's gives NaN."""
     if tokens and isinstance(tokens[0], list):
         return [embedding_plain(row, table, position_table) for row in tokens]
-    width = len(table[0]) if table else 0
+    width = len((table or position_table or [[]])[0])
     y = [table[int(t)] if 0 <= t < len(table) else [math.nan] * width for t in tokens]
     if position_table is None:
         return y
@@ -53,13 +53,13 @@ def embedding_kernel(tokens, table, y, rows, columns, BLOCK: tl.constexpr):
     known = (token >= 0) & (token < rows)
     for first in range(0, columns, BLOCK):
         column = first + tl.arange(0, BLOCK)
-        x = tl.load(table + token * columns + column, mask=known & (column < columns), other=float("nan"))
-        tl.store(y + i * columns + column, x, mask=column < columns)
+        x = tl.load(table + tl.where(known, token, 0) * columns + column, mask=column < columns)
+        tl.store(y + i * columns + column, tl.where(known, x, float("nan")), mask=column < columns)
 
 
 def embedding_triton(tokens, table):
-    y = table.new_empty(*tokens.shape, table.shape[1])
-    if y.numel():
+    y = table.new_full((*tokens.shape, table.shape[1]), math.nan)
+    if y.numel() and len(table):
         embedding_kernel[(tokens.numel(),)](tokens, table, y, *table.shape, 1024)
     return y
 # [/embedding_triton]
@@ -72,18 +72,18 @@ def embedding_backward_numpy(tokens, table, dy, padding_idx=-1):
     dtable = np.zeros(table.shape)
     with np.errstate(all="ignore"):
         np.add.at(dtable, t[takes_part], g[takes_part])  # one after the other, in ascending order
-        places = dy.astype(np.float64).reshape(-1, *dy.shape[-2:]).sum(0) if dy.ndim > 2 else dy
+        places = dy.astype(np.float64).reshape(math.prod(dy.shape[:-2]), *dy.shape[-2:]).sum(0)
         return dtable.astype(dy.dtype), places.astype(dy.dtype)
 # [/embedding_backward_numpy]
 
 
 # [embedding_backward_numpy_assigned]
-@takes(dtypes=("f32",))
+@takes(dtypes=("f32", "i64"))
 @trap("dtable[tokens] += dy adds a token's last row alone: NumPy reads all before it writes")
 def embedding_backward_numpy_assigned(tokens, table, dy, padding_idx=-1):
     t, g = tokens.reshape(-1), dy.reshape(tokens.size, dy.shape[-1])
     takes_part = (t >= 0) & (t < len(table)) & (t != padding_idx)
     dtable = np.zeros_like(table)
     dtable[t[takes_part]] += g[takes_part]
-    return dtable, dy.reshape(-1, *dy.shape[-2:]).sum(0)
+    return dtable, dy.reshape(math.prod(dy.shape[:-2]), *dy.shape[-2:]).sum(0)
 # [/embedding_backward_numpy_assigned]

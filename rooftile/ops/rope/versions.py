@@ -105,7 +105,7 @@ def rope_torch_pairs(q, k, positions=None, inv_freq=None, interleaved=1, rotary=
 
     def turned(x):
         turning, rest = x.split((2 * len(f), x.shape[-1] - 2 * len(f)), -1)
-        pairs = torch.view_as_complex(turning.double().unflatten(-1, (len(f), 2)))
+        pairs = torch.view_as_complex(turning.double().unflatten(-1, (len(f), 2)).contiguous())
         return torch.cat((torch.view_as_real(pairs * turn).flatten(-2).float().to(x.dtype), rest), -1)
 
     return turned(q), turned(k)
