@@ -34,6 +34,9 @@ limit_of() {
   esac
 }
 while read -r file; do
+  complain "$file holds a merge's markers"
+done < <(git grep -lE '^(<{7}|>{7}) ')
+while read -r file; do
   lines=$(wc -l <"$file")
   limit=$(limit_of "$file")
   [ "$lines" -le "$limit" ] || complain "$file has $lines lines; at most $limit"
