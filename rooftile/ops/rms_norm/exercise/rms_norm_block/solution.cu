@@ -1,0 +1,23 @@
+// Exercise rms_norm_block: a row over its root mean square, times a weight; a block per row.
+#include <cuda_runtime.h>
+
+#include "rooftile/backend/cuda/shared.h"
+
+/// y = x · rstd · (weight + plus), rstd = 1 / √(Σ x² / columns + eps). Block b has row b, and 256 threads.
+/// ROOFTILE_SHARED(sums, float[256]) is __shared__ float sums[256] on a GPU.
+__global__ void rms_norm(const float* x, const float* weight, float* y, int columns, float eps, float plus) {
+  ROOFTILE_SHARED(sums, float[256]);
+  const float* row = x + static_cast<long long>(blockIdx.x) * columns;
+  float* out = y + static_cast<long long>(blockIdx.x) * columns;
+  const int t = threadIdx.x;
+  float sum = 0;
+  for (int j = t; j < columns; j += 256) sum = fmaf(row[j], row[j], sum);
+  sums[t] = sum;
+  for (int half = 128; half > 0; half /= 2) {
+    __syncthreads();
+    if (t < half) sums[t] += sums[t + half];
+  }
+  __syncthreads();  // all threads read the sum
+  const float rstd = 1 / sqrtf(sums[0] / columns + eps);
+  for (int j = t; j < columns; j += 256) out[j] = row[j] * rstd * (weight[j] + plus);
+}
