@@ -65,7 +65,7 @@ class Expected {
   int at_ = 0;
 };
 
-/// A list's operands are not looked at, unless the call has one of each: with_item.
+/// Leaves lists out, but where `lists` says that the call has one item of each: check_lists.
 class Checker {
  public:
   /// `names`: of operands, for sentences; null: the signature's.
@@ -425,10 +425,10 @@ Status check_lists(const Signature& signature, const Call& call) {
   one.views = views;
   const int count = signature.operand_count();
   for (std::int64_t item = 0; item < call.tensors; ++item) {
-    for (int o = 0; o < count; ++o)
+    for (int o = 0; o < count; ++o) {
       views[o] = signature.operands[o].list ? call.item(o, item) : call.views[o];
-    for (int o = 0; o < count; ++o)
       if (!views[o]) views[o] = &absent;
+    }
     if (Checker(signature, one, true).run()) continue;
     char texts[Signature::kMaxOperands][64];
     const char* names[Signature::kMaxOperands];

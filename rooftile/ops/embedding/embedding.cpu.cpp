@@ -23,7 +23,7 @@ void for_dtype(const CpuLaunch& launch, bool dense, DType dtype, std::int64_t pr
   });
 }
 
-/// How many tokens ahead a row of the table is asked for: rows lie anywhere, and no processor guesses them.
+/// How many tokens ahead a row of the table is prefetched: rows are anywhere, and no processor guesses them.
 constexpr std::int64_t kTokensAhead = 4;
 
 // [forward]

@@ -9,7 +9,7 @@ using namespace tile;
 // [turn]
 /// cos and sin of an angle up to 2^31, off by 1e-10 at most. The angle less n·π/2 is exact: the first two
 /// parts of π/2 have 22 bits, so that n of 31 bits times each is a double, and cancels without rounding. What
-/// is left, up to π/4, goes to two Taylor polynomials, of which an odd n exchanges the places.
+/// is left, up to π/4, goes to two Taylor polynomials: its cosine and sine, which an odd n swaps.
 template <Lanes Angle>
 ROOFTILE_TILE void rope_turn(const Angle& angle, Angle& cosine, Angle& sine) {
   constexpr double kTwoOverPi = 0x1.45f306dc9c883p-1, kMagic = 0x1.8p52;  // adding it leaves a whole number
