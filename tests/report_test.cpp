@@ -397,8 +397,34 @@ TEST(Report, MarksDoubtfulTimesAndExplainsTheMarks) {
   EXPECT_EQ(calm.find("measurements varied"), calm.npos);
   record["results"][0]["p95_us"] = 3 * record["results"][0]["median_us"].get<double>();
   const std::string page = markup(render_report(record));
-  EXPECT_EQ(occurrences(page, "class=\"tag\">~<"), 2u) << "the row and the legend";
   EXPECT_NE(page.find("<strong>1 of "), page.npos);
+  EXPECT_EQ(occurrences(between(page, "<section id=\"results\"", "</section>"), "class=\"tag\">~<"), 2u)
+      << "the row and the legend";
+  EXPECT_EQ(page.find("This machine was busy"), page.npos) << "one row";
+}
+
+TEST(Report, MarksBarsThatVariedAndSaysWhenTheMachineWasBusy) {
+  Json record = load("report_sample.json");
+  for (Json& r : record["results"]) r["p5_us"] = r["p95_us"] = r["median_us"], r["copy_us"] = nullptr;
+  EXPECT_EQ(between(markup(render_report(record)), "class=\"shares\"", "</ol>").find("class=\"tag\">~<"),
+            std::string::npos);
+  for (Json& r : record["results"]) r["p95_us"] = 3 * r["median_us"].get<double>();
+  const std::string page = markup(render_report(record));
+  const std::string bars = between(page, "class=\"shares\"", "</ol>");
+  EXPECT_EQ(occurrences(bars, "class=\"tag\">~<"), occurrences(bars, "<li>"));
+  EXPECT_LT(page.find("This machine was busy: "), page.find("class=\"claim\"")) << "above all figures";
+}
+
+TEST(Report, DrawsThreeTypesAtMost) {
+  Json record = load("report_dtypes.json");
+  const Json data = Json::parse(data_block(render_report(record)));
+  std::set<std::string> checked, drawn;
+  for (const Json& c : record["checks"])
+    if (c.contains("ulp_histogram")) checked.insert(c["dtype"]);
+  for (const Json& group : data["ulp"]["groups"])
+    for (const Json& series : group["series"]) drawn.insert(series["name"]);
+  ASSERT_GT(checked.size(), 3u);
+  EXPECT_EQ(drawn, (std::set<std::string>{"bf16", "f16", "f32"}));
 }
 
 TEST(Report, LinksToLessonsWhereTheyAre) {

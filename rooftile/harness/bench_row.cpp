@@ -212,17 +212,23 @@ std::string impossible(Roofs& roofs, double bytes, double flops, double seconds,
   return {};
 }
 
-/// `least_bytes`: what must pass at the rates measured; less than `bytes` where one pays for reading and
-/// writing.
-BenchSession::Limit BenchSession::limit_of(const BenchRow& row, double bytes, double least_bytes,
-                                           double flops, double copy_us) {
+/// The longer of two times: the copy's that took turns with the row (where next to nothing is written, faster
+/// by what a read gains over a copy), and the arithmetic's at the peak. `least_bytes`: what must pass; less
+/// than `bytes` where one pays for reading and writing.
+BenchSession::Limit BenchSession::limit_of(const BenchRow& row, const BenchData& data, double bytes,
+                                           double least_bytes, double flops, double copy_us) {
   const auto footprint = static_cast<std::size_t>(bytes);
   const std::size_t measured = std::min(footprint, roofs_.memory_footprint());  // beyond, it is all memory
   const bool cold = row.cache == CacheState::kCold;
   const CacheState state = cold && !row.in_memory ? CacheState::kCold : CacheState::kWarm;
-  double gbs = copy_us > 0 ? bytes / copy_us * 1e-3 : 0;
-  for (const Traffic traffic : {Traffic::kRead, Traffic::kWrite, Traffic::kCopy})
-    gbs = std::max(gbs, roofs_.roof(traffic, measured, row.threads, state).gbs);
+  double gbs = copy_us > 0 ? bytes / copy_us * 1e-3 : 0, written = 0;
+  for (const Placed& placed : data.operands())
+    if (placed.written()) written += static_cast<double>(placed.bytes);
+  if (written < bytes / 8) {
+    const double copies = roofs_.roof(Traffic::kCopy, measured, row.threads, state).gbs;
+    const double reads = roofs_.roof(Traffic::kRead, measured, row.threads, state).gbs;
+    if (copies > 0) gbs *= std::max(1.0, reads / copies);
+  }
   Limit limit{gbs > 0 ? least_bytes / gbs * 1e-3 : 0, "memory"};
   if (!cold) {
     for (const Cache& cache : machine_.caches) {
@@ -361,7 +367,7 @@ Outcome BenchSession::measure(const BenchRow& row, double seconds, int most_samp
       for (int i = 0; i < 15; ++i) floor.add(ours.time(100) * 1e6 / 100);
     }
     const double copy_us = copy.us.median();
-    const Limit limit = limit_of(row, bytes, least_bytes, flops, copy.us.p5());
+    const Limit limit = limit_of(row, data, bytes, least_bytes, flops, copy_us);
     json baseline_list = json::array();
     for (std::size_t i = 0; i < baselines.size(); ++i) {
       const Samples& us = race_of[i + 1].us;

@@ -44,7 +44,8 @@ class BenchSession {
     double us;
     std::string name;
   };
-  Limit limit_of(const BenchRow& row, double bytes, double least_bytes, double flops, double copy_us);
+  Limit limit_of(const BenchRow& row, const BenchData& data, double bytes, double least_bytes, double flops,
+                 double copy_us);
   Contender copy_contender(std::size_t bytes, int threads, bool fits, CacheState cache);
   std::vector<std::unique_ptr<BaselineCall>> baselines_of(const BenchRow& row);
   void load(const BenchRow& row);

@@ -99,7 +99,7 @@ std::string render_report(const nlohmann::json& record, const ReportOptions& opt
                               {"nonce", nonce(dump)},
                               {"css", std::string(kReportCss)},
                               {"about", about(parsed)},
-                              {"failed", report::failed_checks(parsed)},
+                              {"failed", report::failed_checks(parsed) + report::busy_machine(parsed)},
                               {"first_chart", report::first_chart(parsed)},
                               {"headline", report::headline(parsed)},
                               {"notes", notes(clean)},

@@ -41,11 +41,11 @@ inline Json roofline_data(const Record& record) {
   if (shown.empty()) return nullptr;
   Json levels = Json::array(), peaks = Json::array();
   for (const Level& l : record.levels)
-    if (const Number best = l.best_gbs())
+    if (l.copy_gbs)
       levels.push_back({{"name", l.name},
-                        {"label", l.name + " " + gbs(best)},
+                        {"label", l.name + " copy " + gbs(l.copy_gbs)},
                         {"threads", threads_or_one(l.threads)},
-                        {"gbs", *best}});
+                        {"gbs", *l.copy_gbs}});
   // A GPU's roof is its largest copy.
   const DeviceCopy* largest = nullptr;
   for (const DeviceCopy& c : record.copies)
@@ -106,6 +106,18 @@ inline Json speed_data(const Record& record) {
   return {{"series", std::move(all)}, {"caches", std::move(caches)}, {"levels", std::move(levels)}};
 }
 
+/// Of the types checked, those that the chart shows: more bars than three would hide each other.
+inline std::vector<std::string> drawn_dtypes(std::vector<std::string> dtypes) {
+  const auto place = [](const std::string& dtype) {
+    constexpr std::string_view kFirst[] = {"f32", "bf16", "f16"};
+    return std::find(std::begin(kFirst), std::end(kFirst), dtype) - std::begin(kFirst);
+  };
+  std::stable_sort(dtypes.begin(), dtypes.end(),
+                   [&](const std::string& a, const std::string& b) { return place(a) < place(b); });
+  dtypes.resize(std::min<std::size_t>(dtypes.size(), 3));
+  return dtypes;
+}
+
 inline Json ulp_data(const Record& record) {
   std::vector<std::string> labels, kernels = {"all kernels"}, dtypes;
   std::map<std::string, std::map<std::string, std::map<std::string, double>>> counts;  // kernel, dtype, label
@@ -123,6 +135,7 @@ inline Json ulp_data(const Record& record) {
     }
   }
   if (labels.empty()) return nullptr;
+  dtypes = drawn_dtypes(std::move(dtypes));
   Json groups = Json::array();
   for (const std::string& kernel : kernels) {
     Json series = Json::array();

@@ -36,7 +36,6 @@ inline std::string first_chart(const Record& record) {
                      [](const Result* a, const Result* b) { return *a->of_limit > *b->of_limit; });
     // One absurd share must not flatten all other bars to nothing.
     const double scale = std::clamp(*rows.front()->of_limit * 1.02, 1.0, 1.5);
-    const std::vector<std::string> ops = ops_of(record);
     std::string bars;
     for (const Result* r : rows) {
       Number fastest;
@@ -52,13 +51,14 @@ inline std::string first_chart(const Record& record) {
       bars += fmt::format(
           "<li><span class=\"kernel\">{}</span>{}<span class=\"share\">{}</span><span "
           "class=\"figures\">{}</span></li>\n",
-          lesson_link(record, r->op, escape(r->name())),
-          bar(r->of_limit, scale, fmt::format("k{}", place_of(ops, r->op) % kKernelColours).c_str(), tick),
-          percent(r->of_limit), time_us(r->median_us));
+          lesson_link(record, r->op, escape(r->name())), bar(r->of_limit, scale, "", tick),
+          percent(r->of_limit) + varied_tag(*r), time_us(r->median_us));
     }
     std::string legend =
-        "A bar is the kernel’s share of the hardware’s limit, the line at 100%: no kernel "
-        "could take less time for its bytes and its arithmetic.";
+        "A bar is the kernel’s share of its limit, the line at 100%: a copy of the same bytes that took "
+        "turns "
+        "with it (a read where it writes next to nothing), or its arithmetic at the processor’s peak, "
+        "whichever takes longer.";
     if (baselines) legend += " The ring is the fastest baseline: what you would use instead.";
     return fmt::format(
         "<p class=\"claim\">{}</p>\n<figure class=\"first\"><ol class=\"shares\">\n{}</ol>\n"

@@ -78,7 +78,6 @@ struct Result {
   Number rate_gbs() const { return median_us && bytes ? finite(*bytes / *median_us / 1e3) : Number(); }
   Number gflops() const { return median_us && flops ? finite(*flops / *median_us / 1e3) : Number(); }
   Number intensity() const { return ratio(flops, bytes); }
-  Number of_copy() const { return ratio(copy_us, median_us); }
   bool has_flops() const { return flops && *flops > 0; }
 };
 
@@ -209,13 +208,6 @@ inline Trace parse_trace(const Json& json) {
 struct Level {
   std::string name;
   Number footprint_bytes, threads, read_gbs, write_gbs, copy_gbs;
-  /// The roof: what any kernel could reach at best, whatever its mix of reads and writes.
-  Number best_gbs() const {
-    Number best;
-    for (const Number& rate : {read_gbs, write_gbs, copy_gbs})
-      if (rate && (!best || *rate > *best)) best = rate;
-    return best;
-  }
 };
 
 struct Peak {

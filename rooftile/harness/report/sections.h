@@ -159,14 +159,35 @@ inline std::string finding_contradictions(const Record& record) {
                      kContradictionsAdvice);
 }
 
+/// "12 of 155 measurements varied, or stood beside a copy that did". Empty where none did.
 inline std::string finding_doubts(const Record& record) {
   const auto doubtful = std::count_if(record.results.begin(), record.results.end(),
                                       [](const Result& r) { return r.doubts.any(); });
   if (doubtful == 0) return "";
   return fmt::format(
-      "{} or stood beside a copy that did: <a href=\"#results\">all measurements</a> marks them.",
+      "{} or stood beside a copy that did: <span class=\"tag\">~</span> marks them in the chart, <a "
+      "href=\"#results\">all measurements</a> says why.",
       strong(fmt::format("{} of {} varied", count(static_cast<double>(doubtful)),
                          plural(static_cast<double>(record.results.size()), "measurement", "measurements"))));
+}
+
+/// One measurement in four that varied, or roofs that contradict each other: other work ran meanwhile. It
+/// stands above all figures. Empty on a quiet machine.
+inline std::string busy_machine(const Record& record) {
+  const auto doubtful = std::count_if(record.results.begin(), record.results.end(),
+                                      [](const Result& r) { return r.doubts.any(); });
+  if (record.contradictions.empty() && 4 * static_cast<std::size_t>(doubtful) <= record.results.size())
+    return "";
+  return fmt::format(
+      "<div class=\"failures\"><p>{} The times below are doubtful: measure again when nothing else runs.</p>"
+      "</div>\n",
+      strong(fmt::format("This machine was busy: {} of {} varied.", count(static_cast<double>(doubtful)),
+                         plural(static_cast<double>(record.results.size()), "measurement", "measurements"))));
+}
+
+/// Marks a time that varied where it stands as a bar.
+inline std::string varied_tag(const Result& r) {
+  return r.doubts.any() ? " <span class=\"tag\">~</span>" : "";
 }
 
 inline std::string headline(const Record& record) {
@@ -217,10 +238,10 @@ inline std::string machine(const Record& record) {
     if (!value.empty() && value != kUnknown)
       facts += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", name, value);
   };
-  const std::string isa = text(m, "isa"), reason = text(m, "isa_reason"), vendor = text(m, "vendor");
+  const std::string vendor = text(m, "vendor");
   fact("GPU", escape(text(m, "device")));
   fact("Processor", escape(text(m, "cpu") + (vendor.empty() ? "" : " (" + vendor + ")")));
-  fact("Instructions", escape(isa + (reason.empty() ? "" : " – " + reason)));
+  fact("Instructions", escape(text(m, "isa")));
   const Number cores = number(m, "cores"), threads = number(m, "threads");
   if (cores || threads)
     fact("Cores", (cores ? plural(*cores, "core", "cores") : "") + (cores && threads ? ", " : "") +
@@ -244,7 +265,7 @@ inline std::string machine(const Record& record) {
       "how",
       "Two things bound every kernel: how fast data comes from the cache or memory where it lies, and how "
       "fast the processor multiplies and adds. Both were measured here, in the same run as the kernels; "
-      "they are the <em>roofs</em> of the next chart.");
+      "the copies and the multiply-adds are the <em>roofs</em> of the charts.");
   Table levels("Measured speed of each level, in GB/s",
                {{"Level", false},
                 {"Footprint", true, "Bytes that the measurement worked on"},
@@ -354,9 +375,7 @@ inline std::string speed(const Record& record) {
                                      {"Bytes moved", true},
                                      {"Time", true},
                                      {"GB/s", true},
-                                     {"Of copy", true,
-                                      "Speed as a share of a copy "
-                                      "of the same bytes"}});
+                                     {"Of limit", true}});
   std::vector<const Result*> rows;
   for (const Result& r : record.results)
     if (in_speed_chart(r)) rows.push_back(&r);
@@ -366,7 +385,7 @@ inline std::string speed(const Record& record) {
         "softmax, from 4 KiB to 1 GiB.");
   for (const Result* r : rows)
     table.row({escape(r->name() + " " + r->dtype), escape(r->shape), escape(r->where()), bytes(r->bytes),
-               time_us(r->median_us), digits(r->rate_gbs()), percent(r->of_copy())});
+               time_us(r->median_us), digits(r->rate_gbs()), percent(r->of_limit)});
   return paragraph(
              "how",
              "Further right: more data moved by one call. While it fits a cache it comes fast; past each "
@@ -389,9 +408,9 @@ inline std::string ladder(const Record& record) {
   std::string out = paragraph(
       "how",
       "A ladder leads from the plainest version of a kernel to the library’s, one idea a rung. The bar is "
-      "the "
-      "share of the hardware’s limit that the rung reaches; the mark at its end is the limit itself. A step "
-      "says how much faster it is than the step before; only the last uses all threads.");
+      "the share of the limit that the rung reaches, a copy of the same bytes or the arithmetic at its peak; "
+      "the mark at its end is the limit itself. A step says how much faster it is than the step before; only "
+      "the last uses all threads.");
   for (const auto& [name, rungs] : all) {
     double scale = 1;
     for (const Result* r : rungs) scale = std::max(scale, r->of_limit.value_or(0) * 1.02);
@@ -419,8 +438,8 @@ inline std::string ladder(const Record& record) {
           "class=\"variant\">{}</span></span>"
           "{}<span class=\"share\">{}</span><span class=\"figures\">{}</span></li>\n",
           count(r->rung), idea, r->title.empty() ? "" : escape(r->variant),
-          r->of_limit ? bar(r->of_limit, scale) : "<span class=\"bar unknown\"></span>", percent(r->of_limit),
-          figures);
+          r->of_limit ? bar(r->of_limit, scale) : "<span class=\"bar unknown\"></span>",
+          percent(r->of_limit) + varied_tag(*r), figures);
       before = r;
     }
     out += "</ol>\n";

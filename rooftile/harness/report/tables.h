@@ -147,8 +147,7 @@ inline std::string errors(const Record& record) {
           "One ULP is the step from a number to the next one that the type can hold: a bar is the share of "
           "results so many steps from the exact one, so the further left the bars stand, the better. "
           "Near 0 steps are tiny, and a right result can be many of them away; the logarithmic scale keeps "
-          "such "
-          "rare ones visible.");
+          "such rare ones visible. At most three types are drawn; the table has all.");
   out += canvas(
       "ulp", "Share of output values by error in ULP, for each data type; the table below holds the counts");
   return out + details("The counts behind this chart", histogram.html());
@@ -221,7 +220,6 @@ inline std::string all_results(const Record& record) {
                                    {"Of limit", true, "The limit’s time as a share of the median"},
                                    {"GB/s", true},
                                    {"GFLOP/s", true},
-                                   {"Of copy", true, "The copy’s time as a share of the median"},
                                    {"Limit", false, "What binds: a level’s speed or the arithmetic peak"},
                                    {"Limit’s time", true},
                                    {"Copy", true, "A copy of the same bytes, in the same run"},
@@ -251,7 +249,6 @@ inline std::string all_results(const Record& record) {
                percent(r.of_limit),
                digits(r.rate_gbs()),
                digits(r.gflops()),
-               percent(r.of_copy()),
                escape(r.limit),
                time_us(r.limit_us),
                time_us(r.copy_us),

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "rooftile/harness/report/record.h"
@@ -43,7 +44,8 @@ struct View {
 };
 
 /// Of each kernel's results under the same conditions, the first dtype measured and its largest size: one
-/// mark each, where all sizes at once would be a smear. In memory and on all threads first.
+/// mark each, where all sizes at once would be a smear. In memory and on all threads first, unless time ended
+/// before half of the kernels were measured so.
 inline std::vector<View> views(const Record& record) {
   const bool has_best = std::any_of(record.results.begin(), record.results.end(),
                                     [](const Result& r) { return r.group == "best"; });
@@ -62,8 +64,12 @@ inline std::vector<View> views(const Record& record) {
     else if ((*same)->dtype == r.dtype && r.bytes.value_or(0) > (*same)->bytes.value_or(0))
       *same = &r;
   }
-  std::stable_sort(all.begin(), all.end(), [](const View& a, const View& b) {
-    const auto rank = [](const View& v) { return std::pair(v.data != "in memory", -v.threads); };
+  std::size_t most = 0;
+  for (const View& v : all) most = std::max(most, v.results.size());
+  std::stable_sort(all.begin(), all.end(), [most](const View& a, const View& b) {
+    const auto rank = [most](const View& v) {
+      return std::tuple(2 * v.results.size() < most, v.data != "in memory", -v.threads);
+    };
     return rank(a) < rank(b);
   });
   return all;
