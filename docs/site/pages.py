@@ -12,6 +12,7 @@ import re
 import subprocess
 from pathlib import Path
 
+from latex2mathml.converter import convert
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -120,6 +121,11 @@ def lessons_of(section):
                 yield {f"{last}, continued · {more['title']}": more["file"]}
 
 
+def equation(source, language, css_class, options, md, **kwargs):
+    """A block of GitHub's ```math as MathML, which browsers set by themselves."""
+    return f'<div class="{css_class}">{convert(source, display="block")}</div>'
+
+
 def on_config(config):
     course = json.loads((ROOT / "docs/course/course.json").read_text())
     sections = [{section["title"]: pages} for section in course if (pages := list(lessons_of(section)))]
@@ -135,6 +141,8 @@ def on_config(config):
         {"Contributing": [{"To take part": "CONTRIBUTING.md"}, {"Changes": "CHANGELOG.md"}]},
     ]
     config.mdx_configs["toc"]["slugify"] = anchor
+    config.mdx_configs.setdefault("pymdownx.superfences", {})["custom_fences"] = [
+        {"name": "math", "class": "equation", "format": equation}]
     return config
 
 
