@@ -1,5 +1,7 @@
 // A whole CUDA program: y = a·x + y on a GPU, with every call checked. Lesson 6 walks through it.
 //   nvcc -std=c++17 -O2 -o cuda_program examples/cuda_program.cu && ./cuda_program
+//   scripts/emulate.sh examples/cuda_program.cu 100000       without a GPU: by threads on this CPU, so take
+//   fewer elements
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -24,9 +26,9 @@ __global__ void axpy(float a, const float* x, float* y, int n) {
 }
 // [/kernel]
 
-int main() {
+int main(int argc, char** argv) {
   // [host]
-  const int n = 10'000'000;
+  const int n = argc > 1 ? std::atoi(argv[1]) : 10'000'000;
   const std::size_t bytes = n * sizeof(float);
   std::vector<float> x(n), y(n);
   for (int i = 0; i < n; ++i) x[i] = static_cast<float>(i % 1000), y[i] = 1;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compiles one CUDA source for the emulated device and runs it: no GPU and no CUDA toolkit is needed. The source
-# has a main that calls rooftile::emulated::launch (examples/emulated/ holds such programs).
+# Compiles one CUDA source for the emulated device and runs it: no GPU and no CUDA toolkit is needed. The source is a
+# whole CUDA program (examples/cuda_program.cu), or has a main that calls rooftile::emulated::launch (examples/emulated/).
 #   scripts/emulate.sh [--checked | --gdb] FILE.cu [ARGUMENT...]
 # --checked looks for races, bounds, unwritten memory and missing barriers; --gdb compiles without optimising and
 # opens the debugger. Objects are kept in build/emulate.
@@ -24,7 +24,7 @@ shift
 build=$root/build/emulate
 engine=$root/rooftile/backend/emulated
 mkdir -p "$build"
-flags=(-std=c++20 -DROOFTILE_EMULATED=1 -g "-I$root" "-I$engine/include")
+flags=(-std=c++20 -DROOFTILE_EMULATED=1 -gdwarf-4 "-I$root" "-I$engine/include")
 kernel=(-O1 -fno-tree-vectorize -ffp-contract=off -Wall -Wextra "-ffile-prefix-map=$root/=")
 libraries=(-pthread -ldl)
 parts=("$root/rooftile/core/status.cpp")
@@ -43,6 +43,14 @@ esac
 newer() { # newer THAN PATH...: whether one of them is, or there is no THAN
   [ ! -f "$1" ] || [ -n "$(find "${@:2}" -newer "$1" -print -quit)" ]
 }
+# A whole program launches by <<<>>>, which is not C++: scripts/cuda_to_cpp.py writes it anew.
+program=$build/$(basename "$file" .cu).$mode
+source=$file
+if grep -q '<<<' "$file"; then
+  flags+=(-DROOFTILE_EMULATED_PROGRAM)
+  parts+=("$engine/program/runtime.cpp")
+  source=$program.cpp
+fi
 # The engine, each part when it changed. It is not instrumented.
 objects=()
 jobs=()
@@ -56,9 +64,9 @@ for part in "${parts[@]}"; do
 done
 for job in "${jobs[@]}"; do wait "$job"; done
 
-program=$build/$(basename "$file" .cu).$mode
 if newer "$program" "$(dirname "$file")" "$root/rooftile" "$root/scripts/emulate.sh"; then
-  g++ "${flags[@]}" "${kernel[@]}" -x c++ -c "$file" -o "$program.o"
+  [ "$source" = "$file" ] || "$root/scripts/cuda_to_cpp.py" "$file" >"$source"
+  g++ "${flags[@]}" "${kernel[@]}" -iquote "$(dirname "$file")" -x c++ -c "$source" -o "$program.o"
   g++ -o "$program" "$program.o" "${objects[@]}" "${libraries[@]}"
 fi
 case $mode in

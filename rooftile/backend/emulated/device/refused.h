@@ -25,6 +25,7 @@ ROOFTILE_REFUSED(__any, ROOFTILE_LEGACY)
 ROOFTILE_REFUSED(__all, ROOFTILE_LEGACY)
 #undef ROOFTILE_LEGACY
 
+#ifndef ROOFTILE_EMULATED_PROGRAM  // a whole program has them: program/runtime.h
 #define ROOFTILE_HOST " belongs to CUDA's host side; a kernel's source does not allocate, copy or wait"
 ROOFTILE_REFUSED(cudaMalloc, ROOFTILE_HOST)
 ROOFTILE_REFUSED(cudaFree, ROOFTILE_HOST)
@@ -34,6 +35,7 @@ ROOFTILE_REFUSED(cudaMemset, ROOFTILE_HOST)
 ROOFTILE_REFUSED(cudaMemcpyToSymbol, ROOFTILE_HOST)
 ROOFTILE_REFUSED(cudaDeviceSynchronize, ROOFTILE_HOST)
 #undef ROOFTILE_HOST
+#endif
 
 ROOFTILE_REFUSED(__pipeline_memcpy_async, ": write cp_async_16 from rooftile/backend/cuda/ptx.h")
 ROOFTILE_REFUSED(__pipeline_commit, ": write cp_async_commit from rooftile/backend/cuda/ptx.h")

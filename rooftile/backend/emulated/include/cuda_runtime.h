@@ -14,4 +14,8 @@
 #include "rooftile/backend/emulated/device/vectors.h"
 #include "rooftile/backend/emulated/device/words.h"
 
+#ifdef ROOFTILE_EMULATED_PROGRAM
+#include "rooftile/backend/emulated/program/runtime.h"
+#endif
+
 #include <assert.h>  // ours: a failed assert in a kernel ends the launch with a sentence
