@@ -11,6 +11,7 @@
 #include "rooftile/core/convert.h"
 #include "rooftile/harness/fill.h"
 #include "rooftile/harness/machine.h"
+#include "rooftile/harness/tensor.h"
 #include "rooftile/harness/timing.h"
 
 namespace rooftile::harness {
@@ -112,6 +113,20 @@ std::vector<char> pattern_of(const Operand& operand, Fill fill, std::uint64_t se
   return pattern;
 }
 
+/// All of the op's own indices.
+std::vector<char> indices_of(const Spec& spec, const Case& c, const Operand& operand) {
+  const std::int64_t size = count_of(operand.shape);
+  std::vector<char> all(static_cast<std::size_t>(std::max<std::int64_t>(bytes_of(operand.dtype, size), 1)));
+  for (std::int64_t i = 0; i < size; ++i) {
+    const std::int64_t value = spec.bench_index(c, operand.name, i);
+    if (operand.dtype == DType::i64)
+      put(all.data(), i, value);
+    else
+      put(all.data(), i, static_cast<std::int32_t>(value));
+  }
+  return all;
+}
+
 View dense_view(void* data, DType dtype, const Shape& shape) {
   View view;
   view.data = data;
@@ -208,7 +223,9 @@ BenchData::BenchData(const Spec& spec, const Case& c) {
     } else {
       placed.view.data = block_.data() + at[i];
       if (placed.operand.kind != Operand::Kind::output)
-        placed.pattern = pattern_of(placed.operand, c.fill, 0x5eed + 977 * i);
+        placed.pattern = spec.bench_index && placed.operand.below > 0
+                             ? indices_of(spec, c, placed.operand)
+                             : pattern_of(placed.operand, c.fill, 0x5eed + 977 * i);
     }
     arguments_.add(placed.operand.name, placed.view);
   }

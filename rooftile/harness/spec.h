@@ -177,6 +177,9 @@ struct Spec {
   /// Changes the filled inputs, before they are rounded to their dtype: indices that must lie in a range,
   /// say.
   void (*prepare)(const Case&, Arrays<double>& inputs) = nullptr;
+  /// In a bench: element i of an operand of indices, where random ones below their bound would not do; null:
+  /// they do.
+  std::int64_t (*bench_index)(const Case&, std::string_view operand, std::int64_t i) = nullptr;
   /// A word of the sentence by which the op refuses this case, which it then must; null: it takes the case.
   const char* (*refuses)(const Case&) = nullptr;
   /// The case of more than 2^31 elements; null: {65537, 32771} in the op's terms, the dtype of fewest bits.

@@ -9,19 +9,6 @@ namespace attention {
 inline namespace ROOFTILE_ISA {
 namespace {
 
-constexpr int kMaxPanels = 8;
-
-/// f with the bucket that holds so many channels: 64, 128 or 256.
-template <class F>
-void with_size(std::int64_t channels, F&& f) {
-  if (channels <= 64) return f.template operator()<64>();
-  if (channels <= 128) return f.template operator()<128>();
-  f.template operator()<256>();
-}
-/// A row of channels, or of a bias along a block of keys.
-constexpr int kLine = 256;
-int padded(std::int64_t n, int to = kWidth) { return static_cast<int>((n + to - 1) / to * to); }
-
 /// A head's bias as [row][lane] of a block; rows are keys, or queries (`turned`).
 void load_bias(const AttentionProblem& p, const Task& task, Rows queries, Rows keys, bool query_lanes,
                float* to, float* row) {
@@ -42,74 +29,10 @@ void load_bias(const AttentionProblem& p, const Task& task, Rows queries, Rows k
   }
 }
 
-/// How many panels a task has: as many as scratch holds, fewer where threads would have nothing to do.
-std::int64_t panels_of(const CpuLaunch& launch, std::int64_t most, std::int64_t heads, std::int64_t rows) {
-  const std::int64_t all = (rows + kPanel - 1) / kPanel;
-  std::int64_t panels = std::clamp<std::int64_t>(most, 1, kMaxPanels);
-  while (panels > 1 && heads * ((all + panels - 1) / panels) < 4 * launch.threads) --panels;
-  return panels;
-}
-/// What of the 256 KiB is left behind `floats`, in shares of so many.
-std::int64_t shares(std::int64_t floats, std::int64_t share) {
-  return (std::int64_t{kScratchBytes} / 4 - floats) / share;
-}
-
 /// What threads are worth, as bytes of a memory-bound kernel: 16 multiplications take as long as a byte.
 std::int64_t work_of(const AttentionProblem& p) {
   return p.b * p.h * p.s * std::max<std::int64_t>(p.t, 1) * (p.d + p.e) / 16;
 }
-
-// [forward]
-/// One panel of queries on its way through the keys: m, the largest score so far; l, the sum of e^(s - m);
-/// y, the sum of e^(s - m)·v, [channel][lane].
-struct Forward {
-  const float* q;  // [channel][lane], scaled
-  float *y, *m, *l;
-};
-
-template <int kPitch>
-void step(const AttentionProblem& p, const Forward& f, const Meeting& meeting, const float* k, const float* v,
-          int v_pitch, const float* bias, float* s) {
-  scores<kPitch>(k + meeting.begin * kPitch, f.q, static_cast<int>(p.d), meeting.end - meeting.begin,
-                 s + meeting.begin * kPanel);
-  Tile<float> most = fill(-kInfinity);
-  for (int row = meeting.begin; row < meeting.end; row += 2) {
-    float* const at = s + row * kPanel;
-    Tile<float> x = score_of(load_whole<float>(at), p.softcap, bias ? bias + row * kPanel : nullptr);
-    x = meeting.only(row, x, -kInfinity);
-    store_whole(at, x);
-    most = max(most, x);
-  }
-
-  // A row that has seen nothing yet has m = -inf, which taken off -inf would be NaN: it takes 0.
-  const Vec<float> zero{}, none = splat(-kInfinity);
-  Tile<float> m, shift;
-  for (int i = 0; i < 2; ++i) {
-    const Vec<float> before = load_unaligned<Vec<float>>(f.m + i * kWidth);
-    const Vec<float> now = vmax(before, vmax(most.v[i], most.v[i + 2]));
-    store_unaligned(f.m + i * kWidth, now);
-    m.v[i] = m.v[i + 2] = now == none ? zero : now;
-    shift.v[i] = shift.v[i + 2] = before - m.v[i];
-  }
-  const Tile<float> shrink = exp_below(shift);
-
-  Tile<float> sum = fill(0.f);
-  for (int row = meeting.begin; row < meeting.end; row += 2) {
-    float* const at = s + row * kPanel;
-    const Tile<float> e = exp_below(load_whole<float>(at) - m);
-    store_whole(at, e);
-    sum += e;
-  }
-  alignas(64) float scale[kPanel];
-  for (int i = 0; i < 2; ++i) {
-    float* const l = f.l + i * kWidth;
-    store_unaligned(l, vfma(load_unaligned<Vec<float>>(l), shrink.v[i], sum.v[i] + sum.v[i + 2]));
-    store_unaligned(scale + i * kWidth, shrink.v[i]);
-  }
-  accumulate(v + meeting.begin * v_pitch, v_pitch, s + meeting.begin * kPanel, meeting.end - meeting.begin,
-             static_cast<int>(p.e), f.y, scale);
-}
-// [/forward]
 
 template <int kSize>
 void forward(const CpuLaunch& launch, const AttentionProblem& p) {

@@ -17,96 +17,41 @@ constexpr int kBackwardRows = kSize <= 64    ? 4
                               : kSize <= 128 ? 2
                                              : 1;
 
-/// How a row's columns lie within a tile that begins at `first`: those from `begin` to before `end` count.
-struct Seen {
-  int begin, end;
-  ROOFTILE_TILE Seen(const AttentionRange& range, std::int64_t first) {
-    const std::int64_t b = range.begin - first, e = range.end - first;
-    begin = b < 0 ? 0 : b > kColumns ? kColumns : static_cast<int>(b);
-    end = e < 0 ? 0 : e > kColumns ? kColumns : static_cast<int>(e);
-  }
-  ROOFTILE_TILE bool operator[](int column) const { return column >= begin && column < end; }
-};
-
 // ---- forward
 
-template <int kSize>
-constexpr std::size_t kForwardFloats = std::size_t(kDown* kForwardRows<kSize> + kColumns) * kPitch<kSize> +
-                                       std::size_t(kDown) * kForwardRows<kSize>* kWeightPitch;
-
 // [forward]
+/// A head's queries, one after the other.
+template <class T>
+struct WholeHead {
+  const AttentionProblem& p;
+  std::int64_t batch, head, first_row;
+  HeadRows<T> q, k, v, y;
+
+  ROOFTILE_TILE WholeHead(const AttentionProblem& problem, const Place& place)
+      : p(problem),
+        batch(place.batch),
+        head(place.head),
+        first_row(place.first),
+        q(p.q, batch, head),
+        k(p.k, batch, head / p.group()),
+        v(p.v, batch, head / p.group()),
+        y(p.y, batch, head) {}
+  ROOFTILE_TILE std::int64_t first() const { return first_row; }
+  ROOFTILE_TILE std::int64_t rows() const { return p.s; }
+  ROOFTILE_TILE std::int64_t length() const { return p.t; }
+  ROOFTILE_TILE AttentionRange keys(std::int64_t row) const { return p.keys(row); }
+  ROOFTILE_TILE float score(float x, std::int64_t row, std::int64_t key) const {
+    return score_of<T>(p, x, batch, head, row, key);
+  }
+  ROOFTILE_TILE void put_lse(std::int64_t row, float lse) const {
+    p.lse[batch * p.lse_stride[0] + head * p.lse_stride[1] + row * p.lse_stride[2]] = lse;
+  }
+};
+
 template <class T, int kSize>
 __global__ void __launch_bounds__(kThreads, 2) attention_tile(const __grid_constant__ AttentionProblem p) {
-  constexpr int kRows = kForwardRows<kSize>, kTall = kDown * kRows;
-  ROOFTILE_DYNAMIC_SHARED(bytes);
-  float* const q = reinterpret_cast<float*>(bytes);         // kTall x D
-  float* const other = q + kTall * kPitch<kSize>;           // 32 x D, then 32 x E
-  float* const weights = other + kColumns * kPitch<kSize>;  // kTall x 32
-  const Place place(p.b, p.h, p.s, kTall);
-  const int down = static_cast<int>(threadIdx.x) / kAcross, across = static_cast<int>(threadIdx.x) % kAcross;
-  const int d = static_cast<int>(p.d), e = static_cast<int>(p.e);
-  const HeadRows<T> q_rows(p.q, place.batch, place.head), k_rows(p.k, place.batch, place.head / p.group()),
-      v_rows(p.v, place.batch, place.head / p.group()), y_rows(p.y, place.batch, place.head);
-  load_tile<kSize>(q, q_rows, place.first, kTall, p.s - place.first, d, p.scale);
-
-  AttentionRange range[kRows];
-  float m[kRows], l[kRows];
-  float4 y[kRows][kGroups<kSize>];
-  clear<kSize>(y);
-  ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r) {
-    const std::int64_t i = place.first + down * kRows + r;
-    range[r] = i < p.s ? p.keys(i) : AttentionRange{0, 0};
-    m[r] = -HUGE_VALF;
-    l[r] = 0;
-  }
-  const std::int64_t last = place.first + kTall < p.s ? place.first + kTall : p.s;
-  const AttentionRange any = p.keys_of(place.first, last);
-  for (std::int64_t first = any.begin / kColumns * kColumns; first < any.end; first += kColumns) {
-    __syncthreads();  // v of the tile before was read
-    load_tile<kSize>(other, k_rows, first, kColumns, p.t - first, d);
-    __syncthreads();
-    float s[kRows][kEach];
-    products<kSize>(s, q, other, d);
-    ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r) {
-      const Seen seen(range[r], first);
-      float most = m[r];
-      ROOFTILE_UNROLL for (int c = 0; c < kEach; ++c) {
-        const int column = across + c * kAcross;
-        s[r][c] = seen[column] ? score_of<T>(p, s[r][c], place.batch, place.head,
-                                             place.first + down * kRows + r, first + column)
-                               : -HUGE_VALF;
-        most = fmaxf(most, s[r][c]);
-      }
-      most = max_across(most);
-      // A row that has seen nothing yet has m = -inf, which taken off -inf would be NaN: it takes 0.
-      const float from = most == -HUGE_VALF ? 0 : most, shrink = power(m[r] - from);
-      m[r] = most;
-      float sum = 0;
-      ROOFTILE_UNROLL for (int c = 0; c < kEach; ++c) {
-        s[r][c] = power(s[r][c] - from);
-        sum += s[r][c];
-      }
-      l[r] = fmaf(l[r], shrink, sum_across(sum));
-      ROOFTILE_UNROLL for (int g = 0; g < kGroups<kSize>; ++g) {
-        y[r][g].x *= shrink, y[r][g].y *= shrink;
-        y[r][g].z *= shrink, y[r][g].w *= shrink;
-      }
-    }
-    put_weights(weights, s);
-    __syncthreads();  // k was read, the weights are there
-    load_tile<kSize>(other, v_rows, first, kColumns, p.t - first, e);
-    __syncthreads();
-    accumulate<kSize>(y, weights, other, e);
-  }
-
-  ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r) {
-    const std::int64_t i = place.first + down * kRows + r;
-    if (i >= p.s) break;
-    put_row<kSize>(y_rows, i, y[r], e, l[r] == 0 ? 0 : 1 / l[r]);
-    if (p.lse && across == 0)
-      p.lse[place.batch * p.lse_stride[0] + place.head * p.lse_stride[1] + i * p.lse_stride[2]] =
-          m[r] + logf(l[r]);
-  }
+  const WholeHead<T> its(p, Place(p.b, p.h, p.s, kDown * kForwardRows<kSize>));
+  forward_tile<kSize, kForwardRows<kSize>>(p, its);
 }
 // [/forward]
 
@@ -292,7 +237,7 @@ Status launch_forward(const CudaLaunch& launch, const AttentionProblem& p) {
   return with_dtype(p.dtype, [&]<class T>() {
     return with_size(p, [&]<int kSize>() {
       return launch_tiles(launch, "attention", p, p.h, p.s, kDown * kForwardRows<kSize>,
-                          kForwardFloats<kSize>, attention_tile<T, kSize>);
+                          kForwardFloats<kSize, kForwardRows<kSize>>, attention_tile<T, kSize>);
     });
   });
 }

@@ -33,9 +33,13 @@ struct HeadRows {
       : data(static_cast<const T*>(o.data) + batch * o.stride[0] + head * o.stride[2]),
         row_stride(o.stride[1]),
         stride(o.stride[3]) {}
+  ROOFTILE_TILE const T* row(std::int64_t row) const { return data + row * row_stride; }
   ROOFTILE_TILE float at(std::int64_t row, int channel) const {
     return tile::widen<float>(data[row * row_stride + channel * stride]);
   }
+  static constexpr float missing() {
+    return 0;
+  }  ///< what a row that is nowhere holds: each of these is somewhere
   ROOFTILE_TILE void put(std::int64_t row, int channel, float value) const {
     const_cast<T*>(data)[row * row_stride + channel * stride] = tile::narrow<T>(value);
   }
@@ -43,16 +47,19 @@ struct HeadRows {
 
 /// `rows` rows to shared memory, times `scale`; zeros past the `live`-th, and in the channels from `size` to
 /// the next multiple of 4.
-template <int kSize, class T>
-ROOFTILE_TILE void load_tile(float* to, const HeadRows<T>& from, std::int64_t first, int rows,
-                             std::int64_t live, int size, float scale = 1) {
+template <int kSize, class From>
+ROOFTILE_TILE void load_tile(float* to, const From& from, std::int64_t first, int rows, std::int64_t live,
+                             int size, float scale = 1) {
   const int lane = static_cast<int>(threadIdx.x % 32), padded = (size + 3) / 4 * 4;
-  for (int row = static_cast<int>(threadIdx.x / 32); row < rows; row += kThreads / 32)
+  for (int row = static_cast<int>(threadIdx.x / 32); row < rows; row += kThreads / 32) {
+    const auto* const its = row < live ? from.row(first + row) : nullptr;
+    const float otherwise = row < live ? from.missing() : 0;
     for (int c = lane; c < padded; c += 32) {
-      float value = 0;
-      if (row < live && c < size) value = from.at(first + row, c) * scale;
+      float value = c < size ? otherwise : 0;
+      if (its && c < size) value = tile::widen<float>(its[c * from.stride]) * scale;
       to[row * kPitch<kSize> + c] = value;
     }
+  }
 }
 
 ROOFTILE_TILE float4 word_of(const float* p) { return *reinterpret_cast<const float4*>(p); }
@@ -120,17 +127,18 @@ ROOFTILE_TILE void clear(float4 (&sum)[kRows][kGroups<kSize>]) {
   ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r) ROOFTILE_UNROLL for (int g = 0; g < kGroups<kSize>; ++g)
       sum[r][g] = {0, 0, 0, 0};
 }
-/// A row's sums, times `scale`.
-template <int kSize, class T>
-ROOFTILE_TILE void put_row(const HeadRows<T>& to, std::int64_t row, const float4 (&sum)[kGroups<kSize>],
-                           int size, float scale) {
+/// A row's sums, times `scale`. Of zeros none is negative: a sum that underflowed is -0 or, where keys that a
+/// query does not see came after it, +0.
+template <int kSize, class To>
+ROOFTILE_TILE void put_row(const To& to, std::int64_t row, const float4 (&sum)[kGroups<kSize>], int size,
+                           float scale) {
   const int across = static_cast<int>(threadIdx.x) % kAcross;
   ROOFTILE_UNROLL for (int g = 0; g < kGroups<kSize>; ++g) {
     const int channel = (g * kAcross + across) * 4;
-    if (channel < size) to.put(row, channel, sum[g].x * scale);
-    if (channel + 1 < size) to.put(row, channel + 1, sum[g].y * scale);
-    if (channel + 2 < size) to.put(row, channel + 2, sum[g].z * scale);
-    if (channel + 3 < size) to.put(row, channel + 3, sum[g].w * scale);
+    if (channel < size) to.put(row, channel, sum[g].x * scale + 0.f);
+    if (channel + 1 < size) to.put(row, channel + 1, sum[g].y * scale + 0.f);
+    if (channel + 2 < size) to.put(row, channel + 2, sum[g].z * scale + 0.f);
+    if (channel + 3 < size) to.put(row, channel + 3, sum[g].w * scale + 0.f);
   }
 }
 
@@ -165,6 +173,94 @@ ROOFTILE_TILE float score_of(const AttentionProblem& p, float x, std::int64_t ba
   return x;
 }
 
+/// How a row's columns lie within a tile that begins at `first`: those from `begin` to before `end` count.
+struct Seen {
+  int begin, end;
+  ROOFTILE_TILE Seen(const AttentionRange& range, std::int64_t first) {
+    const std::int64_t b = range.begin - first, e = range.end - first;
+    begin = b < 0 ? 0 : b > kColumns ? kColumns : static_cast<int>(b);
+    end = e < 0 ? 0 : e > kColumns ? kColumns : static_cast<int>(e);
+  }
+  ROOFTILE_TILE bool operator[](int column) const { return column >= begin && column < end; }
+};
+
+/// What a block of the forward has in shared memory, with kRows rows to a thread.
+template <int kSize, int kRows>
+inline constexpr std::size_t kForwardFloats =
+    std::size_t(kDown* kRows + kColumns) * kPitch<kSize> + std::size_t(kDown) * kRows* kWeightPitch;
+
+// [forward]
+/// Some rows of queries through all their keys, 32 at a time. `its` says which rows those are and where they,
+/// their keys and values lie; a row's bits follow from its keys alone.
+template <int kSize, int kRows, class Its>
+ROOFTILE_TILE void forward_tile(const AttentionProblem& p, const Its& its) {
+  constexpr int kTall = kDown * kRows;
+  ROOFTILE_DYNAMIC_SHARED(bytes);
+  float* const q = reinterpret_cast<float*>(bytes);         // kTall x D
+  float* const other = q + kTall * kPitch<kSize>;           // 32 x D, then 32 x E
+  float* const weights = other + kColumns * kPitch<kSize>;  // kTall x 32
+  const int down = static_cast<int>(threadIdx.x) / kAcross, across = static_cast<int>(threadIdx.x) % kAcross;
+  const int d = static_cast<int>(p.d), e = static_cast<int>(p.e);
+  const std::int64_t begin = its.first(), rows = its.rows(), length = its.length();
+  load_tile<kSize>(q, its.q, begin, kTall, rows - begin, d, p.scale);
+
+  AttentionRange range[kRows];
+  float m[kRows], l[kRows];
+  float4 y[kRows][kGroups<kSize>];
+  clear<kSize>(y);
+  ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r) {
+    const std::int64_t i = begin + down * kRows + r;
+    range[r] = i < rows ? its.keys(i) : AttentionRange{0, 0};
+    m[r] = -HUGE_VALF;
+    l[r] = 0;
+  }
+  const std::int64_t last = begin + kTall < rows ? begin + kTall : rows;
+  const std::int64_t first_key = its.keys(begin).begin, end = its.keys(last - 1).end;
+  for (std::int64_t first = first_key / kColumns * kColumns; first < end; first += kColumns) {
+    __syncthreads();  // v of the tile before was read
+    load_tile<kSize>(other, its.k, first, kColumns, length - first, d);
+    __syncthreads();
+    float s[kRows][kEach];
+    products<kSize>(s, q, other, d);
+    ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r) {
+      const Seen seen(range[r], first);
+      float most = m[r];
+      ROOFTILE_UNROLL for (int c = 0; c < kEach; ++c) {
+        const int column = across + c * kAcross;
+        s[r][c] = seen[column] ? its.score(s[r][c], begin + down * kRows + r, first + column) : -HUGE_VALF;
+        most = fmaxf(most, s[r][c]);
+      }
+      most = max_across(most);
+      // A row that has seen nothing yet has m = -inf, which taken off -inf would be NaN: it takes 0.
+      const float from = most == -HUGE_VALF ? 0 : most, shrink = power(m[r] - from);
+      m[r] = most;
+      float sum = 0;
+      ROOFTILE_UNROLL for (int c = 0; c < kEach; ++c) {
+        s[r][c] = power(s[r][c] - from);
+        sum += s[r][c];
+      }
+      l[r] = fmaf(l[r], shrink, sum_across(sum));
+      ROOFTILE_UNROLL for (int g = 0; g < kGroups<kSize>; ++g) {
+        y[r][g].x *= shrink, y[r][g].y *= shrink;
+        y[r][g].z *= shrink, y[r][g].w *= shrink;
+      }
+    }
+    put_weights(weights, s);
+    __syncthreads();  // k was read, the weights are there
+    load_tile<kSize>(other, its.v, first, kColumns, length - first, e);
+    __syncthreads();
+    accumulate<kSize>(y, weights, other, e);
+  }
+
+  ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r) {
+    const std::int64_t i = begin + down * kRows + r;
+    if (i >= rows) break;
+    put_row<kSize>(its.y, i, y[r], e, l[r] == 0 ? 0 : 1 / l[r]);
+    if (p.lse && across == 0) its.put_lse(i, m[r] + logf(l[r]));
+  }
+}
+// [/forward]
+
 /// Which batch, head and tile of rows a block has: last tiles first, since a causal mask leaves them most to
 /// do.
 struct Place {
@@ -187,10 +283,9 @@ Status with_size(const AttentionProblem& p, F&& f) {
 }
 
 /// One block a tile of rows.
-template <class Kernel>
-Status launch_tiles(const CudaLaunch& launch, const char* function, const AttentionProblem& p,
-                    std::int64_t heads, std::int64_t rows, int tall, std::size_t shared_floats,
-                    Kernel kernel) {
+template <class Problem, class Kernel>
+Status launch_tiles(const CudaLaunch& launch, const char* function, const Problem& p, std::int64_t heads,
+                    std::int64_t rows, int tall, std::size_t shared_floats, Kernel kernel) {
   const std::int64_t blocks = p.b * heads * ((rows + tall - 1) / tall);
   if (blocks == 0) return {};
   if (blocks > 0x7fffffff)

@@ -36,9 +36,11 @@ struct AttentionProblem {
 
   ROOFTILE_ATTENTION std::int64_t group() const { return h / g; }
   /// The keys that query i sees; empty ones have end = begin.
-  ROOFTILE_ATTENTION AttentionRange keys(std::int64_t i) const {
-    const std::int64_t own = i + t - s;
-    return cut(left < 0 ? 0 : own - left, right < 0 ? t : own + right + 1, t);
+  ROOFTILE_ATTENTION AttentionRange keys(std::int64_t i) const { return keys(i, t); }
+  /// Of `length` keys instead of t.
+  ROOFTILE_ATTENTION AttentionRange keys(std::int64_t i, std::int64_t length) const {
+    const std::int64_t own = i + length - s;
+    return cut(left < 0 ? 0 : own - left, right < 0 ? length : own + right + 1, length);
   }
   /// The queries that see key j.
   ROOFTILE_ATTENTION AttentionRange queries(std::int64_t j) const {

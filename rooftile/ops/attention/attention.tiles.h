@@ -79,8 +79,48 @@ __attribute__((noinline)) inline void store_row(const void* data, DType dtype, s
   });
 }
 
+/// What reads and writes rows through `load(row, to)`, `store(row, from)` and `size` of the struct that
+/// derives from it: wherever rows lie, one arithmetic follows.
+template <class Its>
+struct BlocksOf {
+  /// Rows of a block, times `scale`; zeros up to a multiple of 4.
+  void load_block(Rows rows, int pitch, float* to, float scale = 1) const {
+    const int padded = (rows.count + 3) / 4 * 4, size = its().size;
+    for (int r = 0; r < rows.count; ++r, to += pitch) {
+      its().load(rows.first + r, to);
+      if (scale != 1)
+        for (int c = 0; c < size; c += kWidth)
+          store_unaligned(to + c, load_unaligned<Vec<float>>(to + c) * scale);
+    }
+    for (int r = rows.count; r < padded; ++r, to += pitch) std::fill_n(to, size, 0.f);
+  }
+  /// Rows into the lanes of a panel: to[c][lane]; zeros in the lanes past them.
+  void load_panel(Rows rows, float* to, float* row, float scale = 1) const {
+    const int size = its().size;
+    for (int lane = 0; lane < kPanel; ++lane) {
+      if (lane < rows.count)
+        its().load(rows.first + lane, row);
+      else
+        std::fill_n(row, size, 0.f);
+      for (int c = 0; c < size; ++c) to[c * kPanel + lane] = row[c] * scale;
+    }
+  }
+  /// The lanes' columns, each times its own number, to memory. Of zeros none is negative: a sum that
+  /// underflowed is -0 or, where keys that a query does not see came after it, +0.
+  void store_panel(Rows rows, const float* from, const float* scale, float* row) const {
+    const int size = its().size;
+    for (int lane = 0; lane < rows.count; ++lane) {
+      for (int c = 0; c < size; ++c) row[c] = from[c * kPanel + lane] * scale[lane] + 0.f;
+      its().store(rows.first + lane, row);
+    }
+  }
+
+ private:
+  const Its& its() const { return static_cast<const Its&>(*this); }
+};
+
 /// An operand's rows of one batch and head.
-struct HeadRows {
+struct HeadRows : BlocksOf<HeadRows> {
   const void* data;
   DType dtype;
   std::int64_t base, row_stride, stride;
@@ -96,33 +136,8 @@ struct HeadRows {
   void load(std::int64_t row, float* to) const {
     load_row(data, dtype, base + row * row_stride, stride, size, to);
   }
-  /// Rows of a block, times `scale`; zeros up to a multiple of 4.
-  void load_block(Rows rows, int pitch, float* to, float scale = 1) const {
-    const int padded = (rows.count + 3) / 4 * 4;
-    for (int r = 0; r < rows.count; ++r, to += pitch) {
-      load(rows.first + r, to);
-      if (scale != 1)
-        for (int c = 0; c < size; c += kWidth)
-          store_unaligned(to + c, load_unaligned<Vec<float>>(to + c) * scale);
-    }
-    for (int r = rows.count; r < padded; ++r, to += pitch) std::fill_n(to, size, 0.f);
-  }
-  /// Rows into the lanes of a panel: to[c][lane]; zeros in the lanes past them.
-  void load_panel(Rows rows, float* to, float* row, float scale = 1) const {
-    for (int lane = 0; lane < kPanel; ++lane) {
-      if (lane < rows.count)
-        load(rows.first + lane, row);
-      else
-        std::fill_n(row, size, 0.f);
-      for (int c = 0; c < size; ++c) to[c * kPanel + lane] = row[c] * scale;
-    }
-  }
-  /// The lanes' columns, each times its own number, to memory.
-  void store_panel(Rows rows, const float* from, const float* scale, float* row) const {
-    for (int lane = 0; lane < rows.count; ++lane) {
-      for (int c = 0; c < size; ++c) row[c] = from[c * kPanel + lane] * scale[lane];
-      store_row(data, dtype, base + (rows.first + lane) * row_stride, stride, size, row);
-    }
+  void store(std::int64_t row, const float* from) const {
+    store_row(data, dtype, base + row * row_stride, stride, size, from);
   }
 };
 
@@ -283,6 +298,84 @@ struct Task {
     block = block % 2 == 0 ? block / 2 : blocks - 1 - block / 2;
   }
 };
+
+inline constexpr int kMaxPanels = 8;
+
+/// f with the bucket that holds so many channels: 64, 128 or 256.
+template <class F>
+void with_size(std::int64_t channels, F&& f) {
+  if (channels <= 64) return f.template operator()<64>();
+  if (channels <= 128) return f.template operator()<128>();
+  f.template operator()<256>();
+}
+/// A row of channels, or of a bias along a block of keys.
+inline constexpr int kLine = 256;
+inline int padded(std::int64_t n, int to = kWidth) { return static_cast<int>((n + to - 1) / to * to); }
+
+/// How many panels a task has: as many as scratch holds, fewer where threads would have nothing to do.
+inline std::int64_t panels_of(const CpuLaunch& launch, std::int64_t most, std::int64_t heads,
+                              std::int64_t rows) {
+  const std::int64_t all = (rows + kPanel - 1) / kPanel;
+  std::int64_t panels = std::clamp<std::int64_t>(most, 1, kMaxPanels);
+  while (panels > 1 && heads * ((all + panels - 1) / panels) < 4 * launch.threads) --panels;
+  return panels;
+}
+/// What of the 256 KiB is left behind `floats`, in shares of so many.
+inline std::int64_t shares(std::int64_t floats, std::int64_t share) {
+  return (std::int64_t{kScratchBytes} / 4 - floats) / share;
+}
+
+// [forward]
+/// One panel of queries on its way through the keys: m, the largest score so far; l, the sum of e^(s - m);
+/// y, the sum of e^(s - m)·v, [channel][lane].
+struct Forward {
+  const float* q;  // [channel][lane], scaled
+  float *y, *m, *l;
+};
+
+template <int kPitch>
+void step(const AttentionProblem& p, const Forward& f, const Meeting& meeting, const float* k, const float* v,
+          int v_pitch, const float* bias, float* s) {
+  scores<kPitch>(k + meeting.begin * kPitch, f.q, static_cast<int>(p.d), meeting.end - meeting.begin,
+                 s + meeting.begin * kPanel);
+  Tile<float> most = fill(-kInfinity);
+  for (int row = meeting.begin; row < meeting.end; row += 2) {
+    float* const at = s + row * kPanel;
+    Tile<float> x = score_of(load_whole<float>(at), p.softcap, bias ? bias + row * kPanel : nullptr);
+    x = meeting.only(row, x, -kInfinity);
+    store_whole(at, x);
+    most = max(most, x);
+  }
+
+  // A row that has seen nothing yet has m = -inf, which taken off -inf would be NaN: it takes 0.
+  const Vec<float> zero{}, none = splat(-kInfinity);
+  Tile<float> m, shift;
+  for (int i = 0; i < 2; ++i) {
+    const Vec<float> before = load_unaligned<Vec<float>>(f.m + i * kWidth);
+    const Vec<float> now = vmax(before, vmax(most.v[i], most.v[i + 2]));
+    store_unaligned(f.m + i * kWidth, now);
+    m.v[i] = m.v[i + 2] = now == none ? zero : now;
+    shift.v[i] = shift.v[i + 2] = before - m.v[i];
+  }
+  const Tile<float> shrink = exp_below(shift);
+
+  Tile<float> sum = fill(0.f);
+  for (int row = meeting.begin; row < meeting.end; row += 2) {
+    float* const at = s + row * kPanel;
+    const Tile<float> e = exp_below(load_whole<float>(at) - m);
+    store_whole(at, e);
+    sum += e;
+  }
+  alignas(64) float scale[kPanel];
+  for (int i = 0; i < 2; ++i) {
+    float* const l = f.l + i * kWidth;
+    store_unaligned(l, vfma(load_unaligned<Vec<float>>(l), shrink.v[i], sum.v[i] + sum.v[i + 2]));
+    store_unaligned(scale + i * kWidth, shrink.v[i]);
+  }
+  accumulate(v + meeting.begin * v_pitch, v_pitch, s + meeting.begin * kPanel, meeting.end - meeting.begin,
+             static_cast<int>(p.e), f.y, scale);
+}
+// [/forward]
 
 }  // namespace ROOFTILE_ISA
 }  // namespace rooftile::attention

@@ -11,6 +11,7 @@ namespace rooftile::harness {
 struct AttentionCase {
   std::int64_t b, s, h, d, t, g, e, left, right;
   double scale, cap;
+  const char *keys_name = "k", *values_name = "v";
 
   explicit AttentionCase(const Case& c)
       : b(c.shape[0]),
@@ -76,10 +77,10 @@ struct AttentionScore {
 };
 
 /// s = softcap(scale · q·k) + bias.
-template <class S>
-AttentionScore<S> attention_score(const AttentionCase& a, Arrays<S>& arrays, std::int64_t n, std::int64_t i,
+template <class Its, class S>
+AttentionScore<S> attention_score(const Its& a, Arrays<S>& arrays, std::int64_t n, std::int64_t i,
                                   std::int64_t j, std::int64_t head) {
-  Array<S>&q = arrays["q"], &k = arrays["k"];
+  Array<S>&q = arrays["q"], &k = arrays[a.keys_name];
   const std::int64_t at_q = a.query(n, i, head) * a.d, at_k = a.key(n, j, head) * a.d;
   S sum(0);
   double terms = 0;
@@ -119,10 +120,10 @@ struct AttentionOracle {
         for (std::int64_t i = 0; i < a.s; ++i) row(a, arrays, n, i, head, weight, terms);
   }
 
- private:
-  template <class S>
-  static void row(const AttentionCase& a, Arrays<S>& arrays, std::int64_t n, std::int64_t i,
-                  std::int64_t head, std::vector<S>& weight, std::vector<double>& terms) {
+  /// One query's row. `a` says which keys it sees and where those are; weight and terms have room for them.
+  template <class Its, class S>
+  static void row(const Its& a, Arrays<S>& arrays, std::int64_t n, std::int64_t i, std::int64_t head,
+                  std::vector<S>& weight, std::vector<double>& terms) {
     bool any = false;
     S most(-HUGE_VAL);
     for (std::int64_t j = 0; j < a.t; ++j) {
@@ -155,7 +156,7 @@ struct AttentionOracle {
       for (std::int64_t j = 0; any && j < a.t; ++j) {
         if (!a.sees(i, j)) continue;
         const auto at = static_cast<std::size_t>(j);
-        const S term = weight[at] * arrays["v"].load(a.key(n, j, head) * a.e + c);
+        const S term = weight[at] * arrays[a.values_name].load(a.key(n, j, head) * a.e + c);
         y += term;
         size += std::fmax(std::fabs(to_double(term)), kSmallest);
         shifts += std::fabs(to_double(term)) * terms[at];

@@ -1,0 +1,82 @@
+"""rooftile.kv_cache_append and rooftile.paged_attention: a loop of decoding steps against a prefill, and PyTorch's attention."""
+
+import pytest
+
+import rooftile
+
+torch = pytest.importorskip("torch")
+import rooftile.torch as rt  # noqa: E402
+
+TOKENS, HEADS, KEYS, D = 37, 4, 2, 24
+
+
+def tokens_of(dtype, seed=0):
+    random = torch.Generator().manual_seed(seed)
+    return [torch.randn(1, TOKENS, heads, D, generator=random).to(dtype) for heads in (HEADS, KEYS, KEYS)]
+
+
+def caches_of(dtype, size):
+    """Of unwritten places NaN, and the pages of one sequence, in disorder."""
+    pages = (TOKENS + size - 1) // size + 1
+    table = torch.randperm(pages, generator=torch.Generator().manual_seed(1))[None, : pages - 1].int().contiguous()
+    return [torch.full((pages, size, KEYS, D), float("nan"), dtype=dtype) for _ in range(2)], table
+
+
+def slot_of(table, token, size):
+    return (table[0, token // size] * size + token % size).reshape(1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("size", [1, 16, TOKENS])
+@pytest.mark.parametrize("device", [None, "emulated"])
+def test_decoding_gives_the_bits_of_a_prefill(dtype, size, device):
+    q, k, v = tokens_of(dtype)
+    prefill, lse = rooftile.attention(q, k, v, causal=True, lse=True, device=device)
+    (k_cache, v_cache), table = caches_of(dtype, size)
+    for token in range(TOKENS):
+        now = slice(token, token + 1)
+        rooftile.kv_cache_append(k[0, now], v[0, now], slot_of(table, token, size), k_cache, v_cache, device=device)
+        length = torch.tensor([token + 1], dtype=torch.int32)
+        y, its = rooftile.paged_attention(q[:, now].contiguous(), k_cache, v_cache, table, length, lse=True, device=device)
+        assert torch.equal(y[:, 0], prefill[:, token]) and torch.equal(its[..., 0], lse[..., token])
+
+
+def test_is_as_pytorchs_and_speculates():
+    q, k, v = tokens_of(torch.float32)
+    (k_cache, v_cache), table = caches_of(torch.float32, 8)
+    slots = torch.cat([slot_of(table, token, 8) for token in range(TOKENS)])
+    rt.kv_cache_append(k[0], v[0], slots, k_cache, v_cache)
+    last = q[:, -5:].contiguous()
+    y = rt.paged_attention(last, k_cache, v_cache, table, torch.tensor([TOKENS], dtype=torch.int32))
+    mask = torch.ones(5, TOKENS, dtype=torch.bool).tril(TOKENS - 5)
+    theirs = torch.nn.functional.scaled_dot_product_attention(
+        *(x.transpose(1, 2) for x in (last, k, v)), attn_mask=mask, enable_gqa=True).transpose(1, 2)
+    torch.testing.assert_close(y, theirs, rtol=1e-5, atol=1e-5)
+
+
+def test_what_no_cache_has():
+    q, k, v = tokens_of(torch.float32)
+    (k_cache, v_cache), table = caches_of(torch.float32, 8)
+    before = k_cache.clone()
+    rooftile.kv_cache_append(k[0, :3], v[0, :3], torch.tensor([-1, k_cache.shape[0] * 8, -9]), k_cache, v_cache)
+    assert torch.equal(k_cache.nan_to_num(7), before.nan_to_num(7))
+    k_cache.zero_(), v_cache.fill_(1)
+    one = q[:, :1].contiguous()
+    def decode(length, pages):
+        return rooftile.paged_attention(one, k_cache, v_cache, pages, torch.tensor([length], dtype=torch.int32))
+
+    assert torch.equal(decode(9, table), torch.ones_like(one))
+    assert not decode(0, table).any()
+    assert decode(-1, table).isnan().all() and decode(8 * table.shape[1] + 1, table).isnan().all()
+    nowhere = table.clone()
+    nowhere[0, 1] = k_cache.shape[0]
+    assert decode(9, nowhere).isnan().all() and torch.equal(decode(8, nowhere), torch.ones_like(one))
+
+
+def test_has_no_gradient_and_says_so():
+    q, k, v = tokens_of(torch.float32)
+    (k_cache, v_cache), table = caches_of(torch.float32, 8)
+    k_cache.zero_(), v_cache.zero_()
+    with pytest.raises(Exception, match="gradient"):
+        y = rt.paged_attention(q[:, :1].clone().requires_grad_(), k_cache, v_cache, table, torch.tensor([3], dtype=torch.int32))
+        y.sum().backward()

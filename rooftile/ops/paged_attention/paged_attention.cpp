@@ -1,0 +1,116 @@
+#include "rooftile/ops/paged_attention/paged_attention.h"
+
+#include <cmath>
+
+#include "rooftile/core/signature.h"
+#include "rooftile/ops/paged_attention/paged_attention.problem.h"
+
+namespace rooftile {
+namespace {
+
+constexpr Signature::Types kT{'T', {DType::f32, DType::f16, DType::bf16}};
+constexpr Signature::Types kSlot{'I', {DType::i64, DType::i32}};
+constexpr Signature::Types kI{'I', {DType::i32}};  // page tables and lengths
+constexpr Signature::Types kF{'F', {DType::f32}};  // statistics
+
+constexpr Signature kAppend{
+    "kv_cache_append",
+    {kT, kSlot},
+    {input("k", 'T', "... G D"), input("v", 'T', "... G E"), below('Z', input("slots", 'I', "...")),
+     in_out("k_cache", 'T', "P N G D"), in_out("v_cache", 'T', "P N G E")},
+    {},
+    "Z = P*N"};
+constexpr Signature kAttention{
+    "paged_attention",
+    {kT, kI, kF},
+    {input("q", 'T', "B S H D"), input("k_cache", 'T', "P N G D"), input("v_cache", 'T', "P N G E"),
+     below('P', input("page_table", 'I', "B M")), below('L', input("lengths", 'I', "B")),
+     output("y", 'T', "B S H E"), optional(output("lse", 'F', "B H S"))},
+    {whole("window_left", -1, -1), real("scale", 0, 0), real("softcap", 0, 0)},
+    "H % G = 0; D >= 1; D <= 256; E >= 1; E <= 256; L = M*N + 1"};
+
+Status any(const void*) { return {}; }
+constexpr Variant kAppendVariants[] = {
+    {"tile", "each slot is one worker's, which takes its tokens in their order", Role::standard, any}};
+constexpr Variant kAttentionVariants[] = {
+    {"tile", "attention's tiles, keys and values through the page table; heads that share them side by side",
+     Role::standard, any}};
+
+/// Where each token begins, as rows of one element.
+ConstView tokens_of(const ConstView& view, int outer) {
+  ConstView v = view;
+  v.rank = outer + 1;
+  v.shape[outer] = 1;
+  v.stride[outer] = 1;
+  return v;
+}
+KvCacheSide side_of(const Call& c, int from, int to) {
+  const ConstView &token = c.view(from), &cache = c.view(to);
+  KvCacheSide side{token.data, c.output(to), {}, {}, cache.shape[3]};
+  for (int d = 0; d < 4; ++d) side.stride[d] = cache.stride[d];
+  for (int d = 0; d < 2; ++d) side.from_stride[d] = token.stride[token.rank - 2 + d];
+  return side;
+}
+Status launch_append(const Queue& queue, const Op& op, const Call& c) {
+  const ConstView &slots = c.view(2), &cache = c.view(3);
+  KvCacheAppendProblem p{};
+  p.rows = rows_of(tokens_of(slots, slots.rank), tokens_of(c.view(0), slots.rank),
+                   tokens_of(c.view(1), slots.rank));
+  p.slots = slots.data;
+  p.slots_dtype = slots.dtype;
+  p.pages = cache.shape[0], p.page_size = cache.shape[1], p.heads = cache.shape[2];
+  p.k = side_of(c, 0, 3), p.v = side_of(c, 1, 4);
+  p.bytes = bits(cache.dtype) / 8;
+  return dispatch(queue, op, &p, c.variant);
+}
+
+AttentionOperand operand(const ConstView& view) {
+  AttentionOperand o{view.data};
+  for (int i = 0; i < 4; ++i) o.stride[i] = view.stride[i];
+  return o;
+}
+Status launch_attention(const Queue& queue, const Op& op, const Call& c) {
+  const ConstView &q = c.view(0), &k = c.view(1), &v = c.view(2), &table = c.view(3), &lengths = c.view(4),
+                  &lse = c.view(6);
+  PagedAttentionProblem p{};
+  p.b = q.shape[0], p.s = q.shape[1], p.h = q.shape[2], p.d = q.shape[3];
+  p.g = k.shape[2], p.e = v.shape[3];
+  p.left = c.whole(0);
+  p.right = 0;
+  p.scale = c.options[1] == 0 ? static_cast<float>(1 / std::sqrt(static_cast<double>(p.d))) : c.real(1);
+  p.softcap = c.real(2);
+  p.dtype = q.dtype, p.bias_dtype = DType::f32;
+  p.q = operand(q), p.k = operand(k), p.v = operand(v), p.y = operand(c.view(5));
+  if (lse.present()) {
+    p.lse = static_cast<float*>(c.output(6));
+    for (int i = 0; i < 3; ++i) p.lse_stride[i] = lse.stride[i];
+  }
+  p.table = static_cast<const std::int32_t*>(table.data);
+  p.table_stride[0] = table.stride[0], p.table_stride[1] = table.stride[1];
+  p.lengths = static_cast<const std::int32_t*>(lengths.data);
+  p.lengths_stride = lengths.stride[0];
+  p.pages = k.shape[0], p.page_size = k.shape[1], p.pages_each = table.shape[1];
+  return dispatch(queue, op, &p, c.variant);
+}
+
+}  // namespace
+
+extern const Op kv_cache_append_op{"kv_cache_append", "forward", "kv_cache_append",
+                                   kAppendVariants,   kAppend,   launch_append};
+extern const Op paged_attention_op{"paged_attention",  "forward",  "paged_attention",
+                                   kAttentionVariants, kAttention, launch_attention};
+extern const Op* const paged_attention_ops[] = {&kv_cache_append_op, &paged_attention_op, nullptr};
+
+Status kv_cache_append(const Queue& queue, const KvCacheAppendInputs& in, const KvCacheAppendOutputs& caches,
+                       const KvCacheAppendOptions& options) {
+  return call(queue, kv_cache_append_op, {&in.k, &in.v, &in.slots, &caches.k_cache, &caches.v_cache}, {},
+              options.variant);
+}
+Status paged_attention(const Queue& queue, const PagedAttentionInputs& in, const PagedAttentionOutputs& out,
+                       const PagedAttentionOptions& options) {
+  return call(queue, paged_attention_op,
+              {&in.q, &in.k_cache, &in.v_cache, &in.page_table, &in.lengths, &out.y, &out.lse},
+              {static_cast<double>(options.window_left), options.scale, options.softcap}, options.variant);
+}
+
+}  // namespace rooftile
