@@ -26,7 +26,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import call_versions  # noqa: E402
 
 TYPES = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32",
-         "u8": "uint8", "i8": "int8"}  # fmt: skip
+         "u8": "uint8", "i8": "int8", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2"}  # fmt: skip
 MAX_PLAIN = 1 << 20  # elements of a case that plain Python is timed on
 
 device = "cpu"

@@ -1,0 +1,78 @@
+#pragma once
+// What passes from validation (quantize.cpp) to the launches (quantize.cpu.cpp,
+// quantize.cu).
+#include "rooftile/core/rows.h"
+
+namespace rooftile {
+
+/// Codes of 8 bits, as numbers: what rounds to them, and what they stand for.
+struct CodeFormat {
+  bool integer;  ///< i8; then only the next two are used
+  float largest;
+  float last_within;      ///< the largest f32 that rounds to it by itself
+  int shift;              ///< mantissa bits that an f32 has more
+  int rebias;             ///< what its exponent, there, is larger by
+  float smallest_normal;  ///< below it codes are multiples of 2^-9, or 2^-16;
+  float magic;            ///< and of that an f32 of this size is a multiple, too
+  int special;            ///< codes without their sign from here on are no numbers
+  float unit;             ///< of an f32 with a code's bits `shift` further up: its value by
+                          ///< that
+};
+constexpr CodeFormat code_format(DType type) {
+  if (type == DType::f8e4m3) return {false, 448, 464, 20, 120 << 3, 0x1p-6f, 0x1p14f, 0x7F, 0x1p120f};
+  if (type == DType::f8e5m2)
+    return {false, 57344, 0x1.dffffep15f, 21, 112 << 2, 0x1p-14f, 0x1p7f, 0x7C, 0x1p112f};
+  return {true, 127, 0x1.fdfffep6f, 0, 0, 0, 0, 0, 0};
+}
+
+/// A row's blocks are programs by themselves: `blocks` of each row, the last
+/// shorter.
+struct RowBlocks {
+  std::int64_t columns, block, blocks;
+
+  constexpr RowBlocks(std::int64_t its_columns, std::int64_t its_block)
+      : columns(its_columns),
+        block(its_block < its_columns ? its_block
+              : its_columns < 1       ? 1
+                                      : its_columns),
+        blocks((columns + block - 1) / block) {}
+  /// One block: where it is, and of how many elements.
+  struct Place {
+    std::int64_t row, block, first, size;
+  };
+  constexpr Place place(std::int64_t program) const {
+    const bool narrow = (program | blocks) >> 32 == 0;  // of 32 bits: a fifth of a GPU's instructions
+    const std::int64_t row = blocks == 1 ? program
+                             : narrow
+                                 ? static_cast<std::uint32_t>(program) / static_cast<std::uint32_t>(blocks)
+                                 : program / blocks;
+    const std::int64_t its = program - row * blocks, first = its * block, rest = columns - first;
+    return {row, its, first, rest < block ? rest : block};
+  }
+};
+
+struct QuantizeProblem {
+  enum { kValues, kCodes, kScale, kGiven };
+  Rows<4> rows;  ///< of kScale and kGiven a column is a block's
+  RowBlocks blocks;
+  void* values;         ///< x; dequantising, y
+  std::uint8_t* codes;  ///< null: fake quantising,
+  void* fake;           ///< to here, by kCodes' strides
+  float* scale;         ///< null: nobody wants it
+  const float* given;   ///< null: computed
+  DType dtype;          ///< of values
+  CodeFormat format;
+};
+
+struct FakeQuantizeBackwardProblem {
+  enum { kDx, kX, kDy, kGiven };
+  Rows<4> rows;
+  RowBlocks blocks;
+  void* dx;
+  const void *x, *dy;
+  const float* given;
+  DType dtype;
+  CodeFormat format;
+};
+
+}  // namespace rooftile

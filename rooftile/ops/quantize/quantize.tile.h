@@ -1,0 +1,145 @@
+#pragma once
+// A block is a row of its own: its largest magnitude gives the scale, then each
+// element becomes a code. What a GPU's registers hold is read once; of a longer
+// block the rest is read twice.
+#include "rooftile/ops/quantize/quantize.problem.h"
+#include "rooftile/tile/tile.h"
+
+namespace rooftile::kernels {
+using namespace rooftile::tile;
+
+// [encode]
+/// To the nearest code, ties to even, in the lower 8 bits.
+template <Lanes X>
+ROOFTILE_TILE auto encode(const X& x, const CodeFormat& f) {
+  using Integer = std::int32_t;
+  if (f.integer) {  // by a sum whose last bit weighs 1
+    const auto number = select(x == x, x, like(x, 0.0f));
+    return bit_cast<Integer>(min(max(number, -127), 127) + 0x1.8p23f) & 0xFF;
+  }
+  const auto size = min(abs(x), f.largest);
+  const auto bits = bit_cast<Integer>(size);
+  // The last bit that stays gets half a unit, less one where it is even. Its
+  // carry may raise the exponent.
+  const auto normal = ((bits + ((1 << (f.shift - 1)) - 1) + ((bits >> f.shift) & 1)) >> f.shift) - f.rebias;
+  // Subnormal ones are multiples of one number: a sum that is, too, is rounded
+  // to it.
+  const auto small = bit_cast<Integer>(size + f.magic) - bit_cast<Integer>(like(size, f.magic));
+  const auto code = select(size < f.smallest_normal, small, normal);
+  return select(x == x, code | ((bit_cast<Integer>(x) >> 24) & 0x80), like(code, 0x7F));
+}
+// [/encode]
+
+/// Codes from 0 to 255 as what they stand for, exactly.
+template <Lanes C>
+ROOFTILE_TILE auto decode(const C& code, const CodeFormat& f) {
+  using Integer = std::int32_t;
+  if (f.integer) return convert<float>((code << 24) >> 24);
+  const auto size = code & 0x7F, bits = size << f.shift;
+  // One product corrects the exponent, and makes subnormal ones normal.
+  const auto number = bit_cast<Integer>(bit_cast<float>(bits) * f.unit);
+  const auto magnitude = select(size >= f.special, bits | 0x7F800000, number);
+  return bit_cast<float>(magnitude | ((code & 0x80) << 24));
+}
+
+/// A scale of which neither itself nor 1/it is subnormal. A NaN stays.
+ROOFTILE_TILE float scale_of(float largest, const CodeFormat& f) {
+  const float scale = largest / f.largest;
+  return scale < 0x1p-126f ? 0x1p-126f : scale;
+}
+
+/// The largest magnitude of a block, of which a team holds one segment at a
+/// time; NaN where one is. As integers magnitudes have the same order, and a
+/// NaN is above all.
+template <class Team>
+struct Magnitudes {
+  typename Team::Integers most;
+  ROOFTILE_TILE explicit Magnitudes(const Team& team) : most(bit_cast<std::int32_t>(team.fill(0))) {}
+  template <class Held>
+  ROOFTILE_TILE void add(const Team& team, const Held& held, std::int64_t size) {
+    team.each(size, [&](auto chunk) ROOFTILE_INLINE {
+      const auto its = bit_cast<std::int32_t>(abs(held[chunk]));
+      most = select(its > most, its, most);
+    });
+  }
+  ROOFTILE_TILE float largest(const Team& team) const {
+    const auto nan = most > 0x7F800000;
+    const float nans = team.sum(select(nan, team.fill(1), team.fill(0)));
+    const float number = team.max(select(nan, team.fill(0), bit_cast<float>(most)));
+    return nans > 0 ? __builtin_nanf("") : number;
+  }
+};
+
+// [quantize]
+/// Codes, or, without memory for them, y: what they stand for.
+template <class Team, class T>
+ROOFTILE_TILE void quantize(Team team, const Row<const T>& x, const Row<std::uint8_t>& codes, const Row<T>& y,
+                            float* scale_to, const float* given, std::int64_t segment, const CodeFormat& f) {
+  const auto first = x.part(0, segment);
+  const auto held = team.hold(first, 0);
+  float scale = given ? *given : 0;
+  if (!given) {
+    Magnitudes magnitudes(team);
+    magnitudes.add(team, held, first.size);
+    for (std::int64_t at = segment; at < x.size; at += segment) {
+      const auto part = x.part(at, segment);
+      Team reader = team;
+      magnitudes.add(team, reader.hold(part, 0), part.size);
+    }
+    scale = scale_of(magnitudes.largest(team), f);
+  }
+  team.store_scalars(scale_to, scale, static_cast<float*>(nullptr), 0);
+  const float each_one = 1 / scale;
+  const auto put = [&](const auto& part, std::int64_t at) ROOFTILE_INLINE {
+    const auto to = codes.part(at, segment);
+    const auto y_to = y.part(at, segment);
+    team.each(part.row.size, [&](auto chunk) ROOFTILE_INLINE {
+      const auto code = encode(part[chunk] * each_one, f);
+      if (codes.data)
+        team.store(to, chunk, code);
+      else
+        team.store(y_to, chunk, decode(code, f) * scale);
+    });
+  };
+  put(held, 0);
+  for (std::int64_t at = segment; at < x.size; at += segment) {
+    Team reader = team;
+    put(reader.hold(x.part(at, segment), 0), at);
+  }
+}
+// [/quantize]
+
+template <class Team, class T>
+ROOFTILE_TILE void dequantize(const Team& team, const Row<const std::uint8_t>& codes, const Row<T>& y,
+                              float scale, std::int64_t segment, const CodeFormat& f) {
+  for (std::int64_t at = 0; at < y.size; at += segment) {
+    const auto from = codes.part(at, segment);
+    const auto to = y.part(at, segment);
+    team.each(to.size, [&](auto chunk) ROOFTILE_INLINE {
+      team.store(to, chunk, decode(team.load_integers(from, chunk), f) * scale);
+    });
+  }
+}
+
+/// dx = dy where the product with 1 / scale does not round beyond the largest,
+/// else 0.
+template <class Team, class T>
+ROOFTILE_TILE void fake_quantize_backward(Team team, const Row<const T>& x, const Row<const T>& dy,
+                                          const Row<T>& dx, const float* given, std::int64_t segment,
+                                          const CodeFormat& f) {
+  const float each_one = given ? 1 / *given : 0;
+  for (std::int64_t at = 0; at < dx.size; at += segment) {
+    Team reader = team;
+    const auto to = dx.part(at, segment);
+    const auto gradient = reader.hold(dy.part(at, segment), 0), values = reader.hold(x.part(at, segment), 0);
+    reader.each(to.size, [&](auto chunk) ROOFTILE_INLINE {
+      const auto its = gradient[chunk];
+      if (given)
+        team.store(to, chunk, select(abs(values[chunk] * each_one) <= f.last_within, its, like(its, 0.0f)));
+      else
+        team.store(to, chunk, its);
+    });
+  }
+}
+
+}  // namespace rooftile::kernels

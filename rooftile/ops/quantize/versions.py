@@ -1,0 +1,169 @@
+"""Codes of 8 bits in four languages: rooftile/ops/languages.py says how these functions are found, run and judged."""
+
+import math
+import struct
+
+from languages import np, takes, tl, torch, trap, triton
+
+F8 = ("f8e4m3", "f8e5m2", "i8")
+
+
+def f32(value):
+    """As a float of 32 bits has it."""
+    try:
+        return struct.unpack("f", struct.pack("f", value))[0]
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+# [quantize_plain]
+def nearest_f8(value, mantissa, smallest_exponent, largest):
+    """Numbers of a binade are multiples of 2^(exponent - mantissa); round() takes the even one of two."""
+    if math.isnan(value) or value == 0 or math.isinf(value):
+        return value if not math.isinf(value) else math.copysign(largest, value)
+    step = 2.0 ** (max(math.frexp(value)[1] - 1, smallest_exponent) - mantissa)
+    return math.copysign(min(round(abs(value) / step) * step, largest), value)
+
+
+def quantize_rows(x, given, block, largest, nearest):
+    codes, scales, block = [], [], int(block)
+    for r, row in enumerate(x):
+        codes.append([])
+        scales.append([])
+        for b, begin in enumerate(range(0, len(row), block)):
+            part = row[begin:begin + block]
+            most = math.nan if any(map(math.isnan, part)) else max(map(abs, part))
+            scale = given[r][b] if given else most if math.isnan(most) else max(f32(most / largest), 2.0**-126)
+            scales[-1].append(scale)
+            each_one = f32(1 / scale) if scale else math.copysign(math.inf, scale)
+            codes[-1] += [nearest(f32(v * each_one)) for v in part]
+    return codes, scales
+
+
+def quantize_f8e4m3_plain(x, given=None, block=128):
+    return quantize_rows(x, given, block, 448, lambda v: nearest_f8(v, 3, -6, 448))
+
+
+def quantize_f8e5m2_plain(x, given=None, block=128):
+    return quantize_rows(x, given, block, 57344, lambda v: nearest_f8(v, 2, -14, 57344))
+
+
+def quantize_i8_plain(x, given=None, block=128):
+    return quantize_rows(x, given, block, 127, lambda v: 0 if math.isnan(v) else round(max(-127, min(127, v))))
+# [/quantize_plain]
+
+
+# [quantize_f8e4m3_plain_infinite]
+@trap("beyond 448 comes NaN, as float8_e4m3fn's own conversion has it: with given scales values must saturate")
+def quantize_f8e4m3_plain_infinite(x, given=None, block=128):
+    beyond = lambda v: math.nan if abs(v) > 464 else nearest_f8(v, 3, -6, 448)  # noqa: E731
+    return quantize_rows(x, given, block, 448, beyond)
+# [/quantize_f8e4m3_plain_infinite]
+
+
+# [quantize_i8_numpy]
+def blocks_numpy(x, block):
+    """{…, B, block} in f32, the last block filled up with zeros."""
+    blocks = -(-x.shape[-1] // block)
+    padded = np.zeros((*x.shape[:-1], blocks * block), np.float32)
+    padded[..., :x.shape[-1]] = x
+    return padded.reshape(*x.shape[:-1], blocks, block)
+
+
+def quantize_i8_numpy(x, given=None, block=128):
+    parts = blocks_numpy(x, min(int(block), max(x.shape[-1], 1)))
+    scale = np.maximum(np.abs(parts).max(-1) / np.float32(127), np.float32(2.0**-126)) if given is None else given
+    with np.errstate(all="ignore"):
+        products = parts * (np.float32(1) / scale)[..., None]
+    codes = np.rint(np.clip(np.nan_to_num(products, posinf=np.inf, neginf=-np.inf), -127, 127)).astype(np.int8)
+    return codes.reshape(*x.shape[:-1], -1)[..., :x.shape[-1]], scale
+# [/quantize_i8_numpy]
+
+
+# [quantize_i8_numpy_truncated]
+@trap("a cast cuts toward zero, and does not round")
+def quantize_i8_numpy_truncated(x, given=None, block=128):
+    parts = blocks_numpy(x, min(int(block), max(x.shape[-1], 1)))
+    codes, scale = quantize_i8_numpy(x, given, block)
+    with np.errstate(all="ignore"):
+        products = np.nan_to_num(parts * (np.float32(1) / scale)[..., None], posinf=np.inf, neginf=-np.inf)
+    cut = np.clip(products, -127, 127).astype(np.int8)
+    return cut.reshape(*x.shape[:-1], -1)[..., :x.shape[-1]], scale
+# [/quantize_i8_numpy_truncated]
+
+
+# [dequantize_numpy]
+@takes(dtypes=("f32", "i8"))
+def dequantize_numpy(codes, scale, block=128):
+    each = np.repeat(scale, min(int(block), max(codes.shape[-1], 1)), axis=-1)[..., :codes.shape[-1]]
+    return codes.astype(np.float32) * each
+# [/dequantize_numpy]
+
+
+# [quantize_torch]
+def quantize_blocks_torch(x, given, block, largest):
+    """x · (1 / scale) in f32, and the scales."""
+    columns = x.shape[-1]
+    block = min(int(block), max(columns, 1))
+    blocks = -(-columns // block)
+    padded = torch.nn.functional.pad(x.float(), (0, blocks * block - columns)).unflatten(-1, (blocks, block))
+    scale = given
+    if scale is None:
+        scale = (padded.abs().amax(-1) / largest).clamp(min=2.0**-126)
+    products = (padded * (1 / scale)[..., None]).flatten(-2)[..., :columns]
+    return products.clamp(-largest, largest), scale
+
+
+def quantize_f8e4m3_torch(x, given=None, block=128):
+    products, scale = quantize_blocks_torch(x, given, block, 448.0)
+    return products.to(torch.float8_e4m3fn), scale
+
+
+def quantize_f8e5m2_torch(x, given=None, block=128):
+    products, scale = quantize_blocks_torch(x, given, block, 57344.0)
+    return products.to(torch.float8_e5m2), scale
+
+
+def quantize_i8_torch(x, given=None, block=128):
+    products, scale = quantize_blocks_torch(x, given, block, 127.0)
+    return products.nan_to_num(nan=0.0).round().to(torch.int8), scale
+# [/quantize_torch]
+
+
+# [dequantize_torch]
+@takes(dtypes=("f32", *F8))
+def dequantize_torch(codes, scale, block=128):
+    block = min(int(block), max(codes.shape[-1], 1))
+    return codes.float() * scale.repeat_interleave(block, -1)[..., :codes.shape[-1]]
+# [/dequantize_torch]
+
+
+# [quantize_f8e4m3_triton]
+@triton.jit
+def quantize_kernel(x, codes, scales, columns, blocks, block, SIZE: tl.constexpr):
+    """One program, one block of a row."""
+    program = tl.program_id(0).to(tl.int64)
+    row, first = program // blocks, program % blocks * block
+    at = first + tl.arange(0, SIZE)
+    there = (tl.arange(0, SIZE) < block) & (at < columns)
+    values = tl.load(x + row * columns + at, mask=there, other=0.0).to(tl.float32)
+    # As integers magnitudes have the same order, and a NaN is above all.
+    most = tl.max(tl.abs(values).to(tl.int32, bitcast=True)).to(tl.float32, bitcast=True)
+    scale = tl.div_rn(most, 448.0)
+    scale = tl.where(scale < 1.1754943508222875e-38, 1.1754943508222875e-38, scale)
+    tl.store(scales + program, scale)
+    products = values * tl.div_rn(1.0, scale)
+    bound = tl.where(products != products, products, tl.minimum(tl.maximum(products, -448.0), 448.0))
+    tl.store(codes + row * columns + at, bound.to(tl.float8e4nv), mask=there)
+
+
+def quantize_f8e4m3_triton(x, block=128):
+    columns = x.shape[-1]
+    block = min(int(block), max(columns, 1))
+    blocks = -(-columns // block)
+    codes = torch.empty(x.shape, dtype=torch.float8_e4m3fn, device=x.device)
+    scales = torch.empty((*x.shape[:-1], blocks), dtype=torch.float32, device=x.device)
+    if scales.numel():
+        quantize_kernel[(scales.numel(),)](x, codes, scales, columns, blocks, block, SIZE=triton.next_power_of_2(block))
+    return codes, scales
+# [/quantize_f8e4m3_triton]
