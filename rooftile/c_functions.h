@@ -288,6 +288,54 @@ static inline rooftile_status rooftile_l2_normalize_backward(const rooftile_queu
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "l2_normalize_backward", views, options, NULL, none);
 }
+static inline rooftile_status rooftile_kv_cache_append(const rooftile_queue* queue, const rooftile_view* k, const rooftile_view* v, const rooftile_view* slots, const rooftile_view* k_cache, const rooftile_view* v_cache) {
+  const rooftile_view* const views[] = {k, v, slots, k_cache, v_cache};
+  const double options[] = {0};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "kv_cache_append", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_paged_attention(const rooftile_queue* queue, const rooftile_view* q, const rooftile_view* k_cache, const rooftile_view* v_cache, const rooftile_view* page_table, const rooftile_view* lengths, const rooftile_view* y, const rooftile_view* lse, int64_t window_left, double scale, double softcap) {
+  const rooftile_view* const views[] = {q, k_cache, v_cache, page_table, lengths, y, lse};
+  const double options[] = {(double)window_left, scale, softcap};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "paged_attention", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_quantize_f8e4m3(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* given, const rooftile_view* codes, const rooftile_view* scale, int64_t block) {
+  const rooftile_view* const views[] = {x, given, codes, scale};
+  const double options[] = {(double)block};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "quantize_f8e4m3", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_quantize_f8e5m2(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* given, const rooftile_view* codes, const rooftile_view* scale, int64_t block) {
+  const rooftile_view* const views[] = {x, given, codes, scale};
+  const double options[] = {(double)block};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "quantize_f8e5m2", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_quantize_i8(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* given, const rooftile_view* codes, const rooftile_view* scale, int64_t block) {
+  const rooftile_view* const views[] = {x, given, codes, scale};
+  const double options[] = {(double)block};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "quantize_i8", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_dequantize(const rooftile_queue* queue, const rooftile_view* codes, const rooftile_view* scale, const rooftile_view* y, int64_t block) {
+  const rooftile_view* const views[] = {codes, scale, y};
+  const double options[] = {(double)block};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "dequantize", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_fake_quantize(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* given, const rooftile_view* y, int64_t block, int format) {
+  const rooftile_view* const views[] = {x, given, y};
+  const double options[] = {(double)block, (double)format};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "fake_quantize", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_fake_quantize_backward(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* given, const rooftile_view* dy, const rooftile_view* dx, int64_t block, int format) {
+  const rooftile_view* const views[] = {x, given, dy, dx};
+  const double options[] = {(double)block, (double)format};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "fake_quantize_backward", views, options, NULL, none);
+}
 static inline rooftile_status rooftile_rms_norm(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* residual, const rooftile_view* weight, const rooftile_view* y, const rooftile_view* sum, const rooftile_view* rstd, double eps, int unit_offset) {
   const rooftile_view* const views[] = {x, residual, weight, y, sum, rstd};
   const double options[] = {eps, (double)unit_offset};

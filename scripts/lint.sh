@@ -88,12 +88,6 @@ done < <(listed 'rooftile/core/*.cpp' 'rooftile/core/*.h' 'rooftile/backend/*.cp
   xargs -r grep -nE '(^|[^a-zA-Z_.:])(std::)?(printf|fprintf|puts|perror|abort|exit|terminate) ?\(|std::c(out|err)|[^a-zA-Z_]throw[ ;]' |
   grep -vE '^[^:]+:[0-9]+: *(//|\*)')
 
-# Which functions set numbers of their own on a GPU: what cli/tuning.cpp says, and the .cu files that launch a "tile"
-# (the backwards there are row programs).
-said=$(sed -n '/kOwnNumbers\[\] =/,/;/p' cli/tuning.cpp | grep -oE '"[a-z0-9_]+"' | sort)
-done_so=$(listed 'rooftile/ops/*/*.cu' | grep -v /ladder/ | xargs -r grep -hoE '\("[a-z0-9_]+", "tile"' | grep -oE '^\("[a-z0-9_]+"' | tr -d '(' | grep -v '_backward"$' | sort -u)
-[ "$said" = "$done_so" ] || complain "kOwnNumbers of cli/tuning.cpp has $(echo $said), the .cu files launch $(echo $done_so)"
-
 # Intrinsics live behind the block language; rungs may show them, since that is what they teach, and the harness needs
 # them to measure the machine.
 while read -r found; do
