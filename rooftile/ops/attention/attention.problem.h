@@ -34,7 +34,7 @@ struct AttentionProblem {
   float* lse;  ///< null: not wanted
   std::int64_t lse_stride[3];
 
-  ROOFTILE_ATTENTION std::int64_t group() const { return h / g; }
+  ROOFTILE_ATTENTION std::int64_t group() const { return g == 0 ? 0 : h / g; }
   /// The keys that query i sees; empty ones have end = begin.
   ROOFTILE_ATTENTION AttentionRange keys(std::int64_t i) const { return keys(i, t); }
   /// Of `length` keys instead of t.

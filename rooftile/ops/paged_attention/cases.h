@@ -90,6 +90,8 @@ inline Spec kv_cache_spec() {
       b.gpu.push_back({{64, 8, 128, 128, 16384, 16}, type, {}});
       b.gpu.push_back({{8192, 8, 128, 128, 16384, 16}, type, {}});
     }
+    for (std::int64_t tokens = 1; tokens <= 1 << 16; tokens *= 2)  // into half of a cache
+      b.sweep.push_back({{tokens, 2, 64, 64, (2 * tokens + 15) / 16, 16}, DType::f32, {}});
     return b;
   };
   spec.standard_shape = [](const Shape& rows_columns) {
@@ -270,6 +272,8 @@ inline Spec paged_spec() {
     b.memory.push_back(decode(8, 4096, 4096, DType::bf16));
     for (std::int64_t size : {1, 16, 64, 4096}) b.gpu.push_back(decode(64, 4096, size, DType::bf16));
     b.gpu.push_back(decode(64, 4096, 16, DType::bf16, 4));
+    for (std::int64_t length = 1; length <= 1 << 16; length *= 2)
+      b.sweep.push_back(decode(1, length, std::min<std::int64_t>(length, 16), DType::f32, 1, 8, 2));
     return b;
   };
   return spec;
