@@ -19,6 +19,7 @@
 #include "rooftile/core/rows.h"
 #include "rooftile/harness/contract.h"
 #include "rooftile/harness/standard_cases.h"
+#include "rooftile/harness/survive.h"
 
 namespace rooftile::harness {
 namespace {
@@ -338,6 +339,25 @@ TEST(Check, OutlivesAKernelThatDies) {
     EXPECT_NE(text.find(how), std::string::npos) << text;
     EXPECT_GT(results.size(), 1u);  // the rest was checked without that variant
   }
+}
+
+TEST(Check, CountsWhatAChildRanNotWhatItWaited) {
+  const auto end_of = [](void (*work)()) {
+    return in_child(
+        [&](const auto&) {
+          const Queue queue = Queue::cpu({.threads = 1});
+          const Announced announced(queue, "tile", Case{{1}});
+          work();
+        },
+        [](const std::string&) {}, [] { return false; }, 60, 0.2);
+  };
+  EXPECT_FALSE(end_of([] { usleep(700'000); }).died);
+  const Death busy = end_of([] {
+    for (volatile int i = 0;; i = 1) {
+    }
+  });
+  EXPECT_TRUE(busy.died);
+  EXPECT_EQ(busy.how, "did not return within 0.2 s of a processor's time");
 }
 
 TEST(Check, FindsDefectsOfRandomCases) {

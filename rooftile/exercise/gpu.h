@@ -4,6 +4,7 @@
 #include "rooftile/backend/cuda/shared.h"
 #include "rooftile/backend/emulated/controls.h"
 #include "rooftile/backend/emulated/state.h"
+#include "rooftile/exercise/function.h"
 #include "rooftile/exercise/plugin.h"
 
 namespace rooftile::exercise {
@@ -28,9 +29,8 @@ namespace rooftile::cuda {
 extern const DeviceFunctions device_functions;
 }
 
-/// The one kernel: launch(const CudaLaunch&, const …Problem&), in place of that function's variant. Findings
-/// are taken by the judge, who wants to know their kind.
-#define ROOFTILE_EXERCISE_KERNEL(function, variant, launch)                                                 \
+/// What the judge calls beside kernels. Findings are taken by it: it wants to know their kind.
+#define ROOFTILE_EXERCISE_DEVICE(count, table)                                                              \
   ROOFTILE_EXERCISE_COUNTS                                                                                  \
   extern "C" __attribute__((visibility("default"))) const rooftile::emulated::Controls*                     \
   rooftile_exercise_controls() {                                                                            \
@@ -42,12 +42,24 @@ extern const DeviceFunctions device_functions;
   }                                                                                                         \
   extern "C" __attribute__((visibility("default"))) const rooftile::Plugin* rooftile_plugin() {             \
     using namespace rooftile;                                                                               \
-    static const PluginEntry table[] = {entry<launch>(function, variant)};                                  \
     static const DeviceFunctions device = [] {                                                              \
       DeviceFunctions functions = cuda::device_functions;                                                   \
       functions.findings = [](const CudaLaunch&) { return Status{}; };                                      \
       return functions;                                                                                     \
     }();                                                                                                    \
-    static const Plugin plugin{kPluginVersion, "emulated-checked", 1, table, &device};                      \
+    static const Plugin plugin{kPluginVersion, "emulated-checked", count, table, &device};                  \
     return &plugin;                                                                                         \
   }
+
+/// The one kernel: launch(const CudaLaunch&, const …Problem&), in place of that function's variant.
+#define ROOFTILE_EXERCISE_KERNEL(function, variant, launch)        \
+  static const rooftile::PluginEntry rooftile_exercise_table[] = { \
+      rooftile::entry<launch>(function, variant)};                 \
+  ROOFTILE_EXERCISE_DEVICE(1, rooftile_exercise_table)
+
+/// The one kernel of a function that only exercises have: launch(const CudaLaunch&, const FunctionProblem&).
+#define ROOFTILE_EXERCISE_FUNCTION(launch)                                                        \
+  extern "C" __attribute__((visibility("default"))) rooftile::Kernel rooftile_exercise_kernel() { \
+    return rooftile::entry<launch>("", "").kernel;                                                \
+  }                                                                                               \
+  ROOFTILE_EXERCISE_DEVICE(0, nullptr)

@@ -130,12 +130,14 @@ Comparison compare_elements(const Limits& limits, const Operand& output, const A
   const double normal = is_floating(type) ? smallest_normal(type) : 0;
   const std::vector<double> nearest = decode(type, answer.rounded);
   double rounding = 0;  // Σ of squared shares of the right answer, rounded to the output alone
-  // An element of all ones is a NaN that no arithmetic gives: what the memory held before the call.
-  constexpr std::uint64_t kUnwritten = ~std::uint64_t{0} >> (64 - 8 * kWidth);
+  // An element of all ones is a NaN that no arithmetic gives: what the memory held before the call. Of whole
+  // numbers one of 4 bytes or more is as unlikely to be what it held; one of fewer is not.
+  constexpr std::uint64_t kAllBytes = ~std::uint64_t{0} >> (64 - 8 * kWidth);
+  const std::uint64_t unwritten = kAllBytes / 0xFF * std::to_integer<std::uint64_t>(poison(type));
 
   const auto fail = [&](std::size_t i, const std::string& how) {
     if (!result.failure.empty()) return;
-    const bool untouched = is_floating(type) && code_at<kWidth>(got_bytes, i) == kUnwritten;
+    const bool untouched = (is_floating(type) || kWidth >= 4) && code_at<kWidth>(got_bytes, i) == unwritten;
     result.failure = fmt::format("{}: expected {:.9g}, {}{}",
                                  element_name(output, static_cast<std::int64_t>(i)), answer.value[i],
                                  untouched ? "was never written" : fmt::format("got {:.9g}", got[i]), how);
@@ -146,7 +148,7 @@ Comparison compare_elements(const Limits& limits, const Operand& output, const A
   for (std::size_t i = 0; i < got.size(); ++i) {
     const double expected = answer.value[i], rest = answer.rest.empty() ? 0 : answer.rest[i], g = got[i];
     const std::uint64_t here = code_at<kWidth>(got_bytes, i), there = code_at<kWidth>(answer.rounded, i);
-    if (is_floating(type) && here == kUnwritten && std::isnan(g)) {
+    if (is_floating(type) && here == unwritten && std::isnan(g)) {
       fail(i, "");
       continue;
     }

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "rooftile/harness/exercise_functions.h"
+
 namespace rooftile::harness {
 namespace {
 
@@ -26,7 +28,7 @@ Exercise read_exercise(const fs::path& folder) {
     e.lesson = j.at("lesson");
     e.task = j.at("task");
     e.function = j.at("function");
-    e.variant = j.at("variant");
+    e.variant = find_exercise_spec(e.function) ? "" : j.at("variant");
     e.on_gpu = j.at("device") == "gpu";
     e.extension = e.on_gpu ? ".cu" : ".h";
     e.oracle = j.value("oracle", "");
@@ -34,7 +36,12 @@ Exercise read_exercise(const fs::path& folder) {
     e.hints = j.at("hints").get<std::vector<std::string>>();
     e.likely = j.at("likely").get<std::map<std::string, std::string>>();
     e.set = j.value("set", std::map<std::string, double>{});
-    e.first = j.value("first", std::vector<Shape>{});
+    for (const json& first : j.value("first", json::array())) {
+      if (first.is_array())
+        e.first.push_back({first.get<Shape>(), {}});
+      else
+        e.first.push_back({first.at("shape").get<Shape>(), first.at("with")});
+    }
     e.whole = j.value("whole", std::int64_t{1});
     if (const auto t = j.find("traffic"); t != j.end()) {
       e.traffic.shapes = t->value("shapes", std::vector<Shape>{});
@@ -61,7 +68,8 @@ std::vector<Exercise> find_exercises(const std::string& root) {
     for (const auto& folder : fs::directory_iterator(op.path() / "exercise", error))
       if (fs::exists(folder.path() / "exercise.json")) exercises.push_back(read_exercise(folder.path()));
   // A build by -DROOFTILE_OPS lacks some functions.
-  std::erase_if(exercises, [](const Exercise& e) { return !find_spec(e.function); });
+  std::erase_if(exercises,
+                [](const Exercise& e) { return !find_spec(e.function) && !find_exercise_spec(e.function); });
   const auto key = [](const Exercise& e) { return std::pair(e.lesson, e.name); };
   std::sort(exercises.begin(), exercises.end(),
             [&](const Exercise& a, const Exercise& b) { return key(a) < key(b); });

@@ -14,15 +14,18 @@ struct Exercise {
   std::string task;                 ///< what to write, in a sentence or two
   std::string folder;               ///< that holds exercise.json
   std::string extension;            ///< of start, solution and wrong answers: ".cu" or ".h"
-  std::string function, variant;    ///< what it is judged as: rooftile's function and one of its variants
-  bool on_gpu = true;               ///< judged on the checked emulated device; false: on this CPU
-  std::string oracle;               ///< another oracle than the function's: one of exercise_oracles
+  /// What it is judged as: rooftile's function and one of its variants, or a function of
+  /// exercise_functions.h, which has none.
+  std::string function, variant;
+  bool on_gpu = true;  ///< judged on the checked emulated device; false: on this CPU
+  std::string oracle;  ///< another oracle than the function's: one of exercise_oracles
   int minutes = 0;
   std::vector<std::string> hints;
   std::map<std::string, std::string> likely;  ///< by Verdict::kind: the mistake that one probably made
   std::map<std::string, double> set;          ///< parameters that every case is given
-  std::vector<Shape> first;  ///< shapes to judge before all others: where a mistake shows at its plainest
-  std::int64_t whole = 1;    ///< columns of one step of a kernel: other lengths have a tail
+  /// To judge before all others: where a mistake shows at its plainest. Shapes, or shapes with parameters.
+  std::vector<std::pair<Shape, std::map<std::string, double>>> first;
+  std::int64_t whole = 1;  ///< columns of one step of a kernel: other lengths have a tail
 
   struct Traffic {
     std::vector<Shape> shapes;  ///< to trace; empty: traffic is not judged

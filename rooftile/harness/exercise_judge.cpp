@@ -16,13 +16,15 @@
 
 #include "rooftile/backend/emulated/controls.h"
 #include "rooftile/core/queue_state.h"
+#include "rooftile/exercise/function.h"
 #include "rooftile/exercise/plugin.h"
 #include "rooftile/harness/compare.h"
 #include "rooftile/harness/exercise.h"
+#include "rooftile/harness/exercise_functions.h"
 #include "rooftile/harness/exercise_inputs.h"
+#include "rooftile/harness/exercise_score.h"
 #include "rooftile/harness/runner.h"
 #include "rooftile/harness/sources.h"
-#include "rooftile/harness/standard_cases.h"
 #include "rooftile/harness/survive.h"
 #include "rooftile/harness/trace.h"
 
@@ -32,49 +34,10 @@ namespace {
 using emulated::Finding;
 using emulated::FindingKind;
 
-/// Larger cases say nothing more about a kernel, and take the checked device long.
-constexpr std::int64_t kMaxElements = 20000;
-constexpr double kSeconds = 10;
-
-/// gray = (red + green + blue) / 3, to the nearest whole number; a third of a sum is never halfway.
-struct GrayMeanOracle {
-  template <class S>
-  static void run(const Case&, Arrays<S>& arrays) {
-    for (std::int64_t i = 0; i < arrays["gray"].size(); ++i) {
-      const auto& rgb = arrays["rgb"];
-      const S sum = rgb.load(3 * i) + rgb.load(3 * i + 1) + rgb.load(3 * i + 2);
-      arrays["gray"].store(i, S(std::floor(to_double((sum + S(1)) / S(3)))));
-    }
-  }
-};
-
-Spec spec_of(const Exercise& exercise) {
-  Spec spec = *find_spec(exercise.function);
-  if (exercise.oracle.empty()) return spec;
-  if (exercise.oracle != "gray_mean")
-    throw std::runtime_error(fmt::format("{}: there is no oracle \"{}\"", exercise.name, exercise.oracle));
-  spec.oracle = oracles<GrayMeanOracle>();
-  return spec;
-}
-
-/// The op's own cases and the standard ones, contiguous and not too large, each once.
-std::vector<Case> cases_of(const Exercise& exercise, const Spec& spec) {
-  const DType dtype = std::find(spec.dtypes.begin(), spec.dtypes.end(), DType::f32) != spec.dtypes.end()
-                          ? DType::f32
-                          : spec.dtypes.front();
-  std::vector<Case> cases, all;
-  for (const Shape& shape : exercise.first) all.push_back({shape, dtype, {}});
-  const std::vector<Case> others = all_cases(spec, dtype, false);
-  all.insert(all.end(), others.begin(), others.end());
-  std::set<std::string> seen;
-  for (Case c : all) {
-    if (c.layout != Layout::contiguous || count_of(c.shape) > kMaxElements) continue;
-    if (spec.refuses && spec.refuses(c)) continue;
-    for (const auto& [name, value] : exercise.set) c.parameters[name] = value;
-    if ((!spec.suits || spec.suits(c)) && seen.insert(describe(c)).second) cases.push_back(std::move(c));
-  }
-  return cases;
-}
+/// Of a processor's time, of one call; and by the clock, where the machine has other work.
+constexpr double kSeconds = 10, kMaxWait = 300;
+/// Of a grid's accesses: one of four blocks may have a third more than its share, or the others less.
+constexpr double kMaxOfBlock = 0.5;
 
 /// What went wrong in one case.
 struct Fault {
@@ -125,6 +88,16 @@ class Judge {
         reinterpret_cast<const emulated::Controls* (*)()>(function("rooftile_exercise_controls"));
     if (controls) controls_ = controls();
     leave_ = reinterpret_cast<void (*)()>(function("rooftile_exercise_leave"));
+    if (spec_.call) return;
+    const auto kernel = reinterpret_cast<Kernel (*)()>(function("rooftile_exercise_kernel"));
+    if (!kernel) throw std::runtime_error(file + ": has no kernel of " + exercise.function);
+    spec_.call = [kernel = kernel(), operands = spec_.operands](
+                     const Queue& queue, const Case& c, const Arguments& arguments, const char*, Workspace) {
+      exercise::FunctionProblem problem;
+      int o = 0;
+      for (const Operand& operand : operands(c)) problem.operands[o++] = arguments.out(operand.name);
+      return kernel(queue.state().kernel_launch, &problem);
+    };
   }
 
   /// Of a kernel that is dying: what was found of it before, if anything.
@@ -166,6 +139,8 @@ class Judge {
     if (kind == "threads" && likely.empty())
       likely =
           "Does one thread do what the others should share? Each lane of a warp needs work in each step.";
+    if (kind == "blocks" && likely.empty())
+      likely = "Does one block do what the grid should share? blockIdx.x says which part is a block's.";
     if (kind == "input" && likely.empty()) likely = "Does the left side of an = name the wrong array?";
     for (const Option& option : spec_.options)  // what is wrong in all calls is not the cause of these
       if (kind.substr(0, kind.find('=')) == option.name && exercise_.likely.count(kind) == 0)
@@ -175,8 +150,8 @@ class Judge {
   /// Kinds that are wrong values in some cases alone.
   static bool values_too(const std::string& kind) {
     for (const char* other :
-         {"input", "grid", "threads", "race", "bounds", "unwritten", "wait", "barrier", "deadlock", "trap",
-          "nothing", "crash", "sectors", "passes", "banks", "shared", "refused"})
+         {"input", "grid", "blocks", "threads", "race", "bounds", "unwritten", "wait", "barrier", "deadlock",
+          "trap", "nothing", "crash", "sectors", "passes", "banks", "shared", "refused"})
       if (kind == other) return false;
     return true;
   }
@@ -350,7 +325,7 @@ class Judge {
   Verdict judge_traffic() {
     const Exercise::Traffic& limit = exercise_.traffic;
     for (const Shape& shape : limit.shapes) {
-      Case c{shape, DType::f32, exercise_.set};
+      const Case c{shape, dtype_of(spec_), exercise_.set};
       // A kernel that leaves out what this shape needs moves less, too.
       bool refused = false;
       if (const std::optional<Fault> fault = try_case(Problem(spec_, c, 1), refused))
@@ -358,7 +333,11 @@ class Judge {
       if (controls_) controls_->forget_globals();
       const Trace t = trace(queue_, spec_, c, exercise_.variant, sources_);
       const std::string size = describe(shape);
-      const TracedLine* least = nullptr;
+      if (t.totals.busiest_block > kMaxOfBlock)
+        return wrong("blocks", fmt::format("one block makes {:.0f}% of all accesses of global memory ({})",
+                                           100 * t.totals.busiest_block, size));
+      const auto wasted = [](const TracedLine& l) { return 32 * l.counts.sectors - l.counts.used_bytes; };
+      const TracedLine* worst = nullptr;
       std::uint64_t requests = 0, lanes = 0;
       for (const TracedLine& l : t.lines) requests += l.counts.requests, lanes += l.counts.lanes;
       const double busy = requests ? static_cast<double>(lanes) / static_cast<double>(requests) : 0;
@@ -368,7 +347,7 @@ class Judge {
                                  limit.lanes, size));
       for (const TracedLine& l : t.lines) {
         const auto& n = l.counts;
-        if (n.sectors > 0 && (!least || n.used_share() < least->counts.used_share())) least = &l;
+        if (n.sectors > 0 && (!worst || wasted(l) > wasted(*worst))) worst = &l;
         const std::uint64_t passes =
             n.requests * std::max<std::uint64_t>(1, std::uint64_t(n.access_bytes) / 4);
         if (limit.banks && n.wavefronts > passes)
@@ -378,19 +357,20 @@ class Judge {
                                    n.line, n.wavefronts_per_request(), passes / n.requests, size, l.text));
       }
       const double share = t.moved_bytes() / t.stated_bytes;
-      if (limit.of_stated > 0 && share > limit.of_stated && least && least->counts.used_share() < 0.9)
+      if (limit.of_stated > 0 && share > limit.of_stated && worst && worst->counts.used_share() < 0.9 &&
+          static_cast<double>(wasted(*worst)) > 0.1 * t.moved_bytes())
         return wrong(
             "sectors",
             fmt::format(
                 "line {} moves {:.3g} sectors for each request and uses {:.1f}% of their bytes ({}, {})",
-                least->counts.line, least->counts.sectors_per_request(), 100 * least->counts.used_share(),
-                size, least->text));
+                worst->counts.line, worst->counts.sectors_per_request(), 100 * worst->counts.used_share(),
+                size, worst->text));
       if (limit.of_stated > 0 && share > limit.of_stated)
         return wrong("passes",
                      fmt::format("the kernel moves {:.0f} bytes of global memory, where {:.0f} would do ({})",
                                  t.moved_bytes(), t.stated_bytes, size));
-      praise_ = fmt::format("; it moves {:.0f} bytes of global memory, the task needs {:.0f} ({})",
-                            t.moved_bytes(), t.stated_bytes, size);
+      praise_ = fmt::format("; {} needs {:.0f} bytes: yours {}{}", size, t.stated_bytes, score(t),
+                            score_of_library(exercise_, c, sources_));
     }
     if (limit.shared >= 0 && counts_->shared_bytes > limit.shared)
       return wrong("shared", fmt::format("a block takes {} bytes of shared memory, the task allows {}",
@@ -488,7 +468,7 @@ Verdict judge(const Exercise& exercise, const std::string& plugin_folder,
         error = answer.value("error", "");
         verdict = {answer.value("ok", false), answer.value("kind", ""), answer.value("sentence", "")};
       },
-      [] { return false; }, kSeconds);
+      [] { return false; }, kMaxWait, kSeconds);
   if (!error.empty()) throw std::runtime_error(error);
   // By exit(), which no kernel has: it is in the code that runs on the host.
   if (const bool exits = death.how.find("exit code") != std::string::npos;

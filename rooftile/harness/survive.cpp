@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -70,6 +71,14 @@ class Messages {
   std::string bytes_;
 };
 
+/// Seconds that all threads of a process ran; 0 where it is gone.
+double cpu_seconds_of(pid_t process) {
+  clockid_t clock;
+  timespec time{};
+  if (clock_getcpuclockid(process, &clock) != 0 || clock_gettime(clock, &time) != 0) return 0;
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
 std::string end_of(int status) {
   if (WIFSIGNALED(status)) {
     const char* name = sigabbrev_np(WTERMSIG(status));
@@ -122,7 +131,7 @@ bool can_fork() {
 
 Death in_child(const std::function<void(const std::function<void(const std::string&)>&)>& work,
                const std::function<void(const std::string&)>& receive, const std::function<bool()>& stop,
-               double seconds) {
+               double seconds, double cpu_seconds) {
   Running& r = running();
   r.active = false;
   int ends[2];
@@ -144,8 +153,8 @@ Death in_child(const std::function<void(const std::function<void(const std::stri
   Messages messages;
   std::vector<char> piece(1 << 16);
   std::uint64_t calls = r.calls;
-  double waited = 0;
-  bool stopped = false, hangs = false;
+  double waited = 0, began = 0;
+  bool stopped = false, hangs = false, busy = false;
   for (;;) {
     constexpr double kStep = 0.1;
     pollfd fd{ends[0], POLLIN, 0};
@@ -156,9 +165,12 @@ Death in_child(const std::function<void(const std::function<void(const std::stri
       if (got <= 0) break;
       if (!stopped) messages.add(piece.data(), static_cast<std::size_t>(got), receive);
     }
-    waited = r.active && r.calls == calls ? waited + (ready == 0 ? kStep : 0) : 0;
+    const bool same = r.active && r.calls == calls;
+    waited = same ? waited + (ready == 0 ? kStep : 0) : 0;
+    if (!same) began = cpu_seconds_of(child);
     calls = r.calls;
-    hangs = hangs || waited > seconds;
+    busy = busy || (cpu_seconds > 0 && same && cpu_seconds_of(child) - began > cpu_seconds);
+    hangs = hangs || busy || waited > seconds;
     stopped = stopped || stop();
     if (hangs || stopped) kill(child, SIGKILL);
   }
@@ -169,7 +181,9 @@ Death in_child(const std::function<void(const std::function<void(const std::stri
   Death death;
   if (stopped || (WIFEXITED(status) && WEXITSTATUS(status) == 0)) return death;
   death.died = true;
-  death.how = hangs ? fmt::format("did not return within {:g} s", seconds) : end_of(status);
+  death.how = busy    ? fmt::format("did not return within {:g} s of a processor's time", cpu_seconds)
+              : hangs ? fmt::format("did not return within {:g} s", seconds)
+                      : end_of(status);
   death.in_kernel = r.active;
   death.isa = r.isa, death.variant = r.variant, death.dtype = r.dtype, death.what = r.what;
   return death;

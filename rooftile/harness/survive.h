@@ -33,11 +33,12 @@ struct Death {
 };
 
 /// Runs `work` in a forked child, which sends messages by what it is given; hands them to `receive`. Ends the
-/// child once `stop` says so, or a kernel takes more than `seconds`. The child may make queues, but not use
-/// the parent's; a GPU's must not have been opened before.
+/// child once `stop` says so, or a kernel takes more than `seconds`, or more than `cpu_seconds` (0: any) of
+/// processors' time, of which a loaded machine gives less. The child may make queues, but not use the
+/// parent's; a GPU's must not have been opened before.
 Death in_child(const std::function<void(const std::function<void(const std::string&)>&)>& work,
                const std::function<void(const std::string&)>& receive, const std::function<bool()>& stop,
-               double seconds);
+               double seconds, double cpu_seconds = 0);
 /// Whether in_child can be had: not under ThreadSanitizer, which knows no threads behind a fork.
 bool can_fork();
 

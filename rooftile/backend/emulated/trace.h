@@ -38,6 +38,9 @@ struct TraceTotals {
   std::uint64_t read_bytes;       // different bytes of global memory that were read: what must come at least
   std::uint64_t written_bytes;    // and written
   std::uint64_t different_bytes;  // read, written or both
+  std::uint64_t barriers;         // at which a block's threads met
+  double
+      busiest_block;  // its share of a launch's accesses of global memory; of launches of 4 blocks and more
 };
 
 void start_trace();

@@ -60,7 +60,10 @@ void Checker::begin_launch(const char* kernel, unsigned) {
   clocks_.begin_launch();
   global_.limit();
 }
-void Checker::end_launch() { runner_ = nullptr; }
+void Checker::end_launch() {
+  tracer_.end_launch();
+  runner_ = nullptr;
+}
 
 void Checker::begin_cluster(ClusterRunner& runner) {
   const Busy busy(*this);

@@ -37,6 +37,7 @@ class Checker final : public Observer {
   void block_barrier(Block& block) override {
     const Busy busy(*this);
     clocks_.block_barrier(block);
+    tracer_.barrier();
   }
   void cluster_barrier(ClusterRunner& runner) override {
     const Busy busy(*this);

@@ -71,17 +71,27 @@ void Tracer::begin_cluster(const ClusterRunner& runner) {
   if (!on_) return;
   open_.assign((runner.threads.size() + kWarpSize - 1) / kWarpSize + runner.blocks.size(), {});
   visitors_.assign(runner.threads.size(), {});
+  by_block_.assign(runner.blocks.size(), 0);
 }
 void Tracer::end_cluster() {
   for (const auto& warp : open_)
     for (const auto& [key, request] : warp) close(key.pc, request);
   open_.clear();
   visitors_.clear();
+  for (const std::uint64_t n : by_block_) ++blocks_, accesses_ += n, most_ = std::max(most_, n);
+  by_block_.clear();
+}
+void Tracer::end_launch() {
+  constexpr std::uint64_t kLeastBlocks = 4;  // of two or three, one may well have most of the work
+  if (!on_ || blocks_ < kLeastBlocks || accesses_ == 0) return;
+  totals_.busiest_block =
+      std::max(totals_.busiest_block, static_cast<double>(most_) / static_cast<double>(accesses_));
 }
 
 void Tracer::record(const Thread& t, std::uintptr_t at, std::size_t bytes, int kind, bool shared,
                     const void* pc) {
   if (visitors_.size() <= t.in_cluster) return;  // started in the middle of a kernel
+  if (!shared) ++by_block_[t.block->rank];
   Visitor& visitor = visitors_[t.in_cluster];
   record_part(t, visitor, at, bytes, kind, shared, pc);
   if (kind != 2) find_vector(t, visitor, at, bytes, kind, shared, pc);

@@ -22,7 +22,12 @@ class Tracer {
   bool on() const { return on_; }
   void start();
   std::vector<TraceLine> stop(TraceTotals* totals = nullptr);
-  void begin_launch() { totals_.launches += on_ ? 1 : 0; }
+  void begin_launch() {
+    totals_.launches += on_ ? 1 : 0;
+    blocks_ = accesses_ = most_ = 0;
+  }
+  void end_launch();
+  void barrier() { totals_.barriers += on_ ? 1 : 0; }
   void begin_cluster(const ClusterRunner&);
   void end_cluster();
   /// `kind`: 0 a load, 1 a store, 2 an atomic.
@@ -90,6 +95,9 @@ class Tracer {
   };
   std::unordered_map<std::uintptr_t, Touched> touched_;
   TraceTotals totals_{};
+  /// Accesses of global memory: by each block of the cluster, of the launch, and of its busiest block.
+  std::vector<std::uint64_t> by_block_;
+  std::uint64_t blocks_ = 0, accesses_ = 0, most_ = 0;
 };
 
 }  // namespace rooftile::emulated

@@ -1,0 +1,20 @@
+// Wrong [passes]: bins are added to the counts after each step
+#include <cuda_runtime.h>
+
+#include "rooftile/backend/cuda/shared.h"
+
+/// counts[v] += how many of x[0] to x[n - 1] are v. Blocks of 256 threads, fewer threads than elements; all
+/// counts are 0 before. ROOFTILE_SHARED(bins, int[256]) is __shared__ int bins[256] on a GPU.
+__global__ void histogram(const unsigned char* x, int* counts, int n) {
+  ROOFTILE_SHARED(bins, int[256]);
+  const int t = threadIdx.x;
+  bins[t] = 0;
+  __syncthreads();  // all bins are 0
+  for (int first = blockIdx.x * 256; first < n; first += gridDim.x * 256) {
+    if (first + t < n) atomicAdd(&bins[x[first + t]], 1);
+    __syncthreads();
+    atomicAdd(&counts[t], bins[t]);
+    bins[t] = 0;
+    __syncthreads();
+  }
+}
