@@ -28,6 +28,7 @@ class Function(Signature):
 
     known = {}
     module = "rooftile.jax"
+    move = staticmethod(jax.numpy.moveaxis)
 
     def __init__(self, place, signature):
         super().__init__(signature)
@@ -111,9 +112,10 @@ class Function(Signature):
 
     def public(self):
         def call(*args, **named):
-            arrays, options, wanted = self.bind(args, named)
+            arrays, options, wanted, rows = self.bind(args, named)
             arrays = {n: jax.numpy.asarray(a) for n, a in arrays.items()}
             self.check_dtypes(arrays)
+            arrays, brought = self.along(arrays, rows) if rows else (arrays, None)
             results = self.apply(tuple(float({**self.defaults, **options}[n]) for n in self.defaults), tuple(sorted(wanted)),
                                  arrays)
             if not self.outputs:
@@ -122,7 +124,7 @@ class Function(Signature):
                 names = {o["name"] for o in self.known[self.backward].inputs}
                 results = {n: r if "d" + n in names or n in self.sums else jax.lax.stop_gradient(r)
                            for n, r in results.items()}
-            return self.show(results, wanted)
+            return self.show(results, wanted, brought)
 
         return self.dress(call)
 

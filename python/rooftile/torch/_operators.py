@@ -76,6 +76,8 @@ class Function(Signature):
 
     known = {}
     module = "rooftile.torch"
+    row_names = _functions.DIM
+    move = staticmethod(torch.movedim)
 
     def __init__(self, signature):
         super().__init__(signature)
@@ -259,7 +261,7 @@ class Function(Signature):
 
     def public(self):
         def call(*args, **named):
-            tensors, options, wanted = self.bind(args, named)
+            tensors, options, wanted, rows = self.bind(args, named)
             if not all(isinstance(t, torch.Tensor) for t in tensors.values()):
                 like = next((t for t in tensors.values() if isinstance(t, torch.Tensor)), None)
                 tensors = {n: t if isinstance(t, torch.Tensor) else self.tensor(n, t, like) for n, t in tensors.items()}
@@ -268,11 +270,12 @@ class Function(Signature):
             needs = torch.is_grad_enabled() and any(t.requires_grad for t in tensors.values())
             if needs and self.mutates:
                 raise RuntimeError(f"{self.name}: writes its operand and has no gradient; call it under torch.no_grad()")
+            tensors, brought = self.along(tensors, rows) if rows else (tensors, None)
             # One trace serves with gradients and without.
             computed = wanted | self.needed_outputs(tensors) if needs or torch.jit.is_tracing() else wanted
             result = self.call(*self.join(tensors, options, computed))
             if self.outputs:
-                return self.show(self.by_name(result), wanted)
+                return self.show(self.by_name(result), wanted, brought)
             return self.named([o["name"] for o in self.inputs if o["role"] == IN_OUT], tensors)
 
         return self.dress(call)
