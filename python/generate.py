@@ -71,14 +71,14 @@ from rooftile.torch._patch import Patched as Patched, patch as patch, unpatch as
 '''
 
 JAX_HEAD = '''"""Written by python/generate.py from the functions' signatures."""
-from typing import Any, Literal, Optional, Tuple, Union
+from typing import Any, Literal, Optional, Sequence, Tuple, Union
 
 from jax import Array
 from jax.typing import ArrayLike
 '''
 
 
-def stub_of(f, functions, given="_Array", made="_Array", call_words=True):
+def stub_of(f, functions, given="_Array", made="_Array", call_words=True, row_names=("axis", "keepdims")):
     """A function that takes arrays of one type and returns those of another. Without the words of a call (out, queue, …)
     optional outputs are True or False."""
     def option_type(o):
@@ -103,12 +103,14 @@ def stub_of(f, functions, given="_Array", made="_Array", call_words=True):
         elif o["optional"]:
             words.append(f"{o['name']}: {taken(o)} = None")
     words += [f"{o['name']}: {option_type(o)} = {functions.default_of(o)}" for o in f["options"]]
+    words += [f"{w}: {'Union[int, Sequence[int]]' if value == -1 else 'bool'} = {value}"
+              for w, value in functions.row_words(f, row_names).items()]
     types_of_words = {"out": f"Optional[{result}]", "queue": "Optional[Queue]",
                       "device": "Optional[Literal['cpu', 'cuda', 'emulated']]", "variant": "Optional[str]"}
     if call_words:
         words += [f"{w}: {types_of_words[w]} = None" for w in functions.call_words(f)]
     parameters = [f"{o['name']}: {taken(o)}" for o in functions.inputs(f)] + (["*", *words] if words else [])
-    doc = functions.docstring(f).replace("\\", "\\\\").replace("\n", "\n    ").replace("    \n", "\n")
+    doc = functions.docstring(f, row_names).replace("\\", "\\\\").replace("\n", "\n    ").replace("    \n", "\n")
     return (f"\ndef {f['name']}({', '.join(parameters)}) -> {'Any' if asked else result}:\n"
             f'    """{doc}\n    """\n')
 
@@ -143,7 +145,7 @@ def main(module, headers, out, version):
     (out / "__init__.pyi").write_text(STUB_HEAD + "".join(stub_of(f, _functions) for f in every))
     (out / "_core.pyi").write_text(CORE_STUB)
     (out / "torch" / "__init__.pyi").write_text(
-        TORCH_HEAD + "".join(stub_of(f, _functions, "Tensor", "Tensor", _functions.has_lists(f)) for f in every))
+        TORCH_HEAD + "".join(stub_of(f, _functions, "Tensor", "Tensor", _functions.has_lists(f), _functions.DIM) for f in every))
     (out / "jax.pyi").write_text(JAX_HEAD + "".join(stub_of(f, _functions, "ArrayLike", "Array", False)
                                               for f in every if not _functions.has_lists(f)))
     (out / "_comments.py").write_text(

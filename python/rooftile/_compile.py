@@ -38,7 +38,8 @@ def traced(name):
 
         import rooftile.torch
 
-        result = getattr(rooftile.torch, name)(*args, **words)
+        its = {"axis": "dim", "keepdims": "keepdim"}
+        result = getattr(rooftile.torch, name)(*args, **{its.get(w, w): value for w, value in words.items()})
         arrays = [a for a in (*args, *words.values()) if isinstance(a, (torch.Tensor, numpy.ndarray))]
         if any(isinstance(a, torch.Tensor) for a in arrays):
             return result

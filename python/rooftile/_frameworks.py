@@ -117,6 +117,15 @@ def empty(function, like, shape, dtype):
     raise TypeError(f"{function}: does not know how to make an array of type {kind.__name__}; pass out=")
 
 
+def move(array, source, destination):
+    """An array's dimensions elsewhere, as a view."""
+    if is_torch(type(array)):
+        return array.movedim(source, destination)
+    import numpy
+
+    return numpy.moveaxis(array, source, destination)
+
+
 def array_of(scalar):
     """A NumPy scalar, whose memory is its own, as an array."""
     import numpy

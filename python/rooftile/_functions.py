@@ -3,7 +3,7 @@
 import keyword
 import struct
 
-from rooftile import _core, _frameworks
+from rooftile import _core, _frameworks, _rows
 
 try:
     from rooftile._comments import comments
@@ -45,6 +45,26 @@ def has_out(f):
     return any(is_output(o) and not o["optional"] for o in f["operands"])
 
 
+def has_rows(f):
+    """Whether each operand holds rows, one for all of them, or one number for each: rows may then be along any dimensions."""
+    return (not has_lists(f) and all(o["letters"] in ("", "C") for o in f["operands"]) and
+            any(o["outer"] and o["letters"] for o in f["operands"]))
+
+
+def reduces(f):
+    """Whether a call gives one number for each row."""
+    return has_rows(f) and all(o["outer"] and not o["letters"] for o in outputs(f))
+
+
+#: How the dimensions of rows are called, and that results keep them: of rooftile and rooftile.jax; of rooftile.torch.
+AXIS, DIM = ("axis", "keepdims"), ("dim", "keepdim")
+
+
+def row_words(f, names=AXIS):
+    """What a function of rows takes beside its options, with the defaults."""
+    return dict(zip(names, (-1, False) if reduces(f) else (-1,) if has_rows(f) else ()))
+
+
 def shortest(value):
     """A default of the library, which is a float32 or a float64, in the fewest digits that mean it."""
     if struct.unpack("f", struct.pack("f", value))[0] == value:
@@ -75,6 +95,7 @@ def usage(f, first=""):
     by_place = [o["name"] for o in inputs(f)]
     by_word = [o["name"] + "=None" for o in f["operands"] if o["optional"]]
     by_word += [o["name"] + "=" + default_of(o) for o in f["options"]]
+    by_word += [f"{w}={value}" for w, value in row_words(f).items()]
     by_word += [w + "=None" for w in call_words(f)]
     return f"{f['name']}({first}{', '.join(by_place)}, *, {', '.join(by_word)})"
 
@@ -102,7 +123,7 @@ def option_text(option):
             "real": f"a number,{least} finite", "any_real": "any number", "whole": f"a whole number{least.rstrip(',')}"}[option["kind"]]
 
 
-def docstring(f):
+def docstring(f, names=AXIS):
     """What help() says of a function: its comment in the C++ header, then what it takes."""
     lines = [comments.get(f["name"], "").strip(), ""]
     for o in f["operands"]:
@@ -115,6 +136,9 @@ def docstring(f):
             notes += "may be " + " or ".join(o["may_be"].split()) + "; "
         lines.append(f"{o['name']}: {shape_text(o)}, {dtype_text(f, o)}" + (f" ({notes[:-2]})" if notes else ""))
     lines += [f"{o['name']}: {option_text(o)}" for o in f["options"]]
+    said = ("along which dimension rows are; several: a row is their elements in row-major order",
+            "True: the result has the rows' dimensions, of size 1")
+    lines += [f"{w}: {text}" for w, text in zip(row_words(f, names), said)]
     lines += [f"{w}: {CALL_WORDS[w]}" for w in call_words(f)]
     names = [o["name"] for o in outputs(f)]
     returned = names[0] if len(names) == 1 else "(" + ", ".join(names) + ")"
@@ -128,7 +152,7 @@ def checked(f):
     """A name that two things would have, or that Python keeps for itself, is a fault of a signature."""
     names = [o["name"] for o in f["operands"] + f["options"]]
     for name in names:
-        if keyword.iskeyword(name) or name in CALL_WORDS or names.count(name) > 1:
+        if keyword.iskeyword(name) or name in (*CALL_WORDS, *AXIS, *DIM) or names.count(name) > 1:
             raise ImportError(f"rooftile: {f['name']} has an operand or option \"{name}\", a name that is taken")
     return f
 
@@ -142,6 +166,40 @@ public = {name: make(place, f, False) for place, (name, f) in enumerate(signatur
 #: The same for the operators of rooftile.torch: they take tensors as numbers, gradients or not.
 below_gradients = {name: make(place, f, True) for place, (name, f) in enumerate(signatures.items())}
 
+
+
+def along(function, args, words):
+    """A call with rows along other dimensions than the last: one on views."""
+    f = signatures[function]
+    named = {n: w for n, w in words.items() if n not in AXIS}
+    taken = row_words(f)
+    wrong = next((w for w in words if w in AXIS and w not in taken), None)
+    if wrong:
+        raise TypeError(f"{function}: takes no {wrong!r}; it takes {usage(f)}")
+    dims, keep = (words.get(n, value) for n, value in zip(AXIS, (-1, False)))
+    if len(args) > len(inputs(f)):  # which it refuses
+        return public[function](*args, **named)
+    made = [o["name"] for o in f["operands"] if is_output(o) and not o["optional"]]
+    out = named.pop("out", None)
+    given = dict(zip((o["name"] for o in inputs(f)), args)) | dict(zip(made, out if isinstance(out, tuple) else (out,)))
+    given |= {n: named.pop(n) for n in [o["name"] for o in f["operands"] if o["name"] in named]}
+    arrays = {n: a for n, a in given.items() if a is not None and not isinstance(a, bool)}
+    for n, a in arrays.items():
+        if not hasattr(a, "shape"):
+            _frameworks.framework_of(function, n, type(a))  # or a TypeError
+    rows = _rows.Rows(function, f["operands"], arrays, AXIS[0], dims, keep, _frameworks.move)
+    if len(rows.dims) > 1 and any(rows.is_of_rows(n) and o["role"] == "output" for n, o in rows.operands.items() if n in arrays):
+        raise ValueError(f"{function}: an output is given and axis is {dims!r}; give one axis, or no output")
+    given |= {n: rows.given(n, a) for n, a in arrays.items()}
+    outs = tuple(given.pop(n, None) for n in made)
+    if any(o is not None for o in outs):
+        named["out"] = outs
+    result = public[function](**given, **named)
+    names = getattr(result, "_fields", made)
+    shown = [arrays[n] if n in arrays else rows.result(n, r) for n, r in zip(names, result if hasattr(result, "_fields") else (result,))]
+    return type(result)(*shown) if hasattr(result, "_fields") else shown[0]
+
+
 _core.set_helpers(_frameworks.framework_of, _frameworks.empty, _frameworks.finish, _frameworks.dtype_code,
                   _frameworks.with_gradients, _frameworks.result_type, _frameworks.stream_of, _frameworks.used_on,
-                  _frameworks.option_value, _frameworks.whole_number, _frameworks.array_of)
+                  _frameworks.option_value, _frameworks.whole_number, _frameworks.array_of, along)

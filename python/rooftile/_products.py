@@ -17,13 +17,13 @@ class Product:
     def function(self, options):
         return self.numbers["activation"]["words"].split()[int(options["activation"])]
 
-    def kept(self, arrays, options, y):
+    def kept(self, arrays, options, results):
         """What a call leaves for its gradient, by name."""
         kept = {n: arrays[n] for n in ("a", "b", "bias") if arrays.get(n) is not None}
         if options["gate"]:
             kept["c"] = arrays["c"]
         elif self.function(options) in BY_VALUE and options["beta"] == 0:
-            kept["y"] = y
+            kept["y"] = results["y"]
         return kept
 
     def before_activation(self, kept, options, dy):
@@ -38,9 +38,9 @@ class Product:
             return self.select(value <= 0, 0, dy)
         return self.derivative(f.removesuffix("_tanh"), value, dy, **({"tanh": f == "gelu_tanh"} if f[:4] == "gelu" else {}))
 
-    def gradients(self, kept, options, dy, needs):
+    def gradients(self, kept, options, arrived, needs):
         """Of those that need one, by name; beta = 0 reads no c, which gets none."""
-        made, a, b = {}, kept["a"], kept["b"]
+        made, a, b, dy = {}, kept["a"], kept["b"], arrived["y"]
         if options["gate"]:
             if "c" in needs:
                 made["c"] = self.product(a, b, c=dy, bias=kept.get("bias"), **{**options, "beta": 0.0})

@@ -6,7 +6,7 @@ import itertools
 import math
 import re
 
-from rooftile import _frameworks, _functions
+from rooftile import _frameworks, _functions, _rows
 
 OUTPUT, IN_OUT = "output", "in_out"
 
@@ -16,6 +16,7 @@ class Signature:
 
     known = {}
     module = "rooftile"
+    row_names = _functions.AXIS
 
     def __init__(self, signature):
         self.name = signature["name"]
@@ -31,6 +32,7 @@ class Signature:
         self.mutates = any(o["role"] == IN_OUT for o in self.operands)
         self.backward = signature["backward"]
         self.defaults = {o["name"]: self.default(o) for o in self.options}
+        self.row_words = _functions.row_words(signature, self.row_names)
         self.numbers = {o["name"]: o for o in self.options}
         #: Outputs that are the sum of inputs: {"sum": ["x", "residual"]}.
         self.tuples = self.result_types()
@@ -50,14 +52,14 @@ class Signature:
         return [*(kinds(p, kinds.POSITIONAL_OR_KEYWORD) for p in self.places),
                 *(kinds(w, kinds.KEYWORD_ONLY, default=None) for w in self.words),
                 *(kinds(w, kinds.KEYWORD_ONLY, default=False) for w in self.optional_outputs),
-                *(kinds(w, kinds.KEYWORD_ONLY, default=value) for w, value in self.defaults.items())]
+                *(kinds(w, kinds.KEYWORD_ONLY, default=value) for w, value in (self.defaults | self.row_words).items())]
 
     def bind(self, args, named):
-        """The arrays of a call by name, its options by name, the optional outputs that it asks for."""
+        """The arrays of a call by name, its options by name, the optional outputs that it asks for, and where its rows are."""
         name, places = self.name, self.places
         if len(args) > len(places):
             raise TypeError(f"{name}: takes {len(places)} arrays by place, was given {len(args)}; it takes {self.usage}")
-        arrays, options, wanted = dict(zip(places, args)), {}, set()
+        arrays, options, wanted, rows = dict(zip(places, args)), {}, set(), dict(self.row_words)
         for word, value in named.items():
             if word in arrays:
                 raise TypeError(f"{name}: {word} is given twice")
@@ -68,6 +70,8 @@ class Signature:
                     arrays[word] = value
             elif word in self.numbers:
                 options[word] = self.number(self.numbers[word], value)
+            elif word in self.row_words:
+                rows[word] = value
             elif word in self.optional_outputs:
                 if not isinstance(value, bool) and value is not None:
                     raise TypeError(f"{name}: {word} is an array; where gradients are it can be True or False")
@@ -82,7 +86,7 @@ class Signature:
         for place in places:
             if place not in arrays:
                 raise TypeError(f"{name}: {place} is absent; it takes {self.usage}")
-        return arrays, options, wanted
+        return arrays, options, wanted, rows if rows != self.row_words else None
 
     def number(self, option, value):
         """An option as a bool, an int or a float."""
@@ -101,9 +105,16 @@ class Signature:
             raise ValueError(f"{self.name}: {name} is {value!r}, must be a whole number")
         return bool(number) if kind == "flag" else int(number) if kind == "whole" else float(number)
 
-    def show(self, results, wanted):
+    def along(self, arrays, rows):
+        """A call's arrays with the rows last, and what brings its results back."""
+        dims, keep = (*rows.values(), False)[:2]
+        brought = _rows.Rows(self.name, self.operands, arrays, self.row_names[0], dims, keep, self.move)
+        return {n: brought.given(n, a) for n, a in arrays.items()}, brought
+
+    def show(self, results, wanted, brought=None):
         """Of all outputs by name those that a call asked for."""
-        return self.named([n for n in self.output_names if n not in self.optional_outputs or n in wanted], results)
+        names = [n for n in self.output_names if n not in self.optional_outputs or n in wanted]
+        return self.named(names, {n: brought.result(n, results[n]) for n in names} if brought else results)
 
     def named(self, names, results):
         """One result, or the named tuple that rooftile's own function returns."""
@@ -129,7 +140,7 @@ class Signature:
         call.__name__ = call.__qualname__ = self.name
         call.__signature__ = signature
         call.__module__ = self.module
-        call.__doc__ = _functions.docstring(_functions.signatures[self.name])
+        call.__doc__ = _functions.docstring(_functions.signatures[self.name], self.row_names)
         return call
 
     # -- Outputs

@@ -10,7 +10,7 @@ from the library's backward functions; statistics (mean, rstd) have none. Each c
 import jax
 import numpy
 
-from rooftile import _core, _frameworks, _functions, _products
+from rooftile import _core, _frameworks, _functions, _products, _vectors
 from rooftile._signature import IN_OUT, OUTPUT, Signature
 
 TARGET = "rooftile_call"
@@ -28,6 +28,7 @@ class Function(Signature):
 
     known = {}
     module = "rooftile.jax"
+    move = staticmethod(jax.numpy.moveaxis)
 
     def __init__(self, place, signature):
         super().__init__(signature)
@@ -111,9 +112,10 @@ class Function(Signature):
 
     def public(self):
         def call(*args, **named):
-            arrays, options, wanted = self.bind(args, named)
+            arrays, options, wanted, rows = self.bind(args, named)
             arrays = {n: jax.numpy.asarray(a) for n, a in arrays.items()}
             self.check_dtypes(arrays)
+            arrays, brought = self.along(arrays, rows) if rows else (arrays, None)
             results = self.apply(tuple(float({**self.defaults, **options}[n]) for n in self.defaults), tuple(sorted(wanted)),
                                  arrays)
             if not self.outputs:
@@ -122,26 +124,42 @@ class Function(Signature):
                 names = {o["name"] for o in self.known[self.backward].inputs}
                 results = {n: r if "d" + n in names or n in self.sums else jax.lax.stop_gradient(r)
                            for n, r in results.items()}
-            return self.show(results, wanted)
+            return self.show(results, wanted, brought)
 
         return self.dress(call)
 
 
-class Product(_products.Product, Function):
-    """A product, whose gradients are products."""
+class Composed(Function):
+    """A function whose gradient is computed here, from functions of the library."""
 
     def has_gradient(self):
         return True
 
     def forward(self, options, wanted, arrays):
         results = self.apply(options, wanted, arrays)  # a second gradient goes through it
-        kept = self.kept(arrays, dict(zip(self.defaults, options)), results["y"])
-        return results, (kept, dict.fromkeys(arrays))
+        return results, (self.kept(arrays, dict(zip(self.defaults, options)), results), dict.fromkeys(arrays))
 
     def gradient(self, options, wanted, saved, arrived):
         kept, present = saved
-        made = self.gradients(kept, dict(zip(self.defaults, options)), arrived["y"], set(present))
+        if any(d.dtype == jax.dtypes.float0 for d in arrived.values()):  # of integers
+            return (present,)
+        made = self.gradients(kept, dict(zip(self.defaults, options)), arrived, set(present))
         return ({n: made.get(n) for n in present},)
+
+    select = staticmethod(jax.numpy.where)
+    cast = staticmethod(jax.numpy.astype)
+    sign = staticmethod(jax.numpy.sign)
+
+
+class Vectors(_vectors.Vectors, Composed):
+    def of(self, name, x, **options):
+        f = self.known[name]
+        (y,) = f.apply(tuple(float(v) for v in (f.defaults | options).values()), (), {"x": x}).values()
+        return y
+
+
+class Product(_products.Product, Composed):
+    """A product, whose gradients are products."""
 
     def product(self, a, b, c=None, bias=None, **options):
         arrays = {n: x for n, x in {"a": a, "b": b, "c": c, "bias": bias}.items() if x is not None}
@@ -156,9 +174,6 @@ class Product(_products.Product, Function):
     def like(self, operand, a, b, alpha):
         return self.product(a, b, alpha=alpha)
 
-    select = staticmethod(jax.numpy.where)
-    cast = staticmethod(jax.numpy.astype)
-
     @staticmethod
     def ones(count, like):
         return jax.numpy.ones((1, count), like.dtype)
@@ -168,8 +183,7 @@ class Product(_products.Product, Function):
         return jax.numpy.broadcast_to(x, (count, *x.shape))
 
 
-#: Functions whose gradient is computed here, from functions of the library.
-COMPOSED = {"gemm": Product}
+COMPOSED = {"gemm": Product, **dict.fromkeys(_vectors.RULES, Vectors)}
 known = Function.known
 known.update((name, COMPOSED.get(name, Function)(place, signature))
              for place, (name, signature) in enumerate(_functions.signatures.items())

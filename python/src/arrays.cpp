@@ -279,6 +279,19 @@ bool read_exchange(PyObject* object, Place place, Array& array) {
 
 }  // namespace
 
+PyObject* hand_over(PyObject* helper, const char* function, PyObject* const* args, Py_ssize_t count,
+                    PyObject* keywords) {
+  Owned places{PyTuple_New(count)}, named{PyDict_New()};
+  if (!places || !named) return nullptr;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    Py_INCREF(args[i]);
+    PyTuple_SetItem(places.get(), i, args[i]);
+  }
+  for (Py_ssize_t i = 0; keywords && i < PyTuple_Size(keywords); ++i)
+    PyDict_SetItem(named.get(), PyTuple_GetItem(keywords, i), args[count + i]);
+  return PyObject_CallFunction(helper, "sOO", function, places.get(), named.get());
+}
+
 bool in_forward_mode() {
   static PyObject* const name = PyUnicode_InternFromString("_current_level");
   PyObject* level = torch.forward_ad ? PyDict_GetItem(torch.forward_ad, name) : nullptr;

@@ -85,11 +85,15 @@ struct Helpers {
   PyObject* stream_of;       ///< (array of a GPU) → its framework's current stream there, as a number
   PyObject* used_on;         ///< (array, stream, device): that stream uses it, too
   PyObject* array_of;        ///< a NumPy scalar → an array of it
+  PyObject* by_views;        ///< (function, args, words) → the result of a call on views of its arrays
   PyObject* option_value;    ///< (function, option, value) → a float; raises where a gradient would be lost
   PyObject* whole_number;    ///< (function, operand, int, like) → an array of it, beside `like`
   PyObject* numpy_empty;     ///< numpy.empty, or None until NumPy is imported
 };
 extern Helpers helpers;
+/// What a helper (function, args, words) gives for a call; null after an error.
+PyObject* hand_over(PyObject* helper, const char* function, PyObject* const* args, Py_ssize_t count,
+                    PyObject* keywords);
 
 /// What is asked of PyTorch, once one of its tensors was met.
 struct Torch {

@@ -12,11 +12,12 @@ namespace rooftile::python {
 namespace {
 
 struct Words {
-  PyObject *out, *queue, *device, *variant;  // interned
+  PyObject *out, *queue, *device, *variant, *axis, *keepdims;  // interned
 };
 const Words& words() {
-  static const Words all{PyUnicode_InternFromString("out"), PyUnicode_InternFromString("queue"),
-                         PyUnicode_InternFromString("device"), PyUnicode_InternFromString("variant")};
+  static const Words all{PyUnicode_InternFromString("out"),    PyUnicode_InternFromString("queue"),
+                         PyUnicode_InternFromString("device"), PyUnicode_InternFromString("variant"),
+                         PyUnicode_InternFromString("axis"),   PyUnicode_InternFromString("keepdims")};
   return all;
 }
 
@@ -26,10 +27,13 @@ class Call {
   explicit Call(Function& function) : f_(function), s_(function.signature) {}
 
   PyObject* run(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-    if (!take(args, count, keywords) || !bring_numbers() || !complete()) return nullptr;
-    if (wants_gradients_) return hand_over(args, count, keywords);
+    if (!take(args, count, keywords)) return nullptr;
+    if (along_) return hand_over(helpers.by_views, s_.name, args, count, keywords);
+    if (!bring_numbers() || !complete()) return nullptr;
+    if (wants_gradients_) return hand_over(helpers.with_gradients, s_.name, args, count, keywords);
     if (!lists_.read(s_, object_, views_)) return nullptr;
-    if (!read_given()) return wrapped_ ? hand_over(args, count, keywords) : nullptr;
+    if (!read_given())
+      return wrapped_ ? hand_over(helpers.with_gradients, s_.name, args, count, keywords) : nullptr;
     if (!one_device() || !make_outputs() || !choose_queue() || !make_workspace() || !launch()) return nullptr;
     return results();
   }
@@ -74,6 +78,7 @@ class Call {
       if (is(words().queue)) return (queue_ = value == Py_None ? nullptr : value), true;
       if (is(words().device)) return take_text("device", value, device_);
       if (is(words().variant)) return take_text("variant", value, variant_);
+      if (is(words().axis) || is(words().keepdims)) return (along_ = true);
     }
     PyErr_Format(PyExc_TypeError, "%s: takes no %R; it takes %s", s_.name, word, f_.usage->c_str());
     return false;
@@ -215,18 +220,6 @@ class Call {
       wants_gradients_ = wants.get() == Py_True;
     }
     return true;
-  }
-
-  PyObject* hand_over(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-    Owned places{PyTuple_New(count)}, named{PyDict_New()};
-    if (!places || !named) return nullptr;
-    for (Py_ssize_t i = 0; i < count; ++i) {
-      Py_INCREF(args[i]);
-      PyTuple_SetItem(places.get(), i, args[i]);
-    }
-    for (Py_ssize_t i = 0; keywords && i < PyTuple_Size(keywords); ++i)
-      PyDict_SetItem(named.get(), PyTuple_GetItem(keywords, i), args[count + i]);
-    return PyObject_CallFunction(helpers.with_gradients, "sOO", s_.name, places.get(), named.get());
   }
 
   bool read_given() {
@@ -503,6 +496,7 @@ class Call {
   const char *device_ = nullptr, *variant_ = nullptr;
   Owned text_[2];
   bool wants_gradients_ = false;
+  bool along_ = false;      ///< rows are along dimensions that the call names
   bool wrapped_ = false;    ///< an operand has no memory of its own
   bool elsewhere_ = false;  ///< the queue's stream is not the arrays' current one
   rooftile_workspace workspace_{nullptr, 0};

@@ -149,10 +149,10 @@ PyObject* describe(const rooftile_option& o) {
 }
 
 PyObject* set_helpers(PyObject*, PyObject* args) {
-  return PyArg_ParseTuple(args, "OOOOOOOOOOO", &helpers.framework_of, &helpers.empty, &helpers.finish,
+  return PyArg_ParseTuple(args, "OOOOOOOOOOOO", &helpers.framework_of, &helpers.empty, &helpers.finish,
                           &helpers.dtype_code, &helpers.with_gradients, &helpers.result_type,
                           &helpers.stream_of, &helpers.used_on, &helpers.option_value, &helpers.whole_number,
-                          &helpers.array_of)
+                          &helpers.array_of, &helpers.by_views)
              ? (Py_INCREF(args), none())
              : nullptr;
 }

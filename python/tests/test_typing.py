@@ -23,6 +23,11 @@ GIVEN = {"torch": "x = torch.randn(2, 3)\nmodel: torch.nn.Module = torch.nn.GELU
 STATEMENTS = """
 rooftile.torch.softmax(x, scale=0.5).relu()  # good
 rooftile.torch.softmax(x, scales=0.5)
+rooftile.torch.softmax(x, dim=(0, 1)).relu()  # good
+rooftile.torch.softmax(x, axis=0)
+rooftile.torch.row_reduce(x, dim=0, keepdim=True).relu()  # good
+rooftile.softmax(x, axis=0).relu()  # good
+rooftile.softmax(x, keepdims=True)
 rooftile.torch.softmax(x).no_such_method()
 rooftile.torch.layer_norm(x, mean=True)[0].relu()  # good
 rooftile.torch.patch(model).replaced[0][1].upper()  # good
@@ -36,6 +41,8 @@ rooftile.torch.nn.GatedMLP(8, 16, "silu").down_proj.weight  # good
 rooftile.torch.nn.GatedMLP(8)
 rooftile.jax.softmax(a, log=True).at[0].set(1)  # good
 rooftile.jax.softmax(a, log="yes")
+rooftile.jax.row_reduce(a, axis=[0, 1], keepdims=True).at[0].set(1)  # good
+rooftile.jax.softmax(a, axis="rows")
 rooftile.testing.perf_report("f", {}, [1], lambda n: x).save("f.json")  # good
 rooftile.testing.perf_report("f", {}, [1], lambda n: x).safe("f.json")
 rooftile.Queue("cpu", threads=2).threads + 1  # good

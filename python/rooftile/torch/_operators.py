@@ -8,7 +8,7 @@ returns all outputs; one that was not asked for has no elements.
 import torch
 from torch.autograd import forward_ad
 
-from rooftile import _frameworks, _functions, _products
+from rooftile import _frameworks, _functions, _products, _vectors
 from rooftile._signature import IN_OUT, Signature
 
 
@@ -76,6 +76,8 @@ class Function(Signature):
 
     known = {}
     module = "rooftile.torch"
+    row_names = _functions.DIM
+    move = staticmethod(torch.movedim)
 
     def __init__(self, signature):
         super().__init__(signature)
@@ -259,7 +261,7 @@ class Function(Signature):
 
     def public(self):
         def call(*args, **named):
-            tensors, options, wanted = self.bind(args, named)
+            tensors, options, wanted, rows = self.bind(args, named)
             if not all(isinstance(t, torch.Tensor) for t in tensors.values()):
                 like = next((t for t in tensors.values() if isinstance(t, torch.Tensor)), None)
                 tensors = {n: t if isinstance(t, torch.Tensor) else self.tensor(n, t, like) for n, t in tensors.items()}
@@ -268,32 +270,47 @@ class Function(Signature):
             needs = torch.is_grad_enabled() and any(t.requires_grad for t in tensors.values())
             if needs and self.mutates:
                 raise RuntimeError(f"{self.name}: writes its operand and has no gradient; call it under torch.no_grad()")
+            tensors, brought = self.along(tensors, rows) if rows else (tensors, None)
             # One trace serves with gradients and without.
             computed = wanted | self.needed_outputs(tensors) if needs or torch.jit.is_tracing() else wanted
             result = self.call(*self.join(tensors, options, computed))
             if self.outputs:
-                return self.show(self.by_name(result), wanted)
+                return self.show(self.by_name(result), wanted, brought)
             return self.named([o["name"] for o in self.inputs if o["role"] == IN_OUT], tensors)
 
         return self.dress(call)
 
 
-class Product(_products.Product, Function):
-    """A product, whose gradients are products."""
+class Composed(Function):
+    """A function whose gradient is computed here, from functions of the library."""
 
     def remember(self, ctx, inputs, output):
         tensors, ctx.options, _ = self.split(inputs)
         ctx.set_materialize_grads(False)
-        kept = self.kept(tensors, ctx.options, output)
+        kept = self.kept(tensors, ctx.options, self.by_name(output))
         ctx.saved, ctx.present = list(kept), {n for n, t in tensors.items() if t is not None}
         ctx.save_for_backward(*kept.values())
 
-    def gradient(self, ctx, dy):
+    def gradient(self, ctx, arrived):
         made = {}
-        if dy is not None:
+        if arrived is not None:
             needs = {n for n, need in zip(self.order, ctx.needs_input_grad) if need and n in ctx.present}
-            made = self.gradients(dict(zip(ctx.saved, ctx.saved_tensors)), ctx.options, dy, needs)
+            made = self.gradients(dict(zip(ctx.saved, ctx.saved_tensors)), ctx.options, self.by_name(arrived), needs)
         return (*(made.get(n) for n in self.order), *(None for _ in self.options))
+
+    select = staticmethod(torch.where)
+    cast = staticmethod(torch.Tensor.to)
+    sign = staticmethod(torch.sign)
+
+
+class Vectors(_vectors.Vectors, Composed):
+    def of(self, name, x, **options):
+        f = self.known[name]
+        return f.call(*f.join({"x": x}, options, ()))
+
+
+class Product(_products.Product, Composed):
+    """A product, whose gradients are products."""
 
     def product(self, a, b, c=None, bias=None, **options):
         return self.call(*self.join({"a": a, "b": b, "c": c, "bias": bias}, options, ()))
@@ -307,9 +324,6 @@ class Product(_products.Product, Function):
             return self.product(b.mT, a.mT, alpha=alpha).mT
         return self.product(a, b, alpha=alpha)
 
-    select = staticmethod(torch.where)
-    cast = staticmethod(torch.Tensor.to)
-
     @staticmethod
     def ones(count, like):
         return like.new_ones(1).expand(1, count)
@@ -319,8 +333,7 @@ class Product(_products.Product, Function):
         return x.expand(count, *x.shape)
 
 
-#: Functions whose gradient is computed here, from functions of the library.
-COMPOSED = {"gemm": Product}
+COMPOSED = {"gemm": Product, **dict.fromkeys(_vectors.RULES, Vectors)}
 known = Function.known
 # Lists, which optimisers take, are written in place by rooftile's own function: there is nothing to differentiate or trace.
 lists = [name for name, f in _functions.signatures.items() if _functions.has_lists(f)]
