@@ -14,7 +14,8 @@ using nlohmann::json;
 
 enum class Kind { rows, elements, other };
 
-/// Functions whose "tile" is launched by an <op>.cu, with numbers of its own; cmake/ops.cmake reads them there.
+/// Functions whose "tile" is launched by an <op>.cu, with numbers of its own; cmake/ops.cmake reads them
+/// there.
 constexpr std::string_view kOwnNumbers[] = {
     "",
 #include "own_numbers.inc"

@@ -128,6 +128,30 @@ static inline rooftile_status rooftile_asum(const rooftile_queue* queue, const r
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "asum", views, options, NULL, none);
 }
+static inline rooftile_status rooftile_gemv(const rooftile_queue* queue, const rooftile_view* a, const rooftile_view* x, const rooftile_view* c, const rooftile_view* y, double alpha, double beta) {
+  const rooftile_view* const views[] = {a, x, c, y};
+  const double options[] = {alpha, beta};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "gemv", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_gemv_backward(const rooftile_queue* queue, const rooftile_view* a, const rooftile_view* x, const rooftile_view* dy, const rooftile_view* da, const rooftile_view* dx, const rooftile_view* dc, double alpha, double beta) {
+  const rooftile_view* const views[] = {a, x, dy, da, dx, dc};
+  const double options[] = {alpha, beta};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "gemv_backward", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_geru(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y, const rooftile_view* c, const rooftile_view* a, double alpha) {
+  const rooftile_view* const views[] = {x, y, c, a};
+  const double options[] = {alpha};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "geru", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_geru_backward(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y, const rooftile_view* da, const rooftile_view* dx, const rooftile_view* dy, const rooftile_view* dc, double alpha) {
+  const rooftile_view* const views[] = {x, y, da, dx, dy, dc};
+  const double options[] = {alpha};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "geru_backward", views, options, NULL, none);
+}
 static inline rooftile_status rooftile_cross_entropy(const rooftile_queue* queue, const rooftile_view* logits, const rooftile_view* target, const rooftile_view* weight, const rooftile_view* loss, const rooftile_view* losses, const rooftile_view* lse, int reduction, int64_t ignore_index, double label_smoothing, double z_loss, rooftile_workspace workspace) {
   const rooftile_view* const views[] = {logits, target, weight, loss, losses, lse};
   const double options[] = {(double)reduction, (double)ignore_index, label_smoothing, z_loss};

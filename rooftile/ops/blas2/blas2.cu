@@ -137,8 +137,8 @@ __global__ void __launch_bounds__(kMaxGroups* kColumnWarps* kWarp)
       }
       // A lane's N sums by halves, as a team folds them; then all lanes', which come together in one thread.
       ROOFTILE_UNROLL for (int l = 0; l < kLanesEach; ++l) {
-        ROOFTILE_UNROLL for (int half = N / 2; half > 0; half /= 2) {
-          ROOFTILE_UNROLL for (int i = 0; i < half; ++i) its[l * N + i] += its[l * N + i + half];
+        ROOFTILE_UNROLL for (int span = N / 2; span > 0; span /= 2) {
+          ROOFTILE_UNROLL for (int i = 0; i < span; ++i) its[l * N + i] += its[l * N + i + span];
         }
         turned[group][part * kLanesEach + l][lane] = its[l * N];
       }
@@ -146,8 +146,8 @@ __global__ void __launch_bounds__(kMaxGroups* kColumnWarps* kWarp)
       if (part == 0 && k < count) {
         Real all[kWarp];
         ROOFTILE_UNROLL for (int l = 0; l < kWarp; ++l) all[l] = turned[group][l][lane];
-        ROOFTILE_UNROLL for (int half = kWarp / 2; half > 0; half /= 2) {
-          ROOFTILE_UNROLL for (int l = 0; l < half; ++l) all[l] += all[l + half];
+        ROOFTILE_UNROLL for (int span = kWarp / 2; span > 0; span /= 2) {
+          ROOFTILE_UNROLL for (int l = 0; l < span; ++l) all[l] += all[l + span];
         }
         sums[lane][k] = static_cast<double>(all[0] + Real(0));
       }
