@@ -16,28 +16,13 @@ enum class Kind { rows, elements, other };
 
 /// Functions whose "tile" is launched by an <op>.cu, with numbers of its own; make lint holds the list
 /// against those files.
-constexpr std::string_view kOwnNumbers[] = {"adamw",
-                                            "add",
-                                            "attention",
-                                            "copy",
-                                            "cross_entropy",
-                                            "dequantize",
-                                            "dequantize_nf4",
-                                            "dequantize_scales",
-                                            "embedding",
-                                            "fake_quantize",
-                                            "layer_norm",
-                                            "quantize_f8e4m3",
-                                            "quantize_f8e5m2",
-                                            "quantize_i8",
-                                            "quantize_nf4",
-                                            "quantize_scales",
-                                            "rgb_to_gray",
-                                            "rope",
-                                            "row_arg",
-                                            "row_reduce",
-                                            "softmax",
-                                            "transpose"};
+constexpr std::string_view kOwnNumbers[] = {
+    "adamw",           "add",           "attention",      "copy",
+    "cross_entropy",   "dequantize",    "dequantize_nf4", "dequantize_scales",
+    "embedding",       "fake_quantize", "layer_norm",     "quantize_f8e4m3",
+    "quantize_f8e5m2", "quantize_i8",   "quantize_nf4",   "quantize_scales",
+    "rgb_to_gray",     "rope",          "row_arg",        "row_reduce",
+    "softmax",         "transpose"};
 bool has_own_numbers(const Op& op) {
   return std::find(std::begin(kOwnNumbers), std::end(kOwnNumbers), op.function) != std::end(kOwnNumbers);
 }
