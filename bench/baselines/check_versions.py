@@ -43,6 +43,8 @@ memory = mmap.mmap(memory_number, 0)
 
 def element_type(dtype):
     if language in ("numpy", "numba"):
+        if dtype not in own.dtypes:
+            raise Declined(dtype)
         return np.dtype({"f": "float", "i": "int", "u": "uint"}[dtype[0]] + dtype[1:])
     names = {"bf16": "bfloat16", "u8": "uint8", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2"}
     return getattr(torch, names.get(dtype) or {"f": "float", "i": "int"}[dtype[0]] + dtype[1:])
@@ -124,7 +126,9 @@ def take(operand, result):
     else:
         place_of_it = torch.frombuffer(memory, dtype=type_of_it, count=count, offset=operand["at"])
         place_of_it.copy_(torch.as_tensor(result).detach().reshape(-1))
-        if type_of_it.is_floating_point and type_of_it.itemsize > 1:  # PyTorch's bf16 NaN is all ones, as memory that nobody has written
+        if type_of_it.is_floating_point and type_of_it.itemsize == 1:
+            place_of_it.view(torch.uint8).masked_fill_(place_of_it.float().isnan(), 0x7F)
+        elif type_of_it.is_floating_point:  # PyTorch's bf16 NaN is all ones, as memory that nobody has written
             place_of_it.masked_fill_(place_of_it.isnan(), float("nan"))
 
 
@@ -179,6 +183,9 @@ def run(request):
     try:
         decline(version, own, device == "cpu", request)
         arguments = {operand["name"]: value_of(operand) for operand in request["inputs"]}
+        if language != "plain":
+            for operand in request["outputs"]:
+                element_type(operand["dtype"])  # NumPy has no bf16
     except Declined as what:
         return {"declined": str(what)}
     results = version(**arguments, **options_for(version, request))

@@ -120,3 +120,44 @@ def test_refusals():
         rooftile.quantize_i8(np.zeros((2, 3), np.float32), block=0)
     with pytest.raises((TypeError, ValueError), match="x is .* must be one of f32, f16, bf16"):
         rooftile.quantize_i8(np.zeros((2, 3)))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_fake_quantize_is_both_ways(name, dtype):
+    x = torch.randn(5, 300).to(dtype)
+    codes, scale = QUANTIZE[name](x)
+    y = torch.empty_like(x)
+    rooftile.dequantize(codes, scale, out=y)
+    assert torch.equal(rt.fake_quantize(x, format=name), y)
+
+
+def test_fake_quantize_and_its_gradient_are_those_of_pytorch():
+    x = torch.randn(6, 256, requires_grad=True)
+    scale = torch.full((6, 1), 0.01)  # beyond 1.27 values are clamped
+    dy = torch.randn(6, 256)
+    ours = rt.fake_quantize(x, given=scale, block=256, format="i8")
+    theirs = torch.fake_quantize_per_channel_affine(x, scale[:, 0], torch.zeros(6, dtype=torch.int32), 0, -127, 127)
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=0)
+    ours, = torch.autograd.grad(ours, x, dy)
+    theirs, = torch.autograd.grad(theirs, x, dy)
+    assert torch.equal(ours, theirs) and (ours == 0).sum() > 100
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_computed_scales_clamp_nothing(name):
+    x = torch.randn(6, 300, requires_grad=True)
+    dy = torch.randn(6, 300)
+    dx, = torch.autograd.grad(rt.fake_quantize(x, format=name), x, dy)
+    assert torch.equal(dx, dy)
+
+
+def test_the_gradient_in_jax():
+    jax = pytest.importorskip("jax")
+    rj = pytest.importorskip("rooftile.jax")
+    x = jax.numpy.asarray(np.random.default_rng(0).standard_normal((4, 300), np.float32))
+    dx = jax.grad(lambda x: (rj.fake_quantize(x, format="i8") * 3).sum())(x)
+    np.testing.assert_array_equal(np.asarray(dx), 3)
+    # JAX does not say of which operands gradients are wanted, and a scale has none.
+    with pytest.raises(TypeError, match="there is no gradient of given"):
+        jax.grad(lambda x: rj.fake_quantize(x, given=jax.numpy.ones((4, 3), jax.numpy.float32)).sum())(x)

@@ -19,8 +19,10 @@ def f32(value):
 # [quantize_plain]
 def nearest_f8(value, mantissa, smallest_exponent, largest):
     """Numbers of a binade are multiples of 2^(exponent - mantissa); round() takes the even one of two."""
-    if math.isnan(value) or value == 0 or math.isinf(value):
-        return value if not math.isinf(value) else math.copysign(largest, value)
+    if math.isnan(value):
+        return math.nan  # without a sign
+    if value == 0 or math.isinf(value):
+        return math.copysign(min(abs(value), largest), value)
     step = 2.0 ** (max(math.frexp(value)[1] - 1, smallest_exponent) - mantissa)
     return math.copysign(min(round(abs(value) / step) * step, largest), value)
 
@@ -138,7 +140,31 @@ def dequantize_torch(codes, scale, block=128):
 # [/dequantize_torch]
 
 
-# [quantize_f8e4m3_triton]
+# [fake_quantize_torch]
+def fake_quantize_torch(x, given=None, block=128, format=0):
+    quantize = (quantize_f8e4m3_torch, quantize_f8e5m2_torch, quantize_i8_torch)[int(format)]
+    return dequantize_torch(*quantize(x, given, block), block).to(x.dtype)
+
+
+def fake_quantize_backward_torch(x, dy, given=None, block=128, format=0):
+    """Straight through, but where a product rounds beyond the largest: half a step above it."""
+    if given is None:
+        return dy
+    largest, step = ((448, 32), (57344, 8192), (127, 1))[int(format)]
+    each = (1 / given).repeat_interleave(min(int(block), max(x.shape[-1], 1)), -1)[..., :x.shape[-1]]
+    within = torch.round((x.float() * each).abs() / step) * step <= largest
+    return torch.where(within, dy, 0)
+# [/fake_quantize_torch]
+
+
+# [fake_quantize_backward_torch_everywhere]
+@trap("the gradient passes where values were clamped, too")
+def fake_quantize_backward_torch_everywhere(x, dy, given=None, block=128, format=0):
+    return dy
+# [/fake_quantize_backward_torch_everywhere]
+
+
+# [quantize_i8_triton]
 @triton.jit
 def quantize_kernel(x, codes, scales, columns, blocks, block, SIZE: tl.constexpr):
     """One program, one block of a row."""
@@ -149,21 +175,22 @@ def quantize_kernel(x, codes, scales, columns, blocks, block, SIZE: tl.constexpr
     values = tl.load(x + row * columns + at, mask=there, other=0.0).to(tl.float32)
     # As integers magnitudes have the same order, and a NaN is above all.
     most = tl.max(tl.abs(values).to(tl.int32, bitcast=True)).to(tl.float32, bitcast=True)
-    scale = tl.div_rn(most, 448.0)
+    scale = tl.div_rn(most, 127.0)
     scale = tl.where(scale < 1.1754943508222875e-38, 1.1754943508222875e-38, scale)
     tl.store(scales + program, scale)
     products = values * tl.div_rn(1.0, scale)
-    bound = tl.where(products != products, products, tl.minimum(tl.maximum(products, -448.0), 448.0))
-    tl.store(codes + row * columns + at, bound.to(tl.float8e4nv), mask=there)
+    products = tl.where(products == products, products, 0.0)
+    bound = tl.minimum(tl.maximum(products, -127.0), 127.0)
+    tl.store(codes + row * columns + at, ((bound + 12582912.0) - 12582912.0).to(tl.int8), mask=there)
 
 
-def quantize_f8e4m3_triton(x, block=128):
+def quantize_i8_triton(x, block=128):
     columns = x.shape[-1]
     block = min(int(block), max(columns, 1))
     blocks = -(-columns // block)
-    codes = torch.empty(x.shape, dtype=torch.float8_e4m3fn, device=x.device)
+    codes = torch.empty(x.shape, dtype=torch.int8, device=x.device)
     scales = torch.empty((*x.shape[:-1], blocks), dtype=torch.float32, device=x.device)
     if scales.numel():
         quantize_kernel[(scales.numel(),)](x, codes, scales, columns, blocks, block, SIZE=triton.next_power_of_2(block))
     return codes, scales
-# [/quantize_f8e4m3_triton]
+# [/quantize_i8_triton]
