@@ -43,8 +43,8 @@ inline std::vector<Case> kv_cache_cases() {
     // Letters G, D, E, P, N behind the outer sizes.
     add({5, 2, 64, 64, 4, 16});
     add({3, 4, 2, 33, 17, 4, 5}, {{"I", 1}});
-    add({300, 1, 8, 8, 3, 7});  // more tokens than slots
-    add({600, 2, 4, 6, 70, 9}, {{"I", 1}});
+    add({150, 1, 8, 8, 3, 7});  // more tokens than slots
+    add({280, 2, 4, 6, 70, 9}, {{"I", 1}});
     for (Shape shape : {Shape{2, 8, 8, 4, 16}, Shape{0, 2, 8, 8, 4, 16}, Shape{5, 0, 8, 8, 4, 16},
                         Shape{5, 2, 0, 8, 4, 16}, Shape{5, 2, 8, 0, 4, 16}, Shape{5, 2, 8, 8, 0, 16},
                         Shape{5, 2, 8, 8, 4, 0}, Shape{1, 1, 1, 1, 1, 1}, Shape{1, 8, 128, 128, 3, 64},
@@ -95,7 +95,7 @@ inline Spec kv_cache_spec() {
     return b;
   };
   spec.standard_shape = [](const Shape& rows_columns) {
-    const std::int64_t columns = std::min<std::int64_t>(rows_columns[1], 3000);
+    const std::int64_t columns = std::min<std::int64_t>(rows_columns[1], 1100);
     return Shape{std::min<std::int64_t>(rows_columns[0], 700),
                  1 + columns % 3,
                  columns,
@@ -121,14 +121,6 @@ inline double page_of(const Case& c, std::int64_t n, std::int64_t m) {
   if (c.parameter("outside") != 0 && i % 11 == 3) return none_below(i / 11, pages);
   return static_cast<double>(pages > 0 ? i % pages * 7919 % pages : 0);
 }
-/// The case at a sequence of it.
-inline PagedAttentionCase paged_at(const Case& c, std::int64_t n) {
-  PagedAttentionCase a(c);
-  const double length = length_of(c, n);
-  a.t = a.fits(length) ? static_cast<std::int64_t>(length) : 0;
-  return a;
-}
-
 inline std::vector<Case> paged_cases() {
   using Options = std::map<std::string, double>;
   std::vector<Case> cases;
@@ -155,8 +147,8 @@ inline std::vector<Case> paged_cases() {
     add(1, 1, 1, 1, 1, 1, 1, 1, 1);
     add(2, 2, 2, 1, 200, 256, 8, 9, 8);
     add(1, 1, 2, 2, 256, 3, 8, 9, 8);
-    // Fewer tokens than queries: a window of the first; nothing at all.
-    add(6, 20, 2, 1, 16, 16, 7, 3, 4);
+    add(6, 20, 2, 1, 16, 16, 7, 3, 4);  // fewer tokens than queries
+    add(2, 3, 2, 2, 16, 16, 2, 3, 1);   // y's shape is the caches'
     for (std::int64_t zero = 0; zero < 9; ++zero) {
       if (zero == 3 || zero == 7) continue;  // D and E are 1 or more
       Shape shape = {3, 2, 2, 16, 7, 3, 1, 16, 4};
@@ -185,37 +177,61 @@ inline void prepare_paged(const Case& c, Arrays<double>& inputs) {
     table[i] = page_of(c, static_cast<std::int64_t>(i) / each, static_cast<std::int64_t>(i) % each);
 }
 
-/// What is read of the caches, each token once, and of the tables; q and y.
+/// What a case reads and computes. A query that sees a page of none reads the table, and is NaN.
+struct PagedCounts {
+  double entries = 0, tokens = 0, rows = 0,
+         pairs = 0;  ///< of the table, the caches, one head's queries with keys
+
+  explicit PagedCounts(const Case& c) {
+    PagedAttentionCase a(c);
+    if (a.s == 0 || a.h == 0) return;
+    std::vector<bool> taken(static_cast<std::size_t>(a.pages * a.size));
+    std::vector<double> page(static_cast<std::size_t>(a.each));
+    for (std::int64_t n = 0; n < a.b; ++n) {
+      const double length = length_of(c, n);
+      if (!a.fits(length)) continue;
+      a.t = static_cast<std::int64_t>(length);
+      const std::int64_t begin = a.keys(0).first, end = a.keys(a.s - 1).second;
+      if (end <= begin) continue;
+      entries += double((end - 1) / a.size - begin / a.size + 1);
+      for (std::int64_t m = begin / a.size; m * a.size < end; ++m)
+        page[static_cast<std::size_t>(m)] = page_of(c, n, m);
+      for (std::int64_t i = 0; i < a.s; ++i) {
+        const auto [first, last] = a.keys(i);
+        bool known = last > first;
+        for (std::int64_t j = first; j < last; ++j) {
+          const double its = page[static_cast<std::size_t>(j / a.size)];
+          known = known && its >= 0 && its < double(a.pages);
+        }
+        if (!known) continue;
+        ++rows;
+        pairs += double(last - first);
+        for (std::int64_t j = first; j < last; ++j) {
+          const auto at =
+              static_cast<std::int64_t>(page[static_cast<std::size_t>(j / a.size)]) * a.size + j % a.size;
+          tokens += !taken[static_cast<std::size_t>(at)];
+          taken[static_cast<std::size_t>(at)] = true;
+        }
+      }
+    }
+  }
+};
 inline double paged_bytes(const Case& c) {
-  std::set<std::int64_t> tokens;
-  double entries = 0;
-  PagedAttentionCase a(c);
-  for (std::int64_t n = 0; n < a.b; ++n) {
-    a = paged_at(c, n);
-    if (a.s == 0 || a.h == 0) break;
-    const std::int64_t first = a.keys(0).first, end = a.keys(a.s - 1).second;
-    if (end <= first) continue;
-    entries += double((end - 1) / a.size - first / a.size + 1);
-    for (std::int64_t j = first; j < end; ++j)
-      tokens.insert(static_cast<std::int64_t>(page_of(c, n, j / a.size)) * a.size + j % a.size);
-  }
-  double seeing = 0;
-  for (std::int64_t n = 0; n < a.b; ++n) seeing += paged_at(c, n).seeing();
-  const double width = bits(c.dtype) / 8;
-  return seeing * double(a.h * a.d) * width + double(a.b * a.s * a.h * a.e) * width +
-         double(tokens.size()) * double(a.g * (a.d + a.e)) * width + 4 * (entries + double(a.b)) +
-         (c.parameter("lse", 1) != 0 ? 4 * double(a.b * a.s * a.h) : 0);
-}
-inline double paged_flops(const Case& c) {
-  double pairs = 0, rows = 0;
   const PagedAttentionCase a(c);
-  for (std::int64_t n = 0; n < a.b; ++n) {
-    PagedAttentionCase one = paged_at(c, n);
-    rows += one.seeing() * double(a.h);
-    one.b = 1;
-    pairs += one.pairs();
-  }
-  return pairs * (2 * double(a.d) + 1 + (a.cap != 0 ? 6 : 0) + 4 + 2 * double(a.e)) + rows * double(a.e);
+  const PagedCounts n(c);
+  const double width = bits(c.dtype) / 8, lse = c.parameter("lse", 1) != 0 ? 4 : 0;
+  return (n.rows * double(a.h * a.d) + double(a.b * a.s * a.h * a.e) + n.tokens * double(a.g * (a.d + a.e))) *
+             width +
+         4 * (n.entries + double(a.s * a.h > 0 ? a.b : 0)) + lse * double(a.b * a.s * a.h);
+}
+/// A score, its maximum, exponential and sum, and E times two; of a row one maximum less, E quotients, the
+/// lse.
+inline double paged_flops(const Case& c) {
+  const PagedAttentionCase a(c);
+  const PagedCounts n(c);
+  const double lse = c.parameter("lse", 1) != 0 ? 2 : 0;
+  return double(a.h) * (n.pairs * (2 * double(a.d) + 1 + (a.cap != 0 ? 6 : 0) + 4 + 2 * double(a.e)) +
+                        n.rows * (double(a.e) - 1 + lse));
 }
 
 inline Spec paged_spec() {

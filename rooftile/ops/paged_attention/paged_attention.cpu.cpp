@@ -205,6 +205,7 @@ namespace {
 
 void launch_append(const CpuLaunch& launch, const KvCacheAppendProblem& p) { attention::append(launch, p); }
 void launch_attention(const CpuLaunch& launch, const PagedAttentionProblem& p) {
+  if (p.b * p.s * p.h == 0) return;
   attention::with_size(std::max(p.d, p.e), [&]<int kSize>() { attention::paged_forward<kSize>(launch, p); });
 }
 

@@ -102,6 +102,7 @@ __global__ void __launch_bounds__(kThreads, 2) paged_tile(const __grid_constant_
 }
 
 Status launch_attention(const CudaLaunch& launch, const PagedAttentionProblem& p) {
+  if (p.b * p.s * p.h == 0) return {};
   return tile::with_type<float, f16, bf16>(p.dtype, [&]<class T>() {
     return with_size(p, [&]<int kSize>() {
       return launch_tiles(launch, "paged_attention", p, p.g, p.s * p.group(), kDown, kForwardFloats<kSize, 1>,
@@ -112,7 +113,7 @@ Status launch_attention(const CudaLaunch& launch, const PagedAttentionProblem& p
 
 // ---- append
 
-constexpr int kTokens = 256;       ///< threads of a block, and tokens that it looks at at a time
+constexpr int kTokens = 128;       ///< threads of a block, and tokens that it looks at at a time
 constexpr int kMaxWorkers = 1024;  ///< blocks: several for each SM
 
 /// A token's channels to its slot, in words.
