@@ -94,6 +94,7 @@ def stub_of(f, functions, given="_Array", made="_Array", call_words=True, row_na
         if o["list"]:
             return f"Optional[Sequence[Optional[{given}]]]" if o["optional"] else f"Union[Sequence[{given}], {given}]"
         one = f"Union[{given}, int]" if o["one"] and "i64" in o["dtypes"] else given  # a seed may be a number of Python's
+        one = f"Union[{given}, float]" if f["name"] in functions.BROADCAST else one
         return f"Optional[{one}]" if o["optional"] else one
 
     words = []

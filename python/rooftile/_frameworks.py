@@ -117,6 +117,43 @@ def empty(function, like, shape, dtype):
     raise TypeError(f"{function}: does not know how to make an array of type {kind.__name__}; pass out=")
 
 
+def is_number(value):
+    return isinstance(value, (int, float))
+
+
+def broadcast(arrays, full, spread):
+    """Arrays and numbers by name, as arrays of one shape; as they are where they have none. full(number, like) makes an array
+    without dimensions, spread(array, shape) a view."""
+    like = next((a for a in arrays.values() if not is_number(a)), None)
+    if like is None:
+        return arrays
+    arrays = {n: full(a, like) if is_number(a) else a for n, a in arrays.items()}
+    shape = []
+    for d in range(-max(len(a.shape) for a in arrays.values()), 0):
+        size = 1
+        for a in arrays.values():
+            its = a.shape[d] if len(a.shape) >= -d else 1
+            if its != 1 and size not in (1, its):
+                return arrays  # the library says so
+            size = its if its != 1 else size
+        shape.append(size)
+    return {n: a if tuple(a.shape) == tuple(shape) else spread(a, tuple(shape)) for n, a in arrays.items()}
+
+
+def broadcast_views(arrays):
+    """The same of whatever framework."""
+    kinds = [type(a) for a in arrays.values() if not is_number(a)]
+    if any(is_torch(kind) for kind in kinds):
+        torch = sys.modules["torch"]
+        arrays = {n: a if is_number(a) else torch.as_tensor(a) for n, a in arrays.items()}
+        return broadcast(arrays, lambda number, like: like.new_full((), number), torch.Tensor.expand)
+    if any(is_jax(kind) for kind in kinds):
+        import jax.numpy as namespace
+    else:
+        namespace = sys.modules[next((k.__module__.split(".")[0] for k in kinds if k.__module__[:5] == "cupy."), "numpy")]
+    return broadcast(arrays, lambda number, like: namespace.asarray(number, like.dtype), namespace.broadcast_to)
+
+
 def move(array, source, destination):
     """An array's dimensions elsewhere, as a view."""
     if is_torch(type(array)):

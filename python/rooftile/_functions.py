@@ -168,6 +168,27 @@ below_gradients = {name: make(place, f, True) for place, (name, f) in enumerate(
 
 
 
+#: Functions that take numbers and shapes that broadcast.
+BROADCAST = ("add",)
+
+
+def by_views(function, args, words):
+    """A call that _core does not take as it is: one on views of its arrays."""
+    if function not in BROADCAST or any(w in AXIS for w in words):
+        return along(function, args, words)
+    names = [o["name"] for o in inputs(signatures[function])]
+    arrays = dict(zip(names, args)) | {n: words[n] for n in names if n in words}
+    arrays = {n: a for n, a in arrays.items() if n in names}
+    for n, a in arrays.items():
+        if not _frameworks.is_number(a):
+            _frameworks.framework_of(function, n, type(a))  # or a TypeError
+    made = _frameworks.broadcast_views(arrays)
+    rest = {n: w for n, w in words.items() if n not in names}
+    shapes = {tuple(getattr(a, "shape", ())) for a in made.values()}
+    call = public if len(shapes) == 1 and not any(map(_frameworks.is_number, made.values())) else below_gradients
+    return call[function](**made, **rest)  # the last refuses what does not fit, and asks for no views
+
+
 def along(function, args, words):
     """A call with rows along other dimensions than the last: one on views."""
     f = signatures[function]
@@ -202,4 +223,4 @@ def along(function, args, words):
 
 _core.set_helpers(_frameworks.framework_of, _frameworks.empty, _frameworks.finish, _frameworks.dtype_code,
                   _frameworks.with_gradients, _frameworks.result_type, _frameworks.stream_of, _frameworks.used_on,
-                  _frameworks.option_value, _frameworks.whole_number, _frameworks.array_of, along)
+                  _frameworks.option_value, _frameworks.whole_number, _frameworks.array_of, by_views)

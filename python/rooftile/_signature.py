@@ -29,6 +29,7 @@ class Signature:
         self.optional_outputs = [o["name"] for o in self.outputs if o["optional"]]
         self.places = [o["name"] for o in self.inputs if not o["optional"]]
         self.words = [o["name"] for o in self.inputs if o["optional"]]
+        self.broadcasts = self.name in _functions.BROADCAST
         self.mutates = any(o["role"] == IN_OUT for o in self.operands)
         self.backward = signature["backward"]
         self.defaults = {o["name"]: self.default(o) for o in self.options}

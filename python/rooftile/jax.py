@@ -113,7 +113,10 @@ class Function(Signature):
     def public(self):
         def call(*args, **named):
             arrays, options, wanted, rows = self.bind(args, named)
-            arrays = {n: jax.numpy.asarray(a) for n, a in arrays.items()}
+            numbers = self.broadcasts and not all(map(_frameworks.is_number, arrays.values()))
+            arrays = {n: a if numbers and _frameworks.is_number(a) else jax.numpy.asarray(a) for n, a in arrays.items()}
+            if self.broadcasts:
+                arrays = _frameworks.broadcast_views(arrays)
             self.check_dtypes(arrays)
             arrays, brought = self.along(arrays, rows) if rows else (arrays, None)
             results = self.apply(tuple(float({**self.defaults, **options}[n]) for n in self.defaults), tuple(sorted(wanted)),

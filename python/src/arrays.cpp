@@ -1,6 +1,7 @@
 #include "python/src/arrays.h"
 
 #include <cstring>
+#include <string_view>
 
 namespace rooftile::python {
 
@@ -290,6 +291,18 @@ PyObject* hand_over(PyObject* helper, const char* function, PyObject* const* arg
   for (Py_ssize_t i = 0; keywords && i < PyTuple_Size(keywords); ++i)
     PyDict_SetItem(named.get(), PyTuple_GetItem(keywords, i), args[count + i]);
   return PyObject_CallFunction(helper, "sOO", function, places.get(), named.get());
+}
+
+bool asks_for_dtype(const char* message) {
+  constexpr std::string_view kMust = ", must be ", kOne = "one of ";
+  const char* at = std::strstr(message, kMust.data());
+  if (!at) return false;
+  at += kMust.size();
+  if (std::strncmp(at, kOne.data(), kOne.size()) == 0) at += kOne.size();
+  const std::size_t length = std::strcspn(at, ", ");
+  for (const char* const name : kDTypeNames)
+    if (std::strlen(name) == length && std::strncmp(at, name, length) == 0) return true;
+  return false;
 }
 
 bool in_forward_mode() {

@@ -122,5 +122,8 @@ bool current_stream(PyObject* object, const Array& array, void*& stream);
 bool learn_numpy(PyObject* sample, PyObject* dtypes);
 
 extern const char* const kDTypeNames[13];
+/// Whether the library's sentence says which dtype there must be: "…, must be f32 as x is", "…, must be one
+/// of f32, f16".
+bool asks_for_dtype(const char* message);
 
 }  // namespace rooftile::python

@@ -1,4 +1,5 @@
 // One call from Python: arguments to views, missing outputs made, the library's call without Python's lock.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -28,12 +29,14 @@ class Call {
 
   PyObject* run(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     if (!take(args, count, keywords)) return nullptr;
-    if (along_) return hand_over(helpers.by_views, s_.name, args, count, keywords);
+    if (along_ || (f_.broadcasts && has_numbers()))
+      return hand_over(helpers.by_views, s_.name, args, count, keywords);
     if (!bring_numbers() || !complete()) return nullptr;
     if (wants_gradients_) return hand_over(helpers.with_gradients, s_.name, args, count, keywords);
     if (!lists_.read(s_, object_, views_)) return nullptr;
     if (!read_given())
       return wrapped_ ? hand_over(helpers.with_gradients, s_.name, args, count, keywords) : nullptr;
+    if (f_.broadcasts && shapes_differ()) return hand_over(helpers.by_views, s_.name, args, count, keywords);
     if (!one_device() || !make_outputs() || !choose_queue() || !make_workspace() || !launch()) return nullptr;
     return results();
   }
@@ -220,6 +223,15 @@ class Call {
       wants_gradients_ = wants.get() == Py_True;
     }
     return true;
+  }
+
+  bool has_numbers() const {
+    return std::any_of(object_, object_ + s_.operands,
+                       [](PyObject* o) { return o && (PyFloat_Check(o) || PyLong_Check(o)); });
+  }
+  bool shapes_differ() const {
+    const rooftile_view &x = *views_[0], &y = *views_[1];
+    return x.rank != y.rank || !std::equal(x.shape, x.shape + x.rank, y.shape);
   }
 
   bool read_given() {
@@ -413,18 +425,6 @@ class Call {
   /// The library's sentence: a TypeError where it says which dtype there must be.
   bool refused(const rooftile_status& status) const {
     PyErr_SetString(asks_for_dtype(status.message) ? PyExc_TypeError : PyExc_ValueError, status.message);
-    return false;
-  }
-  /// "..., must be f32 as x is", "..., must be one of f32, f16".
-  static bool asks_for_dtype(const char* message) {
-    constexpr std::string_view kMust = ", must be ", kOne = "one of ";
-    const char* at = std::strstr(message, kMust.data());
-    if (!at) return false;
-    at += kMust.size();
-    if (std::strncmp(at, kOne.data(), kOne.size()) == 0) at += kOne.size();
-    const std::size_t length = std::strcspn(at, ", ");
-    for (const char* const name : kDTypeNames)
-      if (std::strlen(name) == length && std::strncmp(at, name, length) == 0) return true;
     return false;
   }
 

@@ -17,6 +17,7 @@ struct Function {
   std::string* usage;  ///< "softmax(x, *, scale=1.0, …)"
   PyMethodDef method;
   bool below_gradients;  ///< called by the operators that have gradients: asks no tensor for them
+  bool broadcasts;       ///< takes numbers, and shapes that broadcast, as add does
   PyObject* operand_names[ROOFTILE_MAX_OPERANDS];  // interned
   PyObject* option_names[ROOFTILE_MAX_OPTIONS];
   struct ResultType {

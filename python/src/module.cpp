@@ -245,6 +245,7 @@ PyObject* make_function(PyObject*, PyObject* args) {
   f->doc = new std::string(doc);
   f->usage = new std::string(usage);
   f->below_gradients = below != 0;
+  f->broadcasts = !below && std::strcmp(f->signature.name, "add") == 0;
   f->result_types = new std::vector<Function::ResultType>;
   for (int o = 0; o < signature.operands; ++o)
     f->operand_names[o] = PyUnicode_InternFromString(signature.operand[o].name);

@@ -39,6 +39,8 @@ rooftile.torch.nn.RMSNorm(8, unit_offset=True)(x)  # good
 rooftile.torch.nn.GELU("tahn")
 rooftile.torch.nn.GatedMLP(8, 16, "silu").down_proj.weight  # good
 rooftile.torch.nn.GatedMLP(8)
+rooftile.torch.add(x, 2.0).relu()  # good
+rooftile.torch.add(x, "2")
 rooftile.jax.softmax(a, log=True).at[0].set(1)  # good
 rooftile.jax.softmax(a, log="yes")
 rooftile.jax.row_reduce(a, axis=[0, 1], keepdims=True).at[0].set(1)  # good

@@ -259,12 +259,20 @@ class Function(Signature):
         kind, *_ = _frameworks.framework_of(self.name, name, type(array))  # or a TypeError
         return torch.from_numpy(_frameworks.array_of(array)) if kind == "scalar" else torch.from_dlpack(array)
 
+    def converted(self, tensors):
+        """Tensors of arrays of other frameworks; numbers stay where they become as the others are."""
+        like = next((t for t in tensors.values() if isinstance(t, torch.Tensor)), None)
+        numbers = self.broadcasts and not all(map(_frameworks.is_number, tensors.values()))
+        return {n: t if isinstance(t, torch.Tensor) or (numbers and _frameworks.is_number(t)) else self.tensor(n, t, like)
+                for n, t in tensors.items()}
+
     def public(self):
         def call(*args, **named):
             tensors, options, wanted, rows = self.bind(args, named)
             if not all(isinstance(t, torch.Tensor) for t in tensors.values()):
-                like = next((t for t in tensors.values() if isinstance(t, torch.Tensor)), None)
-                tensors = {n: t if isinstance(t, torch.Tensor) else self.tensor(n, t, like) for n, t in tensors.items()}
+                tensors = self.converted(tensors)
+            if self.broadcasts:
+                tensors = _frameworks.broadcast(tensors, lambda number, like: like.new_full((), number), torch.Tensor.expand)
             if forward_ad._current_level >= 0:  # its tangents would be zeros, without a word
                 _frameworks.refuse_tangents(self.name, tensors.values())
             needs = torch.is_grad_enabled() and any(t.requires_grad for t in tensors.values())
