@@ -62,11 +62,11 @@ def append_kernel(k, v, slots, k_cache, v_cache, tokens, count, k_width, v_width
     takes_it = (slot >= 0) & (slot < count) & (later == 0)
     for first in range(0, k_width, BLOCK):
         c = first + tl.arange(0, BLOCK)
-        here = (c < k_width) & takes_it
+        here = c < tl.where(takes_it, k_width, 0)
         tl.store(k_cache + slot * k_width + c, tl.load(k + i * k_width + c, mask=here), mask=here)
     for first in range(0, v_width, BLOCK):
         c = first + tl.arange(0, BLOCK)
-        here = (c < v_width) & takes_it
+        here = c < tl.where(takes_it, v_width, 0)
         tl.store(v_cache + slot * v_width + c, tl.load(v + i * v_width + c, mask=here), mask=here)
 
 
