@@ -1,7 +1,6 @@
 #pragma once
-// Codes of 8 bits as their definition reads. Every operation is one of f32,
-// whatever the scalar that values are kept in; formats by the conversions of
-// core/convert.h.
+// Codes of 8 bits as their definition reads. Every operation is one of f32, whatever the scalar that values
+// are kept in; formats by the conversions of core/convert.h.
 #include "rooftile/core/convert.h"
 #include "rooftile/harness/spec.h"
 
@@ -100,8 +99,7 @@ struct FakeQuantizeBackwardOracle {
       if (c.parameter("given") != 0) {
         const auto scale =
             static_cast<float>(to_double(a["given"].load(i / columns * blocks + i % columns / block)));
-        // In a format without a largest number; 448 and 480 have 4 bits, as all
-        // between.
+        // In a format without a largest number; 448 and 480 have 4 bits, as all between.
         const float size = std::fabs(x * (1 / scale));
         const double ulp = type == DType::i8 ? 1 : type == DType::f8e4m3 ? 32 : 8192;
         within = std::nearbyint(double(size) / ulp) * ulp <= (type == DType::i8       ? 127

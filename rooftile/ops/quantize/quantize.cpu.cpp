@@ -11,8 +11,8 @@ using Place = RowBlocks::Place;
 
 constexpr std::int64_t kWhole = std::numeric_limits<std::int64_t>::max() / 2;  // a CPU holds any length
 
-/// One of a block's operands, empty where it is absent. `ahead`: elements to
-/// those that come soon, if its row has so many.
+/// One of a block's operands, empty where it is absent. `ahead`: elements to those that come soon, if its row
+/// has so many.
 template <class T, class P>
 Row<T> block_of(const P& p, int operand, const void* data, const Place& its, std::int64_t ahead = 0) {
   if (!data) return {nullptr, its.size, 0};
@@ -26,8 +26,8 @@ T* scale_of(const P& p, int operand, T* data, const Place& its) {
   return data ? data + p.rows.offset(operand, its.row) + its.block * p.rows.column_stride[operand] : nullptr;
 }
 
-/// Runs body.operator()<T>(team, place) for each block. `operands`: the first
-/// ones of the rows, which are read and written by vectors.
+/// Runs body.operator()<T>(team, place) for each block. `operands`: the first ones of the rows, which are
+/// read and written by vectors.
 template <class P, class Body>
 void for_blocks(const CpuLaunch& launch, const P& p, int operands, std::int64_t bytes, Body body) {
   bool dense = true;

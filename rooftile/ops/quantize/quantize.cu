@@ -7,14 +7,12 @@ namespace rooftile {
 namespace {
 using namespace tile;
 
-/// A thread and chunk has 16 elements, so that its codes are one 16-byte word;
-/// it holds two such.
+/// A thread and chunk has 16 elements, so that its codes are one 16-byte word; it holds two such.
 constexpr int kLanes = 16, kChunks = 2;
 constexpr int kHeldThreads = 512;
 
-/// One of a block's operands, empty where it is absent. `written`: an input
-/// that is the output, too; a thread then reads no byte beside its own
-/// elements.
+/// One of a block's operands, empty where it is absent. `written`: an input that is the output, too; a thread
+/// then reads no byte beside its own elements.
 template <class T, class P>
 ROOFTILE_TILE Row<T> block_of(const P& p, int operand, const void* data, const RowBlocks::Place& its,
                               bool written = false) {
@@ -77,8 +75,8 @@ struct Backward : Blocks<FakeQuantizeBackwardProblem> {
   }
 };
 
-/// A team for each block: neighbours of a warp, or a thread block. `bytes`: of
-/// an element of each operand that vectors read or write.
+/// A team for each block: neighbours of a warp, or a thread block. `bytes`: of an element of each operand
+/// that vectors read or write.
 template <template <class> class Program, class P, int n>
 Status launch_blocks(const CudaLaunch& launch, const char* name, const P& p, const void* const (&data)[n],
                      const int (&bytes)[n]) {

@@ -5,50 +5,42 @@
 namespace rooftile {
 
 struct QuantizeOptions {
-  std::int64_t block = 128;       ///< elements of a row that share a scale; a row's
-                                  ///< length or more: a row's
-  const char* variant = nullptr;  ///< null: chosen by the library; else one of
-                                  ///< `rooftile list quantize_i8`
+  std::int64_t block = 128;       ///< elements of a row that share a scale; its length or more: one for a row
+  const char* variant = nullptr;  ///< null: chosen by the library; else one of `rooftile list quantize_i8`
 };
 
-/// Quantises to 8 bits: each row in blocks of `block`, the last of any length,
-/// each with a scale of its own. scale = max(absmax / largest, 2^-126), where
-/// largest is 448; a code is x · (1 / scale), rounded to the nearest f8e4m3,
-/// ties to even. All in f32.
+/// Quantises to 8 bits: each row in blocks of `block`, the last of any length, each with a scale of its own.
+/// scale = max(absmax / largest, 2^-126), where largest is 448; a code is x · (1 / scale), rounded to the
+/// nearest f8e4m3, ties to even. All in f32.
 ///
-/// x: {…, C}, f32, f16 or bf16, rank 1 to 8. codes: as x, f8e4m3. scale: {…,
-/// ⌈C/block⌉} of f32. given, if it is present: as scale, the scales to use
-/// instead of computed ones, which `scale` then repeats; one for all rows
-/// through strides of 0. Then products beyond the largest saturate. Any
-/// strides, outputs apart from all else. No workspace.
+/// x: {…, C}, f32, f16 or bf16, rank 1 to 8. codes: as x, f8e4m3. scale: {…, ⌈C/block⌉} of f32. given, if it
+/// is present: as scale, the scales to use instead of computed ones, which `scale` then repeats; one for all
+/// rows through strides of 0. Then products beyond the largest saturate. Any strides, outputs apart from all
+/// else. No workspace.
 ///
-/// A block of zeros has scale 2^-126 and codes 0. As by PyTorch's amax, a NaN
-/// makes its block's scale NaN, an infinity makes it infinite: both dequantise
-/// to NaN throughout. A product that is NaN has the code 0x7F.
+/// A block of zeros has scale 2^-126 and codes 0. As by PyTorch's amax, a NaN makes its block's scale NaN, an
+/// infinity makes it infinite: both dequantise to NaN throughout. A product that is NaN has the code 0x7F.
 ///
-/// Scales and codes are those of x · (1 / (amax / 448)), as DeepGEMM's
-/// per_token_cast_to_fp8 and PyTorch compute it, except for their lower bounds
-/// of amax (1e-4; torchao: 1e-12).
+/// Scales and codes are those of x · (1 / (amax / 448)), as DeepGEMM's per_token_cast_to_fp8 and PyTorch
+/// compute it, except for their lower bounds of amax (1e-4; torchao: 1e-12).
 ///
-/// Errors: an absent view, a dtype or size other than said above, a block below
-/// 1, null or misaligned data, outputs that overlap. Cost: x read, codes and
-/// scales written; of rows beyond what a GPU holds (16384 elements) what is
-/// longer is read twice. Source: Micikevicius et al., arXiv:2209.05433.
+/// Errors: an absent view, a dtype or size other than said above, a block below 1, null or misaligned data,
+/// outputs that overlap. Cost: x read, codes and scales written; of rows beyond what a GPU holds (16384
+/// elements) what is longer is read twice. Source: Micikevicius et al., arXiv:2209.05433.
 Status quantize_f8e4m3(const Queue& queue, ConstView x, ConstView given, View codes, View scale,
                        const QuantizeOptions& options = {});
 /// The same to f8e5m2, whose largest is 57344.
 Status quantize_f8e5m2(const Queue& queue, ConstView x, ConstView given, View codes, View scale,
                        const QuantizeOptions& options = {});
-/// The same to i8 from -127 to 127: products rounded to the nearest integer,
-/// ties to even; the code of a NaN is 0.
+/// The same to i8 from -127 to 127: products rounded to the nearest integer, ties to even; the code of a NaN
+/// is 0.
 Status quantize_i8(const Queue& queue, ConstView x, ConstView given, View codes, View scale,
                    const QuantizeOptions& options = {});
 
 /// And back: y = code · scale in f32, rounded to y's dtype.
 ///
-/// codes: {…, C}, f8e4m3, f8e5m2 or i8. scale: {…, ⌈C/block⌉} of f32. y: as
-/// codes, f32, f16 or bf16. Any strides. No workspace. Errors: as above. Cost:
-/// codes and scales read, y written.
+/// codes: {…, C}, f8e4m3, f8e5m2 or i8. scale: {…, ⌈C/block⌉} of f32. y: as codes, f32, f16 or bf16. Any
+/// strides. No workspace. Errors: as above. Cost: codes and scales read, y written.
 Status dequantize(const Queue& queue, ConstView codes, ConstView scale, View y,
                   const QuantizeOptions& options = {});
 
@@ -60,9 +52,8 @@ struct FakeQuantizeOptions {
   const char* variant = nullptr;
 };
 
-/// Quantises and dequantises in one pass, for training with a format's errors:
-/// y is what dequantize gives of quantize_<format>'s codes and scales, of which
-/// none is written.
+/// Quantises and dequantises in one pass, for training with a format's errors: y is what dequantize gives of
+/// quantize_<format>'s codes and scales, of which none is written.
 ///
 /// x, given: as above. y: as x, may be x. Cost: x read, y written.
 Status fake_quantize(const Queue& queue, ConstView x, ConstView given, View y,
@@ -74,10 +65,9 @@ struct FakeQuantizeBackwardInputs {
   ConstView dy;     ///< as x
 };
 
-/// The straight-through gradient: dx = dy where x · (1 / given) rounds to a
-/// number within ± largest, and 0 where it was clamped or is NaN, as PyTorch's
-/// fake_quantize functions have it. Without `given` nothing is clamped: dx =
-/// dy. Scales are constants.
+/// The straight-through gradient: dx = dy where x · (1 / given) rounds to a number within ± largest, and 0
+/// where it was clamped or is NaN, as PyTorch's fake_quantize functions have it. Without `given` nothing is
+/// clamped: dx = dy. Scales are constants.
 ///
 /// dx: as x, may be x or dy. Cost: x and dy read, dx written.
 Status fake_quantize_backward(const Queue& queue, const FakeQuantizeBackwardInputs& inputs, View dx,

@@ -1,6 +1,5 @@
 #pragma once
-// What passes from validation (quantize.cpp) to the launches (quantize.cpu.cpp,
-// quantize.cu).
+// What passes from validation (quantize.cpp) to the launches (quantize.cpu.cpp, quantize.cu).
 #include "rooftile/core/rows.h"
 
 namespace rooftile {
@@ -15,8 +14,7 @@ struct CodeFormat {
   float smallest_normal;  ///< below it codes are multiples of 2^-9, or 2^-16;
   float magic;            ///< and of that an f32 of this size is a multiple, too
   int special;            ///< codes without their sign from here on are no numbers
-  float unit;             ///< of an f32 with a code's bits `shift` further up: its value by
-                          ///< that
+  float unit;             ///< what an f32 with a code's bits `shift` further up is to be multiplied by
 };
 constexpr CodeFormat code_format(DType type) {
   if (type == DType::f8e4m3) return {false, 448, 464, 20, 120 << 3, 0x1p-6f, 0x1p14f, 0x7F, 0x1p120f};
@@ -25,8 +23,7 @@ constexpr CodeFormat code_format(DType type) {
   return {true, 127, 0x1.fdfffep6f, 0, 0, 0, 0, 0, 0};
 }
 
-/// A row's blocks are programs by themselves: `blocks` of each row, the last
-/// shorter.
+/// A row's blocks are programs by themselves: `blocks` of each row, the last shorter.
 struct RowBlocks {
   std::int64_t columns, block, blocks;
 

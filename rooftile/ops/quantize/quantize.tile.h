@@ -1,7 +1,6 @@
 #pragma once
-// A block is a row of its own: its largest magnitude gives the scale, then each
-// element becomes a code. What a GPU's registers hold is read once; of a longer
-// block the rest is read twice.
+// A block is a row of its own: its largest magnitude gives the scale, then each element becomes a code. What
+// a GPU's registers hold is read once; of a longer block the rest is read twice.
 #include "rooftile/ops/quantize/quantize.problem.h"
 #include "rooftile/tile/tile.h"
 
@@ -19,11 +18,9 @@ ROOFTILE_TILE auto encode(const X& x, const CodeFormat& f) {
   }
   const auto size = min(abs(x), f.largest);
   const auto bits = bit_cast<Integer>(size);
-  // The last bit that stays gets half a unit, less one where it is even. Its
-  // carry may raise the exponent.
+  // The last bit that stays gets half a unit, less one where it is even. Its carry may raise the exponent.
   const auto normal = ((bits + ((1 << (f.shift - 1)) - 1) + ((bits >> f.shift) & 1)) >> f.shift) - f.rebias;
-  // Subnormal ones are multiples of one number: a sum that is, too, is rounded
-  // to it.
+  // Subnormal ones are multiples of one number: a sum that is, too, is rounded to it.
   const auto small = bit_cast<Integer>(size + f.magic) - bit_cast<Integer>(like(size, f.magic));
   const auto code = select(size < f.smallest_normal, small, normal);
   return select(x == x, code | ((bit_cast<Integer>(x) >> 24) & 0x80), like(code, 0x7F));
@@ -48,9 +45,8 @@ ROOFTILE_TILE float scale_of(float largest, const CodeFormat& f) {
   return scale < 0x1p-126f ? 0x1p-126f : scale;
 }
 
-/// The largest magnitude of a block, of which a team holds one segment at a
-/// time; NaN where one is. As integers magnitudes have the same order, and a
-/// NaN is above all.
+/// The largest magnitude of a block, of which a team holds one segment at a time; NaN where one is. As
+/// integers magnitudes have the same order, and a NaN is above all.
 template <class Team>
 struct Magnitudes {
   typename Team::Integers most;
@@ -121,8 +117,7 @@ ROOFTILE_TILE void dequantize(const Team& team, const Row<const std::uint8_t>& c
   }
 }
 
-/// dx = dy where the product with 1 / scale does not round beyond the largest,
-/// else 0.
+/// dx = dy where the product with 1 / scale does not round beyond the largest, else 0.
 template <class Team, class T>
 ROOFTILE_TILE void fake_quantize_backward(Team team, const Row<const T>& x, const Row<const T>& dy,
                                           const Row<T>& dx, const float* given, std::int64_t segment,
