@@ -87,12 +87,13 @@ harness::Shape parse_shape(const std::string& text) {
     plain += times ? 'x' : text[i];
     i += times ? kTimes.size() : 1;
   }
+  constexpr std::size_t kMostSizes = 16;  // one for each letter of a signature: paged attention has nine
   harness::Shape shape;
   std::string_view rest = plain;
   while (true) {
     const std::size_t end = rest.find('x');
     shape.push_back(parse_size(rest.substr(0, end), text));
-    if (shape.size() > kMaxRank) refuse("shape \"{}\": more than {} dimensions", text, kMaxRank);
+    if (shape.size() > kMostSizes) refuse("shape \"{}\": more than {} sizes", text, kMostSizes);
     if (end == rest.npos) return shape;
     rest.remove_prefix(end + 1);
   }

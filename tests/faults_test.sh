@@ -158,7 +158,7 @@ x3 a size is missing
 1e3x4 no size
 99999999999999999999 beyond
 9223372036854775808x1 beyond
-1x2x3x4x5x6x7x8x9 more than 8 dimensions
+1x2x3x4x5x6x7x8x9x10x11x12x13x14x15x16x17 more than 16 sizes
 5 rows x columns
 SHAPES
 done
