@@ -32,6 +32,9 @@ inline std::vector<Case> blas2_cases(const std::vector<std::map<std::string, dou
                          Fill fill = Fill::normal, std::int64_t offset = 0, bool in_place = false) {
       cases.push_back({std::move(shape), type, std::move(its), layout, fill, offset, in_place});
     };
+    // By rows, and by columns over two chunks of a GPU: what a quick check tries.
+    add({33, 70}, options[0]);
+    add({70, 1100}, options[0], Layout::transposed);
     for (const Options& its : options) add({33, 70}, its);
     for (const Options& its : options) add({70, 130}, its, Layout::transposed);
     add({40, 24}, options[0], Layout::contiguous, Fill::normal, 0, true);

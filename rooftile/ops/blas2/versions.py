@@ -43,7 +43,7 @@ def gemv_plain_nan(a, x, c=None, alpha=1.0, beta=0.0):
 def gemv_numpy(a, x, c=None, alpha=1.0, beta=0.0):
     with np.errstate(all="ignore"):
         y = np.einsum("ij,j->i", a.astype(np.float64), x.astype(np.float64)) * alpha
-        return (y + beta * c if beta != 0 else y).astype(a.dtype)
+        return (y + beta * c.astype(np.float64) if beta != 0 else y).astype(a.dtype)
 # [/gemv_numpy]
 
 
@@ -126,7 +126,7 @@ def gemv_backward_torch(a, x, dy, alpha=1.0, beta=0.0):
 
 # [geru_plain]
 def geru_plain(x, y, c=None, alpha=1.0):
-    return [[alpha * left * right + (c[i][j] if c else 0) for j, right in enumerate(y)] for i, left in enumerate(x)]
+    return [[alpha * (left * right) + (c[i][j] if c else 0) for j, right in enumerate(y)] for i, left in enumerate(x)]
 # [/geru_plain]
 
 
@@ -144,7 +144,7 @@ def geru_plain_swapped(x, y, c=None, alpha=1.0):
 def geru_numpy(x, y, c=None, alpha=1.0):
     with np.errstate(all="ignore"):
         a = alpha * np.multiply.outer(x.astype(np.float64), y.astype(np.float64))
-        return (a if c is None else a + c).astype(x.dtype)
+        return (a if c is None else a + c.astype(np.float64)).astype(x.dtype)
 # [/geru_numpy]
 
 
@@ -161,7 +161,7 @@ def geru_kernel(x, y, c, a, columns, alpha, ADDS: tl.constexpr, BLOCK: tl.conste
     """One program, BLOCK elements of a row."""
     row = tl.program_id(0).to(tl.int64)
     j = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    values = alpha * tl.load(x + row).to(tl.float32) * tl.load(y + j, mask=j < columns).to(tl.float32)
+    values = alpha * (tl.load(x + row).to(tl.float32) * tl.load(y + j, mask=j < columns).to(tl.float32))
     if ADDS:
         values += tl.load(c + row * columns + j, mask=j < columns).to(tl.float32)
     tl.store(a + row * columns + j, values.to(a.dtype.element_ty), mask=j < columns)
@@ -183,7 +183,7 @@ def geru_threads(x, y, c, a, alpha, adds):
     """One thread, one element."""
     i, j = cuda.blockIdx.y, cuda.grid(1)
     if j < a.shape[1]:
-        value = alpha * np.float64(x[i]) * np.float64(y[j])
+        value = alpha * (np.float64(x[i]) * np.float64(y[j]))
         a[i, j] = value + np.float64(c[i, j]) if adds else value
 
 
