@@ -437,7 +437,42 @@ class QuickGELUActivation(nn.Module):
         return x * torch.sigmoid(1.702 * x)
 
 
-LOOKING = [LlamaRMSNorm, GemmaRMSNorm, T5Norm, ChannelFirstRMSNorm, ClampedRMSNorm, EpsOutsideRMSNorm, NoisyRMSNorm, GatedRMSNorm,
+class L2Norm(nn.Module):
+    """Llama 4's: by its name another, by what it computes RMS normalisation."""
+
+    def __init__(self, eps=1e-6):
+        super().__init__()
+        self.eps = eps
+
+    def forward(self, x):
+        return (x.float() * torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + self.eps)).type_as(x)
+
+
+class TrueL2Norm(L2Norm):
+    def forward(self, x):
+        return F.normalize(x.float(), dim=-1, eps=self.eps).type_as(x)
+
+
+class EpsAddedL2Norm(L2Norm):
+    def forward(self, x):
+        return x / (x.float().norm(dim=-1, keepdim=True) + self.eps).type_as(x)
+
+
+class GroupsNorm(L2Norm):
+    def forward(self, x):
+        return super().forward(x.unflatten(-1, (2, -1))).flatten(-2)
+
+
+class W123(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w1, self.w2, self.w3 = nn.Linear(8, 12, False), nn.Linear(12, 8, False), nn.Linear(8, 12, False)
+
+    def forward(self, x):
+        return self.w2(F.silu(self.w1(x)) * self.w3(x))
+
+
+LOOKING = [LlamaRMSNorm, L2Norm, TrueL2Norm, EpsAddedL2Norm, GroupsNorm, W123, GemmaRMSNorm, T5Norm, ChannelFirstRMSNorm, ClampedRMSNorm, EpsOutsideRMSNorm, NoisyRMSNorm, GatedRMSNorm,
            DroppingMLP, lambda: DroppingMLP(0.0), ClampedMLP, PackedMLP, UpThenGateMLP, T5DenseGatedActDense, NewGELUActivation,
            QuickGELUActivation, lambda: LlamaMLP(nn.SiLU()), lambda: nn.LayerNorm(8), lambda: nn.RMSNorm(8), lambda: nn.GELU(),
            lambda: nn.Softmax(-1), lambda: nn.Softmax(1), nn.ReLU, nn.SiLU, nn.Tanh]
@@ -494,7 +529,8 @@ def test_a_patched_module_takes_and_gives_what_its_own_class_did(make, training)
 
 @pytest.mark.parametrize("make, modes", [(DroppingMLP, (False,)), (T5DenseGatedActDense, (False,)), (PackedMLP, (False, True)),
                                          (lambda: T5DenseGatedActDense(0.0), (False, True)), (NewGELUActivation, (False, True)),
-                                         (GatedRMSNorm, (False, True)), (NoisyRMSNorm, (False,)), (T5Norm, (False, True))])
+                                         (GatedRMSNorm, (False, True)), (L2Norm, (False, True)), (TrueL2Norm, (False, True)),
+                                         (W123, (False, True)), (NoisyRMSNorm, (False,)), (T5Norm, (False, True))])
 def test_what_runs_on_kernels_in_which_mode(make, modes):
     module = make()
     done = rooftile.torch.patch(module)
@@ -510,6 +546,67 @@ def test_what_runs_on_kernels_in_which_mode(make, modes):
             module(torch.randn(2, 3, 8))
         theirs.append(not any(e.key.startswith("rooftile::") for e in profile.key_averages()))
     assert theirs == [False not in modes, True not in modes] and own is type(make())
+
+
+class Experts(nn.Module):
+    """As transformers' have it: their products are grouped, and the gate is a method."""
+
+    def __init__(self, act_fn):
+        super().__init__()
+        self.gate_up_proj, self.down_proj = nn.Parameter(torch.randn(3, 24, 8)), nn.Parameter(torch.randn(3, 8, 12))
+        self.act_fn = act_fn
+
+    def _apply_gate(self, gate_up_out):
+        gate, up = gate_up_out.chunk(2, dim=-1)
+        return self.act_fn(gate) * up
+
+    def forward(self, x, expert):
+        up = torch.stack([self.gate_up_proj[e] @ row for e, row in zip(expert, x)])
+        return torch.stack([self.down_proj[e] @ row for e, row in zip(expert, self._apply_gate(up))])
+
+
+class ClampedExperts(Experts):
+    def _apply_gate(self, gate_up_out):
+        return super()._apply_gate(gate_up_out.clamp(-7, 7))
+
+
+class InterleavedExperts(Experts):
+    def _apply_gate(self, gate_up_out):
+        return self.act_fn(gate_up_out[..., ::2]) * gate_up_out[..., 1::2]
+
+
+@pytest.mark.parametrize("activation", [nn.SiLU, nn.GELU, NewGELUActivation])
+def test_experts_gates(activation):
+    module, x, expert = Experts(activation()), torch.randn(5, 8, requires_grad=True), [2, 0, 1, 2, 2]
+    expected = module(x, expert)
+    gradients = torch.autograd.grad(expected.square().sum(), (x, *module.parameters()))
+    done = rooftile.torch.patch(module)
+    assert done.replaced[0] == ("", "Experts") and isinstance(module, Experts)
+    rooftile.torch.unpatch(module.act_fn)
+    called = []
+    module.act_fn.register_forward_hook(lambda *_: called.append(1))
+    torch.testing.assert_close(module(x, expert), expected, rtol=1e-4, atol=1e-5)
+    assert not called
+    for a, e in zip(torch.autograd.grad(module(x, expert).square().sum(), (x, *module.parameters())), gradients, strict=True):
+        torch.testing.assert_close(a, e, rtol=1e-4, atol=1e-4)
+    for other in (copy.deepcopy(module), rooftile.torch.unpatch(module).double()):  # f64 runs as it did
+        torch.testing.assert_close(other.double()(x.double(), expert), expected.double(), rtol=1e-4, atol=1e-4)
+
+
+class EagerExperts(Experts):
+    def forward(self, x, expert):
+        return x  # and no gate is called
+
+
+def test_a_gate_that_is_not_called_stays():
+    done = rooftile.torch.patch(EagerExperts(nn.Tanh()))
+    assert [n for n, _ in done.replaced] == ["act_fn"] and done.kept == []
+
+
+@pytest.mark.parametrize("kind", [ClampedExperts, InterleavedExperts])
+def test_other_gates_stay(kind):
+    done = rooftile.torch.patch(kind(nn.SiLU()))
+    assert ("", kind.__name__, "a trial of it gave other numbers than a gate of SiLU or GELU") in done.kept
 
 
 def test_a_keyword_of_forwards_reaches_the_kernel():

@@ -63,13 +63,18 @@ def made(own, looks, form=None):
     if key not in MADE:
         bases = (Replaced, looks) if issubclass(looks, own) else (Replaced, looks, own)
         MADE[key] = type(own.__name__, bases, {"__module__": own.__module__, "__doc__": own.__doc__, "rooftile_own": own,
-                                               "rooftile_looks": looks, "rooftile_form": form, "forward": guarded(own, looks)})
+                                               "rooftile_looks": looks, "rooftile_form": form, method_of(looks): guarded(own, looks)})
     return MADE[key]
 
 
+def method_of(looks):
+    """What a class replaces."""
+    return getattr(looks, "method", "forward")
+
+
 def guarded(own, looks):
-    """looks.forward for one plain tensor as it was tried; own.forward for all else."""
-    theirs, ours = own.forward, looks.forward
+    """The method of looks for one plain tensor as it was tried; own's for all else."""
+    theirs, ours = (getattr(kind, method_of(looks)) for kind in (own, looks))
     word = next(iter(list(inspect.signature(theirs).parameters)[1:]), None)
 
     @functools.wraps(theirs)
@@ -123,6 +128,10 @@ def device_of(module):
     return "cpu" if device.type == "meta" else device
 
 
+def holds_nothing(module):
+    return next(iter((*module.parameters(), *module.buffers(), *module.children())), None) is None
+
+
 class ByLooks:
     SAME = tuple((d, d) for d in DTYPES)
 
@@ -172,6 +181,28 @@ class RMSNormByLooks(ByLooks):
         return functions["rms_norm"](hidden_states, weight=weight, eps=getattr(self, eps), unit_offset=unit_offset)
 
 
+class UnweightedNormByLooks(ByLooks):
+    """`variance_epsilon` or `eps` and nothing else, in a class called …Norm: those of Gemma 3n's and Llama 4's attention."""
+
+    computes = "RMS or L2 normalisation"
+    WIDTH = 210  # no multiple of the sizes of groups that a class may have
+
+    @staticmethod
+    def forms(module):
+        names = [n for n in ("variance_epsilon", "eps") if isinstance(getattr(module, n, None), float)]
+        if not type(module).__name__.endswith("Norm") or not names or not holds_nothing(module):
+            return []
+        return [(names[0], function) for function in ("rms_norm", "l2_normalize")]
+
+    @staticmethod
+    def probe(module, dtype):
+        return probe(module, {}, {}, dtype), UnweightedNormByLooks.WIDTH
+
+    def forward(self, x):
+        eps, function = self.rooftile_form.kind
+        return functions[function](x, eps=getattr(self, eps))
+
+
 class ActivationByLooks(ByLooks):
     """A class that holds nothing, called …GELU…, …SiLU… or …Activation: those of model libraries."""
 
@@ -182,8 +213,7 @@ class ActivationByLooks(ByLooks):
     def forms(module):
         name = type(module).__name__.lower()
         looks = any(word in name for word in ("gelu", "silu", "swish", "activation"))
-        empty = next(iter((*module.parameters(), *module.buffers(), *module.children())), None) is None
-        return list(ActivationByLooks.FORMS) if looks and empty else []
+        return list(ActivationByLooks.FORMS) if looks and holds_nothing(module) else []
 
     @staticmethod
     def probe(module, dtype):
@@ -236,6 +266,38 @@ class WiByLooks(GatedByLooks):
     parts = ("wi_0", "wi_1", "wo")
 
 
+class W123ByLooks(GatedByLooks):
+    """w1, w3 and w2: Llama's as Meta has it, and Mixtral's experts."""
+
+    parts = ("w1", "w3", "w2")
+
+
+class ExpertsByLooks(ByLooks):
+    """Experts whose weights are stacked and that gate by a method: those of transformers where their products are grouped or
+    batched. The method alone is replaced."""
+
+    computes = "a gate of SiLU or GELU"
+    method = "_apply_gate"
+
+    @staticmethod
+    def forms(module):
+        own, stacked = type(module), isinstance(module._parameters.get("gate_up_proj"), torch.Tensor)
+        if not callable(getattr(own, "_apply_gate", None)) or not stacked:
+            return []
+        code = getattr(inspect.unwrap(own.forward), "__code__", None)
+        chosen = getattr(getattr(module, "config", None), "_experts_implementation", None)
+        calls = (code is not None and "_apply_gate" in code.co_names) or chosen not in (None, "eager")
+        return [(a,) for a in nn.GatedMLP.ACTIVATIONS] if calls else []
+
+    @staticmethod
+    def probe(module, dtype):
+        return probe(module, dict.fromkeys(module._parameters), {}, dtype), 16
+
+    def _apply_gate(self, gate_up):
+        name, options = nn.GatedMLP.ACTIVATIONS[self.rooftile_form.kind[0]]
+        return functions[name](*gate_up.chunk(2, -1), **options)
+
+
 class PackedByLooks(GatedByLooks):
     """gate_up_proj, whose result holds gate, then up, and down_proj: those of Phi and GLM."""
 
@@ -253,7 +315,8 @@ class PackedByLooks(GatedByLooks):
         return projections[0](x).chunk(2, -1)
 
 
-LOOKS = (RMSNormByLooks, GatedMLPByLooks, WiByLooks, PackedByLooks, ActivationByLooks)
+LOOKS = (RMSNormByLooks, UnweightedNormByLooks, GatedMLPByLooks, WiByLooks, W123ByLooks, ExpertsByLooks, PackedByLooks,
+         ActivationByLooks)
 SIZES = {2: (2,), 3: (2, 3), 4: (2, 3, 2)}
 #: Of the numbers in f32: clamps show by large ones, the place of an eps by small ones. GELU's two forms differ by 1e-4.
 SCALES, F32_ERROR = (4.0, 4e3, 1e-3), 1e-5
@@ -283,10 +346,10 @@ class Trial:
         other.train(training)
         torch.manual_seed(2)
         x = (scale * torch.randn(*SIZES[rank], width)).to(device=device_of(self.module), dtype=x_dtype)
-        expected = self.own.forward(other, x.clone())
+        expected = getattr(self.own, method_of(self.looks))(other, x.clone())
         other.__class__ = made(self.own, self.looks, Form(kind, (training,), (rank,), ((x_dtype, dtype),)))
         try:
-            return distance(self.looks.forward(other, x), expected)
+            return distance(getattr(self.looks, method_of(self.looks))(other, x), expected)
         finally:
             other.__class__ = self.own
 
@@ -369,8 +432,8 @@ def replacement(module):
 
 
 def patch(model: torch.nn.Module) -> Patched:
-    """Lets every module of `model` for which rooftile has a kernel run on it: those of torch.nn, and RMS norms, gated MLPs
-    and activations of model libraries, which are recognised by what they hold and by a trial. What was not tried runs on the
+    """Lets every module of `model` for which rooftile has a kernel run on it: those of torch.nn, and RMS and L2 norms, gated
+    MLPs, experts' gates and activations of model libraries, which are recognised by what they hold and by a trial. What was not tried runs on the
     module's own forward. Returns which and which not, and prints nothing. Functions that a model calls by itself
     (torch.nn.functional) are not seen."""
     done = Patched([], [])
