@@ -230,6 +230,15 @@ std::string driver_path() {
 /// A case that a version can be asked: it returns new arrays, so none is in place; nor one to be refused.
 bool askable(const Spec& spec, const Case& c) { return !c.in_place && !(spec.refuses && spec.refuses(c)); }
 
+/// How large a case is: its elements; of many letters, whose product says little, the operands' or the flops.
+double size_of(const Spec& spec, const Case& c) {
+  double all = 1, elements = 0;
+  for (const std::int64_t size : c.shape) all *= static_cast<double>(size);
+  if (spec.letters.empty()) return all;
+  for (const Operand& operand : spec.operands(c)) elements += static_cast<double>(count_of(operand.shape));
+  return std::min(all, std::max(elements, spec.flops(c)));
+}
+
 void check_one(const Spec& spec, const VersionOptions& options, LanguageRun& run, VersionResults& all) {
   std::vector<VersionResult> results = run.versions(spec.function);
   if (results.empty()) return;
@@ -238,7 +247,9 @@ void check_one(const Spec& spec, const VersionOptions& options, LanguageRun& run
         std::find(options.dtypes.begin(), options.dtypes.end(), dtype) == options.dtypes.end())
       continue;
     const std::vector<Case> cases = all_cases(spec, dtype, options.quick);
-    const auto small = [&](const Case& c) { return askable(spec, c) && count_of(c.shape) <= run.largest(); };
+    const auto small = [&](const Case& c) {
+      return askable(spec, c) && size_of(spec, c) <= static_cast<double>(run.largest());
+    };
     const auto count = std::count_if(cases.begin(), cases.end(), small);
     auto chosen = [&, seen = std::int64_t{0}]() mutable {
       ++seen;
