@@ -63,6 +63,7 @@ TEST(Relations, EachOfTheLibrarysIsWellFormed) {
             names[op->signature.options[k].name] = 1;
         for (int o = 0; o < op->signature.operand_count(); ++o) {
           const Signature::Shape& shape = op->signature.operands[o].shape;
+          if (const char below = op->signature.operands[o].below) names[std::string(1, below)] = 1;
           for (int l = 0; l < shape.count; ++l) names[std::string(1, shape.letters[l])] = 1;
         }
         std::int64_t value = 0;
