@@ -353,7 +353,7 @@ TEST(Check, CountsWhatAChildRanNotWhatItWaited) {
   };
   EXPECT_FALSE(end_of([] { usleep(700'000); }).died);
   const Death busy = end_of([] {
-    for (volatile int i = 0;; i = 1) {
+    for (volatile bool on = true; on;) {
     }
   });
   EXPECT_TRUE(busy.died);

@@ -166,8 +166,6 @@ public = {name: make(place, f, False) for place, (name, f) in enumerate(signatur
 #: The same for the operators of rooftile.torch: they take tensors as numbers, gradients or not.
 below_gradients = {name: make(place, f, True) for place, (name, f) in enumerate(signatures.items())}
 
-
-
 #: Functions that take numbers and shapes that broadcast.
 BROADCAST = ("add",)
 
@@ -185,7 +183,8 @@ def by_views(function, args, words):
     made = _frameworks.broadcast_views(arrays)
     rest = {n: w for n, w in words.items() if n not in names}
     shapes = {tuple(getattr(a, "shape", ())) for a in made.values()}
-    call = public if len(shapes) == 1 and not any(map(_frameworks.is_number, made.values())) else below_gradients
+    fits = len(shapes) == 1 and len(min(shapes)) <= 8 and not any(map(_frameworks.is_number, made.values()))
+    call = public if fits else below_gradients
     return call[function](**made, **rest)  # the last refuses what does not fit, and asks for no views
 
 

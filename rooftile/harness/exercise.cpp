@@ -37,10 +37,11 @@ Exercise read_exercise(const fs::path& folder) {
     e.likely = j.at("likely").get<std::map<std::string, std::string>>();
     e.set = j.value("set", std::map<std::string, double>{});
     for (const json& first : j.value("first", json::array())) {
-      if (first.is_array())
-        e.first.push_back({first.get<Shape>(), {}});
-      else
-        e.first.push_back({first.at("shape").get<Shape>(), first.at("with")});
+      Case& c = e.first.emplace_back();
+      c.shape = (first.is_array() ? first : first.at("shape")).get<Shape>();
+      if (first.is_array()) continue;
+      c.parameters = first.value("with", c.parameters);
+      c.in_place = first.value("in_place", false);
     }
     e.whole = j.value("whole", std::int64_t{1});
     if (const auto t = j.find("traffic"); t != j.end()) {

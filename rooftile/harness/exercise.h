@@ -23,9 +23,8 @@ struct Exercise {
   std::vector<std::string> hints;
   std::map<std::string, std::string> likely;  ///< by Verdict::kind: the mistake that one probably made
   std::map<std::string, double> set;          ///< parameters that every case is given
-  /// To judge before all others: where a mistake shows at its plainest. Shapes, or shapes with parameters.
-  std::vector<std::pair<Shape, std::map<std::string, double>>> first;
-  std::int64_t whole = 1;  ///< columns of one step of a kernel: other lengths have a tail
+  std::vector<Case> first;  ///< to judge before all others: where a mistake shows at its plainest
+  std::int64_t whole = 1;   ///< columns of one step of a kernel: other lengths have a tail
 
   struct Traffic {
     std::vector<Shape> shapes;  ///< to trace; empty: traffic is not judged

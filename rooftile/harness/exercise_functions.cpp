@@ -120,8 +120,8 @@ DType dtype_of(const Spec& spec) {
 
 std::vector<Case> cases_of(const Exercise& exercise, const Spec& spec) {
   const DType dtype = dtype_of(spec);
-  std::vector<Case> cases, all;
-  for (const auto& [shape, parameters] : exercise.first) all.push_back({shape, dtype, parameters});
+  std::vector<Case> cases, all = exercise.first;
+  for (Case& c : all) c.dtype = dtype;
   for (const Case& c : all_cases(spec, dtype, false))
     if (count_of(c.shape) <= kMaxElements) all.push_back(c);
   std::set<std::string> seen;
