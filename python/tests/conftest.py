@@ -29,8 +29,8 @@ def shape_of(operand, outer=(3, 4)):
 
 
 def dtype_of(operand):
-    """One that every framework has; f32 where the operand may have it."""
-    return "f32" if "f32" in operand["dtypes"] else operand["dtypes"][0]
+    """One that every framework has; f32 where the operand may have it, integers before f8."""
+    return next((d for d in ("f32", "i8") if d in operand["dtypes"]), operand["dtypes"][0])
 
 
 NUMPY = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "i64": np.int64, "i32": np.int32, "i8": np.int8,
