@@ -147,12 +147,17 @@ def test_an_operators_gradient_does_not_depend_on_what_was_asked_for(name):
                 assert torch.equal(a, e)
 
 
+def is_f8(t):
+    """PyTorch neither adds nor compares them."""
+    return t.is_floating_point() and t.element_size() == 1
+
+
 def away_from_zero(x):
     return x + torch.sign(x) * 0.25
 
 
 @pytest.mark.parametrize("optional", [False, True])
-@pytest.mark.parametrize("name", DIFFERENTIABLE)
+@pytest.mark.parametrize("name", [n for n in DIFFERENTIABLE if n != "fake_quantize"])  # a staircase: its differences are steps
 def test_gradients_against_differences(name, optional):
     """In f32: differences over 2·2^-7 have an error of 2^-14 by curvature and about 2^-16 by rounding."""
     f = known[name]
@@ -224,7 +229,7 @@ def test_compile_has_no_graph_break(function):
 
     def step(*given):
         results = as_list(call(*[g + g if g.is_floating_point() else g for g in given] if not known[function].mutates else given, **words))
-        return [r + r for r in results]
+        return [r.float() if is_f8(r) else r + r for r in results]
 
     torch._dynamo.reset()
     compiled = torch.compile(step, fullgraph=True, backend="aot_eager")
@@ -324,6 +329,8 @@ def test_vmap_is_a_loop(function, optional):
         moved = [t.movedim(0, dim) for t in stacked]
         ours = as_list(torch.vmap(run, in_dims=dim)(*moved))
         for a, e in zip(ours, zip(*[as_list(run(*one)) for one in single]), strict=True):
+            if is_f8(a):
+                a, e = a.float(), [t.float() for t in e]
             torch.testing.assert_close(a, torch.stack(e), rtol=1e-5, atol=1e-5)
 
 
@@ -377,7 +384,7 @@ def test_every_write_is_seen_by_autograd(function):
         for t in written:
             version = t._version
             leaf = torch.ones(t.shape, requires_grad=True)
-            if not t.dtype.is_floating_point:
+            if not t.dtype.is_floating_point or is_f8(t):
                 write()
                 assert t._version > version
                 continue

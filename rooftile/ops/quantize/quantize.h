@@ -21,8 +21,9 @@ struct QuantizeOptions {
 /// A block of zeros has scale 2^-126 and codes 0. As by PyTorch's amax, a NaN makes its block's scale NaN, an
 /// infinity makes it infinite: both dequantise to NaN throughout. A product that is NaN has the code 0x7F.
 ///
-/// Scales and codes are those of x · (1 / (amax / 448)), as DeepGEMM's per_token_cast_to_fp8 and PyTorch
-/// compute it, except for their lower bounds of amax (1e-4; torchao: 1e-12).
+/// Scales and codes are those of DeepGEMM's per_token_cast_to_fp8, which keeps amax above 1e-4. torchao and
+/// TransformerEngine multiply by 448 / amax instead: a product's last bit, and so one code in many, may
+/// differ.
 ///
 /// Errors: an absent view, a dtype or size other than said above, a block below 1, null or misaligned data,
 /// outputs that overlap. Cost: x read, codes and scales written; of rows beyond what a GPU holds (16384
