@@ -346,7 +346,7 @@ TEST(Check, CountsWhatAChildRanNotWhatItWaited) {
     return in_child(
         [&](const auto&) {
           const Queue queue = Queue::cpu({.threads = 1});
-          const Announced announced(queue, "tile", Case{{1}});
+          const Announced announced(queue, "tile", Case{{1}, DType::f32, {}});
           work();
         },
         [](const std::string&) {}, [] { return false; }, 60, 0.2);
