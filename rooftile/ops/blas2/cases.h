@@ -45,7 +45,7 @@ inline std::vector<Case> blas2_cases(const std::vector<std::map<std::string, dou
       add(shape, options[0], Layout::transposed);
     }
     // Square: where x and y have changed places, shapes do not tell.
-    add({24, 24}, options[0]);
+    for (Layout layout : {Layout::contiguous, Layout::transposed}) add({24, 24}, options[0], layout);
     // Very wide and very tall: more than a chunk of a CPU, a round of a GPU; more than a block of rows.
     for (Layout layout : {Layout::contiguous, Layout::transposed}) {
       add({3, 33000}, {}, layout);
