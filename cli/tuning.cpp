@@ -16,30 +16,19 @@ enum class Kind { rows, elements, other };
 
 /// Functions whose "tile" is launched by an <op>.cu, with numbers of its own; make lint holds the list
 /// against those files.
-constexpr std::string_view kOwnNumbers[] = {"adamw",
-                                            "add",
-                                            "attention",
-                                            "copy",
-                                            "cross_entropy",
-                                            "dequantize_nf4",
-                                            "dequantize_scales",
-                                            "embedding",
-                                            "layer_norm",
-                                            "quantize_nf4",
-                                            "quantize_scales",
-                                            "rgb_to_gray",
-                                            "rope",
-                                            "row_arg",
-                                            "row_reduce",
-                                            "softmax",
-                                            "transpose"};
+constexpr std::string_view kOwnNumbers[] = {
+    "add",           "attention",      "clip_by_norm",      "copy",
+    "cross_entropy", "dequantize_nf4", "dequantize_scales", "embedding",
+    "grad_norm",     "layer_norm",     "quantize_nf4",      "quantize_scales",
+    "rgb_to_gray",   "rope",           "row_arg",           "row_reduce",
+    "softmax",       "transpose"};
 bool has_own_numbers(const Op& op) {
   return std::find(std::begin(kOwnNumbers), std::end(kOwnNumbers), op.function) != std::end(kOwnNumbers);
 }
 
 /// What a function is, by the shapes in its signature.
 Kind kind_of(const Signature& s) {
-  bool rows = false, others = false;
+  bool rows = false, others = s.has_lists();
   for (int o = 0; o < s.operand_count(); ++o) {
     const Signature::Shape& shape = s.operands[o].shape;
     const bool columns = shape.count == 1 && shape.letters[0] == 'C';
