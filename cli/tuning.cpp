@@ -26,7 +26,7 @@ bool has_own_numbers(const Op& op) {
 
 /// What a function is, by the shapes in its signature.
 Kind kind_of(const Signature& s) {
-  bool rows = false, others = false;
+  bool rows = false, others = s.has_lists();
   for (int o = 0; o < s.operand_count(); ++o) {
     const Signature::Shape& shape = s.operands[o].shape;
     const bool columns = shape.count == 1 && shape.letters[0] == 'C';

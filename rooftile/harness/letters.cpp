@@ -231,4 +231,15 @@ Spec spec_of(const SpecParts& parts) {
   return spec;
 }
 
+double list_elements(const Case& c) {
+  double sum = 0;
+  for (std::int64_t item = 0; item < static_cast<std::int64_t>(c.parameter(kTensors, 1)); ++item) {
+    double n = 1;
+    for (std::size_t d = 0; d < c.shape.size(); ++d)
+      n *= static_cast<double>(c.shape[d] + (d == 0 ? item : 0));
+    sum += n;
+  }
+  return sum;
+}
+
 }  // namespace rooftile::harness

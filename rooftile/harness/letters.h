@@ -23,4 +23,7 @@ struct SpecParts {
 };
 Spec spec_of(const SpecParts& parts);
 
+/// How many elements a list of shape "..." has in a case, all its tensors together.
+double list_elements(const Case& c);
+
 }  // namespace rooftile::harness

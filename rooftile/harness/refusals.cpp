@@ -67,7 +67,7 @@ class Misuse {
     };
     const Signature::Shape mine = shape_of(operands[o]);
     return std::any_of(operands.begin(), operands.end(), [&](const Operand& other) {
-      if (&other == &operands[o]) return false;
+      if (&other == &operands[o] || of_unlike_items(operands[o].name, other.name)) return false;
       const Signature::Shape its = shape_of(other);
       if (mine.count == 0) return its.outer && !other.shape.empty();
       return std::find(its.letters, its.letters + its.count, mine.letters[mine.count - 1]) !=

@@ -3,7 +3,7 @@
     y = rooftile.torch.softmax(x, scale=0.125)          # gradients, torch.compile, vmap
     torch.ops.rooftile.softmax(x, 0.125, False)         # the operator itself
 
-linear and scaled_dot_product_attention are torch.nn.functional's on the library's product and attention; AdamW is torch.optim's, one call a step for all parameters. rooftile.torch.nn has modules; patch(model) lets a model's own modules run on them, unpatch(model) undoes it.
+linear and scaled_dot_product_attention are torch.nn.functional's on the library's product and attention; AdamW and SGD are torch.optim's, one call a step for all parameters; so are clip_grad_norm_ and get_ema_multi_avg_fn. rooftile.torch.nn has modules; patch(model) lets a model's own modules run on them, unpatch(model) undoes it.
 """
 
 from rooftile.torch import _operators
@@ -14,7 +14,8 @@ globals().update(functions)
 from rooftile.torch import nn  # noqa: E402
 from rooftile.torch._attention import scaled_dot_product_attention  # noqa: E402
 from rooftile.torch._linear import linear  # noqa: E402
-from rooftile.torch._optim import AdamW  # noqa: E402
+from rooftile.torch._optim import SGD, AdamW, clip_grad_norm_, get_ema_multi_avg_fn  # noqa: E402
 from rooftile.torch._patch import patch, unpatch  # noqa: E402
 
-__all__ = ["AdamW", "linear", "nn", "patch", "scaled_dot_product_attention", "unpatch", *functions]
+__all__ = ["SGD", "AdamW", "clip_grad_norm_", "get_ema_multi_avg_fn", "linear", "nn", "patch", "scaled_dot_product_attention",
+           "unpatch", *functions]

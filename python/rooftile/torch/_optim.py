@@ -1,13 +1,81 @@
-"""torch.optim's AdamW on the library's kernel: one call for all parameters that are at one step."""
+"""torch.optim's AdamW and SGD, averages of parameters and clipping on the library's kernels: one call for all tensors."""
 
 import torch
 
 from rooftile import _functions
 
 MEANS = {"m": "exp_avg", "v": "exp_avg_sq", "max_v": "max_exp_avg_sq", "master": "master"}
+HALVES = (torch.float16, torch.bfloat16)
 
 
-class AdamW(torch.optim.AdamW):
+def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """As torch.nn.utils.clip_grad_norm_ with norm_type 2, but that the norm is computed and returned in f32 for any gradients.
+
+    Nothing waits for the GPU, unless error_if_nonfinite.
+    """
+    if float(norm_type) != 2:
+        raise ValueError(f"rooftile.torch.clip_grad_norm_: norm_type is {norm_type}, must be 2; use torch.nn.utils.clip_grad_norm_")
+    parameters = [parameters] if isinstance(parameters, torch.Tensor) else parameters
+    together = {}  # by device: one call each
+    for p in parameters:
+        if p.grad is None:
+            continue
+        if p.grad.is_sparse:
+            raise RuntimeError("rooftile.torch.clip_grad_norm_: a gradient is sparse; use torch.nn.utils.clip_grad_norm_")
+        together.setdefault(p.grad.device, []).append(p.grad.detach())
+    if not together:
+        return torch.tensor(0.0)
+    norms = [_functions.public["grad_norm"](gradients) for gradients in together.values()]
+    norm = norms[0] if len(norms) == 1 else torch.linalg.vector_norm(torch.stack([n.to(norms[0].device) for n in norms]))
+    if error_if_nonfinite and not torch.isfinite(norm):
+        raise RuntimeError(f"rooftile.torch.clip_grad_norm_: the norm is {norm.item()}, so it cannot be clipped; "
+                           "pass error_if_nonfinite=False to scale by it anyway")
+    if float(max_norm) != float("inf"):
+        for device, gradients in together.items():
+            _functions.public["clip_by_norm"](gradients, norm.to(device), max_norm=float(max_norm))
+    return norm
+
+
+def get_ema_multi_avg_fn(decay=0.999):
+    """As torch.optim.swa_utils.get_ema_multi_avg_fn; averages in f32 of parameters of 16 bits, too."""
+    others = torch.optim.swa_utils.get_ema_multi_avg_fn(decay)
+
+    @torch.no_grad()
+    def ema_update(averages, parameters, count):
+        if averages[0].dtype in (torch.float32, *HALVES):
+            _functions.public["ema"](list(averages), list(parameters), decay=float(decay))
+        else:
+            others(averages, parameters, count)
+
+    return ema_update
+
+
+class WithMasters:
+    """What AdamW and SGD share: f32 states beside parameters of 16 bits."""
+
+    def wants_f32(self, p):
+        return self.master_weights and p.dtype in HALVES
+
+    def load_state_dict(self, state_dict):
+        super().load_state_dict(state_dict)
+        # PyTorch's rounds each state to its parameter's dtype.
+        places = [i for group in state_dict["param_groups"] for i in group["params"]]
+        for i, p in zip(places, (p for group in self.param_groups for p in group["params"])):
+            for name, value in state_dict["state"].get(i, {}).items():
+                if name in (*MEANS.values(), "momentum_buffer") and value is not None and value.dtype == torch.float32:
+                    self.state[p][name] = value.to(p.device, copy=True)
+
+
+def with_gradients(group, name):
+    for p in group["params"]:
+        if p.grad is None:
+            continue
+        if p.grad.is_sparse:
+            raise RuntimeError(f"rooftile.torch.{name}: a gradient is sparse; use torch.optim.{'SparseAdam' if name == 'AdamW' else name}")
+        yield p
+
+
+class AdamW(WithMasters, torch.optim.AdamW):
     """As torch.optim.AdamW, whose state_dict it takes and gives.
 
     master_weights: of each parameter of 16 bits the optimiser keeps one of f32, and both means in f32; state_dict has it as
@@ -24,7 +92,7 @@ class AdamW(torch.optim.AdamW):
         state = self.state[p]
         if state:
             return state
-        f32 = self.master_weights and p.dtype in (torch.float16, torch.bfloat16)
+        f32 = self.wants_f32(p)
         wide = {"dtype": torch.float32} if f32 else {}
         state["step"] = torch.zeros((), dtype=torch.float32)  # on the host, as PyTorch has it: no step waits for a GPU
         for name in ("exp_avg", "exp_avg_sq", *(["max_exp_avg_sq"] if amsgrad else [])):
@@ -41,11 +109,7 @@ class AdamW(torch.optim.AdamW):
                 loss = closure()
         for group in self.param_groups:
             together = {}  # by device and number of the step: one call each
-            for p in group["params"]:
-                if p.grad is None:
-                    continue
-                if p.grad.is_sparse:
-                    raise RuntimeError("rooftile.torch.AdamW: a gradient is sparse; use torch.optim.SparseAdam")
+            for p in with_gradients(group, "AdamW"):
                 state = self.begin(p, group["amsgrad"])
                 state["step"] += 1
                 together.setdefault((p.device, int(state["step"])), []).append((p, state))
@@ -59,11 +123,44 @@ class AdamW(torch.optim.AdamW):
                     l2=not group.get("decoupled_weight_decay", True), step=number)
         return loss
 
-    def load_state_dict(self, state_dict):
-        super().load_state_dict(state_dict)
-        # PyTorch's rounds each state to its parameter's dtype.
-        places = [i for group in state_dict["param_groups"] for i in group["params"]]
-        for i, p in zip(places, (p for group in self.param_groups for p in group["params"])):
-            for name, value in state_dict["state"].get(i, {}).items():
-                if name in MEANS.values() and value.dtype == torch.float32:
-                    self.state[p][name] = value.to(p.device, copy=True)
+
+class SGD(WithMasters, torch.optim.SGD):
+    """As torch.optim.SGD, whose state_dict it takes and gives.
+
+    master_weights: of each parameter of 16 bits the optimiser keeps one of f32, and the momentum buffer in f32; state_dict has it
+    as "master", beside PyTorch's own name.
+    """
+
+    def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False,
+                 master_weights=False):
+        super().__init__(params, lr, momentum, dampening, weight_decay, nesterov, maximize=maximize, foreach=False)
+        self.master_weights = master_weights
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            together = {}  # by device, and whether it is the first step: one call each
+            for p in with_gradients(group, "SGD"):
+                state, f32 = self.state[p], self.wants_f32(p)
+                if f32 and "master" not in state:
+                    state["master"] = p.detach().clone(memory_format=torch.preserve_format).float()
+                first = group["momentum"] != 0 and state.get("momentum_buffer") is None
+                if first:  # which writes it, unread
+                    state["momentum_buffer"] = torch.empty_like(p, dtype=torch.float32 if f32 else p.dtype,
+                                                                memory_format=torch.preserve_format)
+                together.setdefault((p.device, first), []).append((p, state))
+            for (_, first), items in together.items():
+                lists = {"master": [state.get("master") for _, state in items]}
+                if group["momentum"] != 0:
+                    lists["momentum_buffer"] = [state["momentum_buffer"] for _, state in items]
+                _functions.public["sgd"](
+                    [p for p, _ in items], [p.grad for p, _ in items],
+                    **{name: its for name, its in lists.items() if any(t is not None for t in its)}, lr=float(group["lr"]),
+                    momentum=float(group["momentum"]), dampening=float(group["dampening"]) if group["momentum"] != 0 else 0.0,
+                    weight_decay=float(group["weight_decay"]), nesterov=group["nesterov"], maximize=group["maximize"],
+                    step=1 if first else 2)
+        return loss

@@ -21,18 +21,15 @@ constexpr Signature kAdamw{
     {real("lr", 1e-3, 0), real("beta1", 0.9, 0, kMaxBeta), real("beta2", 0.999, 0, kMaxBeta),
      real("eps", 1e-8, 0), real("weight_decay", 0.01, 0), flag("l2"), flag("maximize"), whole("step", 0, 0)}};
 
-Status any(const void*) { return {}; }
-/// An absent view's pointer may be anything.
-const float* number(const ConstView& v) { return v.present() ? static_cast<const float*>(v.data) : nullptr; }
-constexpr Variant kVariants[] = {
-    {"tile", "all states of an element in one pass; 60 tensors to a launch", Role::standard, any}};
+constexpr Variant kVariants[] = {{"tile", "all states of an element in one pass; 60 tensors to a launch",
+                                  Role::standard, detail::takes_any_list}};
 
 Status launch(const Queue& queue, const Op& op, const Call& c) {
-  constexpr int kSteps = AdamwTensor::kOperands, kScale = kSteps + 1, kFound = kSteps + 2;
+  constexpr int kSteps = kAdamwLists, kScale = kSteps + 1, kFound = kSteps + 2;
   const AdamwProblem p{
       {c.options[0], c.options[1], c.options[2], c.options[3], c.options[4], c.flag(5), c.flag(6), c.whole(7),
        c.view(kSteps).present() ? static_cast<std::int64_t*>(c.output(kSteps)) : nullptr,
-       number(c.view(kScale)), number(c.view(kFound))},
+       number_of(c.view(kScale)), number_of(c.view(kFound))},
       &c};
   if (!p.numbers.steps && p.numbers.step == 0)
     return Status::error(

@@ -2,7 +2,7 @@
 // Each element by itself: five numbers are read, four written, and one division and one root lie between.
 // What all elements share, the bias corrections above all, is computed once in f64.
 #include "rooftile/ops/adamw/adamw.problem.h"
-#include "rooftile/tile/tile.h"
+#include "rooftile/tile/lists.h"
 
 namespace rooftile::kernels {
 using namespace rooftile::tile;
@@ -72,5 +72,24 @@ ROOFTILE_TILE AdamwElement<X> adamw_element(const AdamwStep& s, bool amsgrad, Ad
   return x;
 }
 // [/element]
+
+struct Adamw {
+  using Numbers = AdamwNumbers;
+  using Shared = AdamwStep;
+  static constexpr int kValues = kAdamwMaster;
+  static constexpr bool kMaster = true;
+  static constexpr unsigned kWritten = ~(1u << kAdamwGradient);
+  ROOFTILE_TILE static Shared begin(const Numbers& n) { return adamw_step(n); }
+  template <class X>
+  ROOFTILE_TILE static void element(const Shared& s, unsigned has, X (&x)[kValues]) {
+    const AdamwElement<X> y = adamw_element(
+        s, (has >> kAdamwMaxV & 1) != 0,
+        AdamwElement<X>{x[kAdamwParameter], x[kAdamwM], x[kAdamwV], x[kAdamwMaxV]}, x[kAdamwGradient]);
+    x[kAdamwParameter] = y.p;
+    x[kAdamwM] = y.m;
+    x[kAdamwV] = y.v;
+    x[kAdamwMaxV] = y.max_v;
+  }
+};
 
 }  // namespace rooftile::kernels

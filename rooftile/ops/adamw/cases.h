@@ -58,19 +58,6 @@ inline std::vector<Case> adamw_cases() {
   return cases;
 }
 
-inline double adamw_elements(const Case& c) {
-  double sum = 0;
-  for (std::int64_t item = 0; item < adamw_tensors(c); ++item) {
-    double n = 1;
-    for (std::int64_t s : c.shape) n *= static_cast<double>(s);
-    if (!c.shape.empty() && c.shape[0] > 0)
-      n *= static_cast<double>(c.shape[0] + item) / static_cast<double>(c.shape[0]);
-    else if (!c.shape.empty())
-      n = c.shape.size() == 1 ? static_cast<double>(item) : 0;
-    sum += n;
-  }
-  return sum;
-}
 /// What the oracle takes for one element, times the elements.
 inline double adamw_flops(const Case& c) {
   Arrays<Counted> arrays;
@@ -82,7 +69,7 @@ inline double adamw_flops(const Case& c) {
   one.parameters["tensors"] = 1;
   Counted::operations() = 0;
   AdamwOracle::run(one, arrays);
-  return static_cast<double>(Counted::operations()) * adamw_elements(c);
+  return static_cast<double>(Counted::operations()) * list_elements(c);
 }
 
 inline BenchCases adamw_bench() {
@@ -122,7 +109,7 @@ inline std::vector<Spec> adamw_specs() {
   spec.bytes = [whole = spec.bytes](const Case& c) {
     // Beside a master the parameter is written alone.
     const bool skips = c.parameter("found_inf") != 0 && c.parameter("found") != 0;
-    return whole(c) - (c.parameter("master") != 0 && !skips ? adamw_elements(c) * bits(c.dtype) / 8 : 0);
+    return whole(c) - (c.parameter("master") != 0 && !skips ? list_elements(c) * bits(c.dtype) / 8 : 0);
   };
   spec.prepare = adamw_prepare;
   spec.operands = [its = spec.operands](const Case& c) {

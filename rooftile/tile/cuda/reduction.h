@@ -61,10 +61,10 @@ __global__ void __launch_bounds__(kReductionThreads)
 /// The tree over the chunks that Pairwise stands for, level by level: each thread joins kMaxChunks /
 /// kReductionThreads neighbours, then threads join pairs of theirs (dot of 2^28 f32, H200: 485 µs; one thread
 /// that adds them one after the other 501). Where there is no chunk there is nothing(): every thread takes
-/// every step, so that the checked device sees each barrier at work with few chunks, too.
-template <class Reduction, class R>
-__global__ void __launch_bounds__(kReductionThreads)
-    join_chunks(const typename Reduction::Partial* partials, int count, R* result) {
+/// every step, so that the checked device sees each barrier at work with few chunks, too. Thread 0 has all.
+template <class Reduction>
+ROOFTILE_TILE typename Reduction::Partial joined_chunks(const typename Reduction::Partial* partials,
+                                                        int count) {
   using Partial = typename Reduction::Partial;
   constexpr int kItemsPerThread = kMaxChunks / kReductionThreads;
   ROOFTILE_SHARED(nodes, Partial[kReductionThreads]);
@@ -83,7 +83,13 @@ __global__ void __launch_bounds__(kReductionThreads)
     __syncthreads();
     if (thread % (2 * far) == 0) nodes[thread] = Reduction::join(nodes[thread], nodes[thread + far]);
   }
-  if (thread == 0) *result = narrow<R>(count == 0 ? 0 : Reduction::finish(nodes[0]));
+  return nodes[thread];
+}
+template <class Reduction, class R>
+__global__ void __launch_bounds__(kReductionThreads)
+    join_chunks(const typename Reduction::Partial* partials, int count, R* result) {
+  const auto all = joined_chunks<Reduction>(partials, count);
+  if (threadIdx.x == 0) *result = narrow<R>(count == 0 ? 0 : Reduction::finish(all));
 }
 
 /// The result of a reduction of f64, f32, f16 or bf16.
