@@ -68,6 +68,8 @@ from rooftile.torch._attention import scaled_dot_product_attention as scaled_dot
 from rooftile.torch._linear import linear as linear
 from rooftile.torch._optim import AdamW as AdamW
 from rooftile.torch._patch import Patched as Patched, patch as patch, unpatch as unpatch
+
+def log_softmax(x: Tensor, *, scale: float = 1.0, dim: Union[int, Sequence[int]] = -1) -> Tensor: ...
 '''
 
 JAX_HEAD = '''"""Written by python/generate.py from the functions' signatures."""
@@ -75,6 +77,8 @@ from typing import Any, Literal, Optional, Sequence, Tuple, Union
 
 from jax import Array
 from jax.typing import ArrayLike
+
+def log_softmax(x: ArrayLike, *, scale: float = 1.0, axis: Union[int, Sequence[int]] = -1) -> Array: ...
 '''
 
 
