@@ -196,6 +196,12 @@ static inline rooftile_status rooftile_dyt_backward_workspace(const rooftile_que
   const double options[] = {0};
   return rooftile_workspace_of(queue, "dyt_backward", views, options, bytes);
 }
+static inline rooftile_status rooftile_ema(const rooftile_queue* queue, int64_t tensors, const rooftile_view* average, const rooftile_view* parameter, double decay) {
+  const rooftile_view* const views[] = {average, parameter};
+  const double options[] = {decay};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call_lists(queue, "ema", views, tensors, options, NULL, none);
+}
 static inline rooftile_status rooftile_embedding(const rooftile_queue* queue, const rooftile_view* tokens, const rooftile_view* table, const rooftile_view* position_table, const rooftile_view* y, int64_t padding_idx) {
   const rooftile_view* const views[] = {tokens, table, position_table, y};
   const double options[] = {(double)padding_idx};
@@ -241,6 +247,18 @@ static inline rooftile_status rooftile_gemm(const rooftile_queue* queue, const r
   const double options[] = {alpha, beta, (double)activation, (double)gate};
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "gemm", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_grad_norm(const rooftile_queue* queue, int64_t tensors, const rooftile_view* gradient, const rooftile_view* gradient_scale, const rooftile_view* norm, const rooftile_view* coefficient, const rooftile_view* found_inf, double max_norm) {
+  const rooftile_view* const views[] = {gradient, gradient_scale, norm, coefficient, found_inf};
+  const double options[] = {max_norm};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call_lists(queue, "grad_norm", views, tensors, options, NULL, none);
+}
+static inline rooftile_status rooftile_clip_by_norm(const rooftile_queue* queue, int64_t tensors, const rooftile_view* gradient, const rooftile_view* norm, const rooftile_view* gradient_scale, double max_norm) {
+  const rooftile_view* const views[] = {gradient, norm, gradient_scale};
+  const double options[] = {max_norm};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call_lists(queue, "clip_by_norm", views, tensors, options, NULL, none);
 }
 static inline rooftile_status rooftile_rgb_to_gray(const rooftile_queue* queue, const rooftile_view* rgb, const rooftile_view* gray, int weights) {
   const rooftile_view* const views[] = {rgb, gray};
@@ -405,6 +423,12 @@ static inline rooftile_status rooftile_row_arg(const rooftile_queue* queue, cons
   const double options[] = {(double)least};
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "row_arg", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_sgd(const rooftile_queue* queue, int64_t tensors, const rooftile_view* parameter, const rooftile_view* gradient, const rooftile_view* momentum_buffer, const rooftile_view* master, const rooftile_view* steps, const rooftile_view* gradient_scale, const rooftile_view* found_inf, double lr, double momentum, double dampening, double weight_decay, int nesterov, int maximize, int64_t step) {
+  const rooftile_view* const views[] = {parameter, gradient, momentum_buffer, master, steps, gradient_scale, found_inf};
+  const double options[] = {lr, momentum, dampening, weight_decay, (double)nesterov, (double)maximize, (double)step};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call_lists(queue, "sgd", views, tensors, options, NULL, none);
 }
 static inline rooftile_status rooftile_softmax(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y, double scale, int log) {
   const rooftile_view* const views[] = {x, y};

@@ -193,4 +193,9 @@ known.update((name, COMPOSED.get(name, Function)(place, signature))
              if not _functions.has_lists(signature))  # written in place, which JAX's arrays are not
 functions = {name: function.public() for name, function in known.items()}
 globals().update(functions)
-__all__ = list(functions)
+__all__ = ["log_softmax", *functions]
+
+
+def log_softmax(x, *, scale=1.0, axis=-1):
+    """softmax(x, log=True): the logarithm of softmax, with its gradient."""
+    return functions["softmax"](x, scale=scale, log=True, axis=axis)

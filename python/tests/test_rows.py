@@ -196,3 +196,16 @@ def test_jax():
         np.testing.assert_allclose(ours, jax.nn.softmax(a, axis), rtol=1e-5)
     np.testing.assert_allclose(jax.vmap(lambda a: rj.softmax(a, axis=0))(a), jax.nn.softmax(a, 1), rtol=1e-5)
     np.testing.assert_allclose(rooftile.softmax(a, axis=0), jax.nn.softmax(a, 0), rtol=1e-5)
+
+
+def test_log_softmax():
+    torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")
+    import rooftile.jax
+    import rooftile.torch
+
+    t, a = torch.from_numpy(x).requires_grad_(), jax.numpy.asarray(x)
+    ours, theirs = rooftile.torch.log_softmax(t, scale=0.5, dim=1), torch.log_softmax(0.5 * t, 1)
+    torch.testing.assert_close(ours, theirs)
+    torch.testing.assert_close(*torch.autograd.grad(ours.sin().sum(), t), *torch.autograd.grad(theirs.sin().sum(), t))
+    gradients = [jax.grad(lambda a, f=f: jax.numpy.sin(f(a, axis=1)).sum())(a) for f in (rooftile.jax.log_softmax, jax.nn.log_softmax)]
+    np.testing.assert_allclose(*gradients, rtol=1e-4, atol=1e-5)

@@ -40,6 +40,8 @@ rooftile.torch.nn.GELU("tahn")
 rooftile.torch.nn.GatedMLP(8, 16, "silu").down_proj.weight  # good
 rooftile.torch.nn.GatedMLP(8)
 rooftile.torch.add(x, 2.0).relu()  # good
+rooftile.torch.log_softmax(x, dim=0).relu()  # good
+rooftile.jax.log_softmax(a, dim=0)
 rooftile.torch.add(x, "2")
 rooftile.jax.softmax(a, log=True).at[0].set(1)  # good
 rooftile.jax.softmax(a, log="yes")

@@ -11,11 +11,17 @@ from rooftile.torch._operators import functions
 
 globals().update(functions)
 
+
+def log_softmax(x, *, scale=1.0, dim=-1):
+    """softmax(x, log=True): the logarithm of softmax, with its gradient."""
+    return functions["softmax"](x, scale=scale, log=True, dim=dim)
+
+
 from rooftile.torch import nn  # noqa: E402
 from rooftile.torch._attention import scaled_dot_product_attention  # noqa: E402
 from rooftile.torch._linear import linear  # noqa: E402
 from rooftile.torch._optim import SGD, AdamW, clip_grad_norm_, get_ema_multi_avg_fn  # noqa: E402
 from rooftile.torch._patch import patch, unpatch  # noqa: E402
 
-__all__ = ["SGD", "AdamW", "clip_grad_norm_", "get_ema_multi_avg_fn", "linear", "nn", "patch", "scaled_dot_product_attention",
-           "unpatch", *functions]
+__all__ = ["SGD", "AdamW", "clip_grad_norm_", "get_ema_multi_avg_fn", "linear", "log_softmax", "nn", "patch",
+           "scaled_dot_product_attention", "unpatch", *functions]
