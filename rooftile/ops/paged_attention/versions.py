@@ -59,14 +59,15 @@ def append_kernel(k, v, slots, k_cache, v_cache, tokens, count, k_width, v_width
         j = first + tl.arange(0, BLOCK)
         others = tl.load(slots + j, mask=j < tokens, other=-1).to(tl.int64)
         later += tl.sum(((j > i) & (others == slot)).to(tl.int32))
-    takes_it = (slot >= 0) & (slot < count) & (later == 0)
+    stays = (slot >= 0) & (slot < count) & (later == 0)
+    k_end, v_end = tl.where(stays, k_width, 0), tl.where(stays, v_width, 0)
     for first in range(0, k_width, BLOCK):
         c = first + tl.arange(0, BLOCK)
-        here = c < tl.where(takes_it, k_width, 0)
+        here = c < k_end
         tl.store(k_cache + slot * k_width + c, tl.load(k + i * k_width + c, mask=here), mask=here)
     for first in range(0, v_width, BLOCK):
         c = first + tl.arange(0, BLOCK)
-        here = c < tl.where(takes_it, v_width, 0)
+        here = c < v_end
         tl.store(v_cache + slot * v_width + c, tl.load(v + i * v_width + c, mask=here), mask=here)
 
 
