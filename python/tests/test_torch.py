@@ -170,7 +170,7 @@ def test_gradients_against_differences(name, optional):
         if option["kind"] == "flag":
             torch.autograd.gradcheck(lambda *g: rooftile_call(*g[:len(places)], **{option["name"]: True}), inputs,
                                      eps=2**-7, atol=2e-3, rtol=2e-3)
-        elif name != "layer_norm" and option["kind"] != "whole":
+        elif name != "layer_norm" and option["kind"] != "whole" and (name, option["name"]) != ("gemv", "beta"):  # wants a c
             torch.autograd.gradcheck(lambda *g: rooftile_call(*g[:len(places)], **{option["name"]: 0.7}), inputs,
                                      eps=2**-7, atol=2e-3, rtol=2e-3)
 
