@@ -20,7 +20,7 @@ constexpr Signature kGemvBackward{
     "gemv_backward",
     {kT},
     {input("a", 'T', "M N"), input("x", 'T', "N"), input("dy", 'T', "M"), optional(output("da", 'T', "M N")),
-     optional(output("dx", 'T', "N")), optional(output("dc", 'T', "M"))},
+     output("dx", 'T', "N"), optional(output("dc", 'T', "M"))},
     {kAlpha, kBeta}};
 constexpr Signature kGeru{"geru",
                           {kT},
@@ -30,7 +30,7 @@ constexpr Signature kGeru{"geru",
 constexpr Signature kGeruBackward{
     "geru_backward",
     {kT},
-    {input("x", 'T', "M"), input("y", 'T', "N"), input("da", 'T', "M N"), optional(output("dx", 'T', "M")),
+    {input("x", 'T', "M"), input("y", 'T', "N"), input("da", 'T', "M N"), output("dx", 'T', "M"),
      optional(output("dy", 'T', "N")), optional(output("dc", 'T', "M N"))},
     {kAlpha}};
 
@@ -88,7 +88,7 @@ Status launch_gemv_backward(const Queue& queue, const Op& op, const Call& call) 
   const double alpha = call.options[0], beta = call.options[1];
   Blas2Gradients g{};
   if (da.present()) g.outer = outer(dy, x, ConstView{}, da, alpha);
-  if (dx.present()) g.products[0] = product(a, true, dy, ConstView{}, dx, alpha, 0);
+  g.products[0] = product(a, true, dy, ConstView{}, dx, alpha, 0);
   if (dc.present()) {  // as a product of no columns; beta = 0 reads no dy and gives 0
     GemvProblem& p = g.products[1] = product(a, false, x, dy, dc, 0, beta);
     p.n = 0;
@@ -100,7 +100,7 @@ Status launch_geru_backward(const Queue& queue, const Op& op, const Call& call) 
                   &dy = call.view(4), &dc = call.view(5);
   const double alpha = call.options[0];
   Blas2Gradients g{};
-  if (dx.present()) g.products[0] = product(da, false, y, ConstView{}, dx, alpha, 0);
+  g.products[0] = product(da, false, y, ConstView{}, dx, alpha, 0);
   if (dy.present()) g.products[1] = product(da, true, x, ConstView{}, dy, alpha, 0);
   if (dc.present()) {
     g.outer = outer(x, y, da, dc, alpha);

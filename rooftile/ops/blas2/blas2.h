@@ -33,16 +33,16 @@ struct GemvOptions {
 Status gemv(const Queue& queue, const GemvInputs& inputs, View y, const GemvOptions& options = {});
 
 struct GemvBackwardInputs {
-  ConstView a;   ///< {M, N}; read where dx is there
+  ConstView a;   ///< {M, N}
   ConstView x;   ///< {N}; read where da is there
   ConstView dy;  ///< {M}
 };
 struct GemvGradients {
   View da{};  ///< optional: {M, N}
-  View dx{};  ///< optional: {N}
+  View dx;    ///< {N}
   View dc{};  ///< optional: {M}
 };
-/// The gradients: da = alpha·dy·xᵀ, dx = alpha·Aᵀ·dy, dc = beta·dy, of which those are computed that are
+/// The gradients: da = alpha·dy·xᵀ, dx = alpha·Aᵀ·dy, dc = beta·dy; da and dc are computed where they are
 /// there. Each is geru or gemv, with their order of additions.
 Status gemv_backward(const Queue& queue, const GemvBackwardInputs& inputs, const GemvGradients& gradients,
                      const GemvOptions& options = {});
@@ -67,15 +67,15 @@ Status geru(const Queue& queue, const GeruInputs& inputs, View a, const GeruOpti
 
 struct GeruBackwardInputs {
   ConstView x;   ///< {M}; read where dy is there
-  ConstView y;   ///< {N}; read where dx is there
+  ConstView y;   ///< {N}
   ConstView da;  ///< {M, N}
 };
 struct GeruGradients {
-  View dx{};  ///< optional: {M}
+  View dx;    ///< {M}
   View dy{};  ///< optional: {N}
   View dc{};  ///< optional: {M, N}
 };
-/// The gradients: dx = alpha·dA·y, dy = alpha·dAᵀ·x, dc = dA, of which those are computed that are there.
+/// The gradients: dx = alpha·dA·y, dy = alpha·dAᵀ·x, dc = dA; dy and dc are computed where they are there.
 Status geru_backward(const Queue& queue, const GeruBackwardInputs& inputs, const GeruGradients& gradients,
                      const GeruOptions& options = {});
 

@@ -154,23 +154,17 @@ inline Spec gemv_backward_spec() {
                      .reason = "as gemv of A's transpose; a product of three"}});
   spec.flops = [](const Case& c) {
     const double all = blas2_rows(c) * blas2_columns(c);
-    return (c.parameter("da", 1) != 0 ? 2 * all : 0) +
-           (c.parameter("dx", 1) != 0 ? 2 * all + blas2_columns(c) : 0) +
+    return (c.parameter("da", 1) != 0 ? 2 * all : 0) + (2 * all + blas2_columns(c)) +
            (c.parameter("dc", 1) != 0 && blas2_beta(c) != 0 ? blas2_rows(c) : 0);
   };
-  // A is read for dx, x for da, dy for all but a dc of zeros.
-  spec.bytes = [its = spec.bytes](const Case& c) {
-    const bool da = c.parameter("da", 1) != 0, dx = c.parameter("dx", 1) != 0,
-               dc = c.parameter("dc", 1) != 0 && blas2_beta(c) != 0;
-    return its(c) - blas2_width(c) * ((dx ? 0 : blas2_rows(c) * blas2_columns(c)) +
-                                      (da ? 0 : blas2_columns(c)) + (da || dx || dc ? 0 : blas2_rows(c)));
+  spec.bytes = [its = spec.bytes](const Case& c) {  // x is read for da
+    return its(c) - (c.parameter("da", 1) != 0 ? 0 : blas2_columns(c) * blas2_width(c));
   };
   spec.cases = [] {
     return blas2_cases({{{"alpha", 0.7}, {"beta", -0.3}, {"c", 1}},  // "c": the forward has one
                         {{"beta", 1}},
                         {{"da", 0}, {"dc", 0}},
-                        {{"dx", 0}, {"alpha", -3}},
-                        {{"da", 0}, {"dx", 0}, {"beta", 2}}});
+                        {{"dc", 0}, {"alpha", -3}}});
   };
   spec.bench = [] { return blas2_bench({{"dc", 0}}); };
   return spec;
@@ -189,18 +183,12 @@ inline Spec geru_backward_spec() {
                                 .reason = "as gemv of dA and of its transpose"}});
   spec.flops = [](const Case& c) {
     const double all = 2 * blas2_rows(c) * blas2_columns(c);
-    return (c.parameter("dx", 1) != 0 ? all + blas2_rows(c) : 0) +
-           (c.parameter("dy", 1) != 0 ? all + blas2_columns(c) : 0);
+    return all + blas2_rows(c) + (c.parameter("dy", 1) != 0 ? all + blas2_columns(c) : 0);
   };
-  // x is read for dy, y for dx.
-  spec.bytes = [its = spec.bytes](const Case& c) {
-    const bool dx = c.parameter("dx", 1) != 0, dy = c.parameter("dy", 1) != 0, dc = c.parameter("dc", 1) != 0;
-    return its(c) - blas2_width(c) * ((dy ? 0 : blas2_rows(c)) + (dx ? 0 : blas2_columns(c)) +
-                                      (dx || dy || dc ? 0 : blas2_rows(c) * blas2_columns(c)));
+  spec.bytes = [its = spec.bytes](const Case& c) {  // x is read for dy
+    return its(c) - (c.parameter("dy", 1) != 0 ? 0 : blas2_rows(c) * blas2_width(c));
   };
-  spec.cases = [] {
-    return blas2_cases({{{"alpha", 0.7}, {"dc", 0}}, {}, {{"dx", 0}}, {{"dy", 0}, {"dc", 0}}});
-  };
+  spec.cases = [] { return blas2_cases({{{"alpha", 0.7}, {"dc", 0}}, {}, {{"dy", 0}, {"dc", 0}}}); };
   spec.excuses = {{"input da", "dc is dA", nullptr, "dc"}, {"lower_precision", "dc is dA", nullptr, "dc"}};
   spec.bench = [] { return blas2_bench({{"dc", 0}}); };
   return spec;
