@@ -74,7 +74,7 @@ def test_jit_gives_what_numpy_gives(function, optional):
 
 
 @pytest.mark.parametrize("optional", [False, True])
-@pytest.mark.parametrize("name", DIFFERENTIABLE)
+@pytest.mark.parametrize("name", [n for n in DIFFERENTIABLE if n != "fake_quantize"])  # a staircase: its differences are steps
 def test_gradients(name, optional):
     places, words = arrays(name, optional, outer=(3,))
     words = {n: a for n, a in words.items() if n not in without_gradients(known[name])}
