@@ -34,9 +34,12 @@ class Function(Signature):
         super().__init__(signature)
         self.place = place
         self.results = [o for o in self.operands if o["role"] in (OUTPUT, IN_OUT)]
-        differentiable = jax.custom_vjp(self.run, nondiff_argnums=(0, 1))
-        differentiable.defvjp(self.forward, self.gradient)
-        self.apply = differentiable if self.has_gradient() else self.run
+        if self.has_gradient():
+            self.apply = jax.custom_vjp(self.run, nondiff_argnums=(0, 1))
+            self.apply.defvjp(self.forward, self.gradient)
+        else:
+            self.apply = jax.custom_jvp(self.run, nondiff_argnums=(0, 1))
+            self.apply.defjvp(self.refuse)
 
     def has_gradient(self):
         return self.backward is not None
@@ -65,8 +68,11 @@ class Function(Signature):
                        options=numpy.array([*options, 0.0], numpy.float64))
         return dict(zip([o["name"] for o in made], results))
 
+    def refuse(self, options, wanted, arrays, tangents):
+        raise TypeError(f"{self.name} has no gradient: the library has no function for it; put jax.lax.stop_gradient around its arrays")
+
     def forward(self, options, wanted, arrays):
-        results = self.run(options, tuple({*wanted, *self.needed_outputs(arrays)}), arrays)
+        results = self.apply(options, tuple({*wanted, *self.needed_outputs(arrays)}), arrays)
         shown = {n: r for n, r in results.items() if n not in self.optional_outputs or n in wanted}
         return shown, (self.saved(arrays, results), dict.fromkeys(arrays))
 
@@ -80,7 +86,7 @@ class Function(Signature):
         names = self.gradient_names(present)
         asked = tuple(set(names.values()) & set(backward.optional_outputs))
         by_name = dict(zip(self.defaults, options))
-        results = backward.run(tuple(by_name[o] for o in backward.defaults), asked, given)
+        results = backward.apply(tuple(by_name[o] for o in backward.defaults), asked, given)
         for n, d in names.items():
             if d not in results and next(o for o in self.inputs if o["name"] == n)["dtypes"][0][0] != "i":
                 raise TypeError(f"{self.name}: there is no gradient of {n}; leave it out where you take gradients")
@@ -171,7 +177,7 @@ class Product(_products.Product, Composed):
     def derivative(self, function, given, dy, **options):
         backward = self.known[f"{function}_backward"]
         names = [o["name"] for o in backward.inputs]
-        made = backward.run(tuple(float(v) for v in (backward.defaults | options).values()), (), dict(zip(names, (given, dy))))
+        made = backward.apply(tuple(float(v) for v in (backward.defaults | options).values()), (), dict(zip(names, (given, dy))))
         return made["dx"]
 
     def like(self, operand, a, b, alpha):

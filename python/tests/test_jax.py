@@ -105,6 +105,18 @@ def test_a_traced_option_is_refused():
         jax.jit(lambda x, s: rooftile.jax.softmax(x, scale=s))(jnp.ones((2, 3)), 1.0)
 
 
+def test_what_has_no_gradient_says_so():
+    x = jnp.ones((2, 3))
+    with pytest.raises(TypeError, match="softmax_backward has no gradient"):
+        jax.grad(lambda x: jax.grad(lambda x: rooftile.jax.softmax(x)[..., 0].sum())(x).sum())(x)
+    for run in (rooftile.jax.relu_backward, jax.jit(rooftile.jax.relu_backward)):
+        with pytest.raises(TypeError, match="relu_backward has no gradient: .*; put jax.lax.stop_gradient around its arrays"):
+            jax.grad(lambda x: run(x, x).sum())(x)
+    with pytest.raises(TypeError, match="row_arg has no gradient"):
+        jax.jvp(rooftile.jax.row_arg, (x,), (x,))
+    assert rooftile.jax.row_arg(jax.lax.stop_gradient(x)).shape == (2,)
+
+
 def test_gradients_against_jax():
     x = jnp.asarray(np.random.default_rng(0).standard_normal((4, 33)), jnp.float32)
     dy = jnp.asarray(np.random.default_rng(1).standard_normal((4, 33)), jnp.float32)
