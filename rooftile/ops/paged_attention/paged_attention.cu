@@ -2,6 +2,7 @@
 // attention's bits. A block has 16 rows: queries of all heads that share a key head, position by position.
 // And tokens appended to a cache: each slot is one block's, which takes its tokens in their order.
 #include <algorithm>
+#include <limits>
 
 #include "rooftile/ops/attention/attention.gpu.h"
 #include "rooftile/ops/paged_attention/paged_attention.problem.h"
@@ -70,7 +71,7 @@ struct HeadsOfAKey {
         tokens(p.length(its.batch)),
         q(p, p.q, its),
         y(p, p.y, its),
-        k(p, p.k, its, __uint_as_float(0x7fc00000u)),
+        k(p, p.k, its, std::numeric_limits<float>::quiet_NaN()),
         v(p, p.v, its, 0) {}
   ROOFTILE_TILE std::int64_t first() const { return place.first; }
   ROOFTILE_TILE std::int64_t rows() const { return p.s * group; }
@@ -85,7 +86,7 @@ struct HeadsOfAKey {
   }
   /// Of a length that cannot be.
   ROOFTILE_TILE void put_nan() const {
-    const float nan = __uint_as_float(0x7fc00000u);
+    const float nan = std::numeric_limits<float>::quiet_NaN();
     for (std::int64_t row = place.first; row < place.first + kDown && row < rows(); ++row) {
       for (int c = static_cast<int>(threadIdx.x); c < static_cast<int>(p.e); c += kThreads)
         y.put(row, c, nan);
