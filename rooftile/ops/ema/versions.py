@@ -10,7 +10,7 @@ def moved(average, decay, x):
 
 
 def ema_plain(average, parameter, decay=0.999):
-    return [moved(a, decay, p) for a, p in zip(average, parameter)]
+    return average if decay == 1 else [moved(a, decay, p) for a, p in zip(average, parameter)]
 # [/ema_plain]
 
 
@@ -25,7 +25,7 @@ def ema_numpy(average, parameter, decay=0.999):
 
 # [ema_torch]
 def ema_torch(average, parameter, decay=0.999):
-    return average if decay == 1 else torch.lerp(average.double(), parameter.double(), 1 - decay).to(average.dtype)
+    return average if decay == 1 else moved(average.double(), decay, parameter.double()).to(average.dtype)
 # [/ema_torch]
 
 

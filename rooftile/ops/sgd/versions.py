@@ -11,7 +11,7 @@ from languages import np, tl, torch, trap, triton
 def sgd_plain(parameter, gradient, momentum_buffer, steps, lr=1e-3, momentum=0.0, dampening=0.0, weight_decay=0.0):
     ps, bs = [], []
     for p, g, b in zip(parameter, gradient, momentum_buffer):
-        g = g + weight_decay * p
+        g = g + weight_decay * p if weight_decay else g
         b = g if steps[0] == 0 else momentum * b + (1 - dampening) * g
         ps.append(p - lr * b)
         bs.append(b)
