@@ -333,9 +333,6 @@ class Judge {
       if (controls_) controls_->forget_globals();
       const Trace t = trace(queue_, spec_, c, exercise_.variant, sources_);
       const std::string size = describe(shape);
-      if (t.totals.busiest_block > kMaxOfBlock)
-        return wrong("blocks", fmt::format("one block makes {:.0f}% of all accesses of global memory ({})",
-                                           100 * t.totals.busiest_block, size));
       const auto wasted = [](const TracedLine& l) { return 32 * l.counts.sectors - l.counts.used_bytes; };
       const TracedLine* worst = nullptr;
       std::uint64_t requests = 0, lanes = 0;
@@ -345,6 +342,9 @@ class Judge {
         return wrong("threads",
                      fmt::format("{:.3g} of a warp's 32 lanes work at a time, {:g} or more should ({})", busy,
                                  limit.lanes, size));
+      if (t.totals.busiest_block > kMaxOfBlock)
+        return wrong("blocks", fmt::format("one block makes {:.0f}% of all accesses of global memory ({})",
+                                           100 * t.totals.busiest_block, size));
       for (const TracedLine& l : t.lines) {
         const auto& n = l.counts;
         if (n.sectors > 0 && (!worst || wasted(l) > wasted(*worst))) worst = &l;
