@@ -183,8 +183,7 @@ def by_views(function, args, words):
     made = _frameworks.broadcast_views(arrays)
     rest = {n: w for n, w in words.items() if n not in names}
     shapes = {tuple(getattr(a, "shape", ())) for a in made.values()}
-    fits = len(shapes) == 1 and len(min(shapes)) <= 8 and not any(map(_frameworks.is_number, made.values()))
-    call = public if fits else below_gradients
+    call = public if len(shapes) == 1 and not any(map(_frameworks.is_number, made.values())) else below_gradients
     return call[function](**made, **rest)  # the last refuses what does not fit, and asks for no views
 
 
