@@ -117,6 +117,8 @@ def test_every_operand_of_every_wrong_kind(signature, call):
                     np.zeros(2, [("a", "f4")]), memoryview(b"abcd"), float("nan"), NotImplemented, ...):
             if type(bad) is int and takes_numbers(_functions.inputs(signature)[i]):
                 continue
+            if isinstance(bad, (int, float)) and signature["name"] in _functions.BROADCAST:
+                continue
             given = list(places)
             given[i] = bad
             with pytest.raises((ValueError, TypeError)) as info:
