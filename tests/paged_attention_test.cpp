@@ -160,10 +160,10 @@ void decoded_is_as_prefilled(const Queue& queue, DType dtype, const Sizes& size,
     }
 }
 
-void in_all_ways(const Queue& queue, bool few) {
+void in_all_ways(const Queue& queue, bool few, const std::vector<DType>& dtypes) {
   const std::int64_t sequences = few ? 25 : 200;
   const Sizes usual{260, 4, 2, 16, 24};
-  for (DType dtype : {DType::f32, DType::f16, DType::bf16})
+  for (DType dtype : dtypes)
     for (std::int64_t page_size : {1, 16, 64, 260})  // 260: contiguous
       decoded_is_as_prefilled(queue, dtype, usual, dtype == DType::f32 ? 200 : sequences, page_size, 1, {});
   for (std::int64_t queries : {2, 5, 16, 40})
@@ -175,12 +175,13 @@ void in_all_ways(const Queue& queue, bool few) {
 }
 
 TEST(PagedAttention, DecodesTheBitsOfAPrefill) {
-  in_all_ways(Queue::cpu({.threads = 1}), false);
-  in_all_ways(Queue::cpu({.threads = 3}), true);
+  const std::vector<DType> all = {DType::f32, DType::f16, DType::bf16};
+  in_all_ways(Queue::cpu({.threads = 1}), false, all);
+  in_all_ways(Queue::cpu({.threads = 3}), true, all);
 }
 TEST(PagedAttention, DecodesTheBitsOfAPrefillOnTheEmulatedDevice) {
   if (!kEmulatedIsBuilt) GTEST_SKIP() << "this build has no emulated device";
-  in_all_ways(Queue::emulated({.threads = 2}), true);
+  in_all_ways(Queue::emulated({.threads = 2}), true, {DType::f32, DType::bf16});  // f16 may be left out there
 }
 
 /// A sum that underflowed is -0: of a query before whose end a key has a score so high that nothing is left
