@@ -221,6 +221,22 @@ TEST(Row, InPlaceAndColdWorkToo) {
   EXPECT_EQ((*outcome.result)["limit"], "memory");
 }
 
+TEST(Row, HasTheCopyThatTookTurnsAsItsLimit) {
+  Measuring measure;
+  BenchRow row;
+  row.c = {{16384}, DType::f32, {}};
+  for (const char* function : {"copy", "asum"}) {
+    row.spec = find_spec(function);
+    const Outcome outcome = measure.session.measure(row, 0.02, 7);
+    ASSERT_TRUE(outcome.result) << outcome.error;
+    const double limit = (*outcome.result)["limit_us"], copied = (*outcome.result)["copy_us"];
+    if (std::string(function) == "copy")
+      EXPECT_NEAR(limit, copied, 0.01 * copied) << "not a roof of another moment";
+    else
+      EXPECT_LE(limit, 1.01 * copied) << "what only reads may be faster than a copy";
+  }
+}
+
 // ------------------------------------------------------------------------------------------------- the
 // record
 

@@ -159,30 +159,34 @@ inline std::string finding_contradictions(const Record& record) {
                      kContradictionsAdvice);
 }
 
-/// "12 of 155 measurements varied, or stood beside a copy that did". Empty where none did.
+/// How many of the record's times are doubtful.
+inline std::size_t doubtful(const Record& record) {
+  return static_cast<std::size_t>(std::count_if(record.results.begin(), record.results.end(),
+                                                [](const Result& r) { return r.doubts.any(); }));
+}
+
+/// "12 of 155 measurements varied".
+inline std::string varied(const Record& record) {
+  return fmt::format("{} of {} varied", count(static_cast<double>(doubtful(record))),
+                     plural(static_cast<double>(record.results.size()), "measurement", "measurements"));
+}
+
 inline std::string finding_doubts(const Record& record) {
-  const auto doubtful = std::count_if(record.results.begin(), record.results.end(),
-                                      [](const Result& r) { return r.doubts.any(); });
-  if (doubtful == 0) return "";
+  if (doubtful(record) == 0) return "";
   return fmt::format(
       "{} or stood beside a copy that did: <span class=\"tag\">~</span> marks them in the chart, <a "
       "href=\"#results\">all measurements</a> says why.",
-      strong(fmt::format("{} of {} varied", count(static_cast<double>(doubtful)),
-                         plural(static_cast<double>(record.results.size()), "measurement", "measurements"))));
+      strong(varied(record)));
 }
 
 /// One measurement in four that varied, or roofs that contradict each other: other work ran meanwhile. It
 /// stands above all figures. Empty on a quiet machine.
 inline std::string busy_machine(const Record& record) {
-  const auto doubtful = std::count_if(record.results.begin(), record.results.end(),
-                                      [](const Result& r) { return r.doubts.any(); });
-  if (record.contradictions.empty() && 4 * static_cast<std::size_t>(doubtful) <= record.results.size())
-    return "";
+  if (record.contradictions.empty() && 4 * doubtful(record) <= record.results.size()) return "";
   return fmt::format(
       "<div class=\"failures\"><p>{} The times below are doubtful: measure again when nothing else runs.</p>"
       "</div>\n",
-      strong(fmt::format("This machine was busy: {} of {} varied.", count(static_cast<double>(doubtful)),
-                         plural(static_cast<double>(record.results.size()), "measurement", "measurements"))));
+      strong("This machine was busy: " + varied(record) + "."));
 }
 
 /// Marks a time that varied where it stands as a bar.
