@@ -313,14 +313,15 @@ std::vector<BenchRow> plan_rows(const BenchOptions& options, const PlanOptions& 
     for (const auto* one : climbed)
       plan.ladder(*one->first, *find_op(one->first->function), one->second.cache[0], CacheState::kWarm,
                   false);
-    // In a cache on one thread, which takes half a second a row, and in memory on all.
+    // In a cache on one thread, which takes half a second per row; then the sweep; last in memory on all
+    // threads, where a row of a machine with a large last-level cache takes ten times as long.
     for (const auto& [spec, cases] : chosen)
       if (const std::vector<Case> list = wished(*spec, cases.cache, options); !list.empty())
         plan.best(*spec, list[0], CacheState::kWarm, false, {plan.threads().front()});
+    for (const auto* one : swept) plan.sweep(*one->first, plan.threads().front());
     for (const auto& [spec, cases] : chosen)
       if (const std::vector<Case> list = wished(*spec, cases.memory, options); !list.empty())
         plan.best(*spec, plan.in_memory(*spec, list[0]), CacheState::kCold, true, {plan.threads().back()});
-    for (const auto* one : swept) plan.sweep(*one->first, plan.threads().front());
     for (const auto* one : climbed)
       if (!one->second.memory.empty())
         plan.ladder(*one->first, *find_op(one->first->function),
