@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "cli/failure.h"
+#include "cli/output.h"
 
 namespace rooftile::cli {
 namespace {
@@ -15,12 +16,14 @@ std::atomic<int> first{0};  // SIGINT or SIGTERM; it decides the exit code
 std::atomic<int> signals{0};
 std::atomic<int> cancellable{0};
 std::atomic<int> held{0};
+std::atomic<bool> told{false};  // the command said why it ends
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
 ExitCode code() { return first == SIGTERM ? kTerminated : kInterrupted; }
 
 void end_now() {
   constexpr char kSentence[] = "rooftile: interrupted\n";
+  if (told.exchange(true)) ::_exit(code());
   // The new line leaves what a progress bar drew.
   if (::isatty(STDERR_FILENO) && ::write(STDERR_FILENO, "\n", 1) < 0) ::_exit(code());
   if (::write(STDERR_FILENO, kSentence, sizeof kSentence - 1) < 0) ::_exit(code());
@@ -65,6 +68,12 @@ HoldSignals::HoldSignals() { ++held; }
 HoldSignals::~HoldSignals() {
   --held;
   end_if_due();
+}
+
+void print_last_error(const std::string& sentence) {
+  const HoldSignals wait;
+  if (!told) print_error(sentence);
+  told = true;
 }
 
 void stop_if_interrupted() {

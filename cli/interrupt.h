@@ -1,5 +1,6 @@
 #pragma once
 #include <atomic>
+#include <string>
 
 namespace rooftile::cli {
 
@@ -29,6 +30,9 @@ class HoldSignals {
   HoldSignals(const HoldSignals&) = delete;
   HoldSignals& operator=(const HoldSignals&) = delete;
 };
+
+/// Prints the sentence with which the command ends; a signal that comes now ends it without a second one.
+void print_last_error(const std::string& sentence);
 
 /// Throws the Failure of exit code 130 or 143 once a signal came.
 void stop_if_interrupted();

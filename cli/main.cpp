@@ -28,7 +28,7 @@ int guarded(const Work& work) {
   try {
     return work();
   } catch (const Failure& failure) {
-    print_error(failure.what());
+    print_last_error(failure.what());
     return failure.code();
   } catch (const std::invalid_argument& e) {  // the harness: options that name nothing
     print_error(e.what());
