@@ -18,9 +18,9 @@ using RealOf = std::conditional_t<std::is_same_v<T, double>, double, float>;
 /// Columns of a chunk; chunks that a block adds up before it joins them.
 constexpr std::int64_t kChunk = 1024;
 constexpr int kRound = 16;
-/// Rows, or chunks of one, that a team loads together. Rows of one chunk: 1048576 x 64 f32, H200, one at a
-/// time 0.26 of a copy.
-constexpr int kTogether = 4;
+/// Rows of one chunk that a team loads together (1048576 x 64 f32, H200, of a copy: one 0.26, four 0.52), and
+/// chunks of a row.
+constexpr int kRowsTogether = 4, kTogether = 2;
 /// A row is cut into at most so many spans of chunks, of which a block takes one where rows are few.
 constexpr std::int64_t kMaxSpans = 512;
 constexpr int kRowThreads = 256, kMinTeam = 4, kMaxRows = kRowThreads / kMinTeam;  // of a block, by rows
@@ -85,38 +85,37 @@ struct RowTeams {
 };
 
 /// kernels::row_dot of several rows at once, all their loads in flight; done(t, its sum). Same bits.
-template <class Team, class T, class Done>
-ROOFTILE_TILE void row_dots(const Team& team, const Row<const T> (&a)[kTogether],
-                            const Row<const T> (&x)[kTogether], const Done& done) {
-  decltype(team.fill(0)) sums[kTogether];
+template <class Team, class T, int K, class Done>
+ROOFTILE_TILE void row_dots(const Team& team, const Row<const T> (&a)[K], const Row<const T> (&x)[K],
+                            const Done& done) {
+  decltype(team.fill(0)) sums[K];
   ROOFTILE_UNROLL for (auto& its : sums) its = team.fill(0);
   bool alike = true;
-  ROOFTILE_UNROLL for (int t = 1; t < kTogether; ++t) alike = alike && a[t].size == a[0].size;
+  ROOFTILE_UNROLL for (int t = 1; t < K; ++t) alike = alike && a[t].size == a[0].size;
   const auto add = [&](int t, const auto& chunk) ROOFTILE_INLINE {
     sums[t] = fma(team.load(a[t], chunk), team.load(x[t], chunk), sums[t]);
   };
   if (alike) {
-    team.each(a[0].size, [&](const auto& chunk) ROOFTILE_INLINE {
-      ROOFTILE_UNROLL for (int t = 0; t < kTogether; ++t) add(t, chunk);
-    });
+    team.each(a[0].size, [&](const auto& chunk)
+                             ROOFTILE_INLINE { ROOFTILE_UNROLL for (int t = 0; t < K; ++t) add(t, chunk); });
   } else {
-    ROOFTILE_UNROLL for (int t = 0; t < kTogether; ++t)
+    ROOFTILE_UNROLL for (int t = 0; t < K; ++t)
         team.each(a[t].size, [&](const auto& chunk) ROOFTILE_INLINE { add(t, chunk); });
   }
-  ROOFTILE_UNROLL for (int t = 0; t < kTogether; ++t) done(t, team.sum(sums[t]));
+  ROOFTILE_UNROLL for (int t = 0; t < K; ++t) done(t, team.sum(sums[t]));
 }
 
-/// Rows of one chunk: a team has kTogether of them, and x once for all. Each row's y is written by a lane of
-/// its own.
+/// Rows of one chunk: a team has kRowsTogether of them, and x once for all. Each row's y is written by a lane
+/// of its own.
 template <class T, class Team>
 ROOFTILE_TILE void short_rows(const GemvProblem& p, const Spans& spans, const RowTeams& teams,
                               const Team& team) {
   using Real = RealOf<T>;
   const int thread = static_cast<int>(threadIdx.x);
   const std::int64_t first =
-      spans.first + (std::int64_t{blockIdx.x} * teams.rows() + thread / teams.threads) * kTogether;
-  Row<const T> a[kTogether], x[kTogether];
-  ROOFTILE_UNROLL for (int r = 0; r < kTogether; ++r) {
+      spans.first + (std::int64_t{blockIdx.x} * teams.rows() + thread / teams.threads) * kRowsTogether;
+  Row<const T> a[kRowsTogether], x[kRowsTogether];
+  ROOFTILE_UNROLL for (int r = 0; r < kRowsTogether; ++r) {
     const std::int64_t row = first + r < spans.end ? first + r : spans.end - 1;
     a[r] = {static_cast<const T*>(p.a) + row * p.a_row, p.n, p.a_column};
     x[r] = {static_cast<const T*>(p.x), p.n, p.x_stride};
@@ -128,7 +127,7 @@ ROOFTILE_TILE void short_rows(const GemvProblem& p, const Spans& spans, const Ro
 }
 
 template <class T, Access kAccess>
-__global__ void __launch_bounds__(kRowThreads)
+__global__ void __launch_bounds__(kRowThreads, 4)
     gemv_rows(const __grid_constant__ GemvProblem p, const __grid_constant__ Spans spans,
               const __grid_constant__ RowTeams teams) {
   using Real = RealOf<T>;
@@ -248,13 +247,13 @@ Status multiply(const CudaLaunch& launch, const GemvProblem& p) {
   const std::int64_t busy = 2 * std::int64_t{launch.multiprocessors};
   RowTeams teams{kMinTeam, 1};
   while (teams.threads < kWarp && teams.threads * (16 / int(sizeof(T))) < p.n) teams.threads *= 2;
-  while (teams.warps < kRowThreads / kWarp && teams.warps * kTogether < spans.chunks &&
+  while (teams.warps < kRowThreads / kWarp && teams.warps < spans.chunks &&
          p.m * teams.warps < busy * (kRowThreads / kWarp))
     teams.warps *= 2;
   const int groups = spans.chunks > 1 ? kMaxGroups : 1;
   const std::int64_t rows = columns             ? kWarp
                             : spans.chunks != 1 ? kRowThreads / (teams.threads * teams.warps)
-                                                : kRowThreads / teams.threads * kTogether;
+                                                : kRowThreads / teams.threads * kRowsTogether;
   std::int64_t step = p.m;
   if (spans.count > 1 && ceil_div(p.m, rows) < busy) {
     spans.shares = spans.count;
