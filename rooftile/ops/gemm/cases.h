@@ -184,8 +184,8 @@ inline std::vector<std::string> gemm_gpu_plan(const Case& c) {
                                    : "simt: tiles of 128x128 where they fill the GPU, else of 64x64"};
   const GemmCase g(c);
   const auto matrices = static_cast<std::int64_t>(gemm_elements(g.outer));
-  const gemm_gpu::HopperPlan plan = gemm_gpu::hopper_plan(g.m(), g.n(), matrices, !gemm_turned(c, 'a'),
-                                                          gemm_turned(c, 'b'), 132);
+  const gemm_gpu::HopperPlan plan =
+      gemm_gpu::hopper_plan(g.m(), g.n(), matrices, !gemm_turned(c, 'a'), gemm_turned(c, 'b'), 132);
   const auto text = [](auto number) { return std::to_string(number); };
   return {"compute capability 9.0 with 132 multiprocessors: wgmma, " +
               std::string(plan.skinny ? "few rows, " : "") + "tiles of " + text(plan.height) + "x" +

@@ -76,7 +76,7 @@ Status launch_tiles(const CudaLaunch& launch, const GpuProduct& p, int height, i
   return {};
 }
 
-Status launch_hopper(const CudaLaunch&, const GemmProblem&);   // gemm.hopper.cu
+Status launch_hopper(const CudaLaunch&, const GemmProblem&);    // gemm.hopper.cu
 Status launch_mma_16(const CudaLaunch&, const GemmProblem&);    // gemm.mma.cu
 Status launch_mma_tf32(const CudaLaunch&, const GemmProblem&);  // gemm.tf32.cu
 Status launch_simt(const CudaLaunch&, const GemmProblem&);      // gemm.simt.cu

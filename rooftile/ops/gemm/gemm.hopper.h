@@ -1,10 +1,10 @@
 #pragma once
-// A product by wgmma (Hopper): f16 and bf16, sums in f32, for each element one chain over ascending K, whatever
-// the tile: the bits of gemm.mma.h. A block has three warpgroups. One thread of the first, the producer, keeps a
-// ring of slices of A and B full by the copy engine (TMA). The other two, the consumers, multiply 64 rows of a
-// slice each, with the registers that the first gave up. Blocks stay for several tiles: while consumers store a
-// tile, slices of the next arrive. Two blocks of a cluster, one tile above the other, share B: each copies half
-// of a slice to both.
+// A product by wgmma (Hopper): f16 and bf16, sums in f32, for each element one chain over ascending K,
+// whatever the tile: the bits of gemm.mma.h. A block has three warpgroups. One thread of the first, the
+// producer, keeps a ring of slices of A and B full by the copy engine (TMA). The other two, the consumers,
+// multiply 64 rows of a slice each, with the registers that the first gave up. Blocks stay for several tiles:
+// while consumers store a tile, slices of the next arrive. Two blocks of a cluster, one tile above the other,
+// share B: each copies half of a slice to both.
 #include "rooftile/ops/gemm/gemm.hopper_parts.h"
 #include "rooftile/ops/gemm/gemm.hopper_plan.h"
 
@@ -16,7 +16,8 @@ struct HopperTile {
   static constexpr int kM = kHopperHeight, kN = kN_, kK = kHopperDepth, kStages = hopper_stages(kN);
   static constexpr int kConsumers = kM / 64, kThreads = 128 * (1 + kConsumers);
   static constexpr int kBox = 64 * 64;  // elements of a box whose neighbours are along M or N
-  static constexpr int kStaging = 16 * 64 * 4;  // bytes of a warp: 16 rows of 64 sums, or two times 64 results
+  static constexpr int kStaging =
+      16 * 64 * 4;  // bytes of a warp: 16 rows of 64 sums, or two times 64 results
   static constexpr unsigned kSliceBytes = (kM + kN) * kK * sizeof(T);
 
   struct alignas(1024) Shared {
@@ -53,8 +54,9 @@ ROOFTILE_TILE void load_slices(typename Tile::Shared& shared, const TensorMap* a
       if (p.a.k_first) {
         tensor_load(a, a_map, full, {k, m, of_a.z, of_a.w});
       } else {
-        ROOFTILE_UNROLL_BY(1) for (int i = 0; i < Tile::kM; i += 64)
-          tensor_load(a + i * Tile::kK, a_map, full, {m + i, k, of_a.z, of_a.w});
+        ROOFTILE_UNROLL_BY(1)
+        for (int i = 0; i < Tile::kM; i += 64)
+            tensor_load(a + i * Tile::kK, a_map, full, {m + i, k, of_a.z, of_a.w});
       }
       // Each block of the cluster copies its part of B to all: of N, or where neighbours are along N, of K.
       const auto load = [&](T* to, int x, int y) {
@@ -68,8 +70,8 @@ ROOFTILE_TILE void load_slices(typename Tile::Shared& shared, const TensorMap* a
         load(b + first * Tile::kK, k, n + first);
       } else {
         const int first = run.cluster > 1 ? rank * Tile::kK / 2 : 0;
-        ROOFTILE_UNROLL_BY(1) for (int i = 0; i < Tile::kN; i += 64)
-          load(b + i * Tile::kK + first * 64, n + i, k + first);
+        ROOFTILE_UNROLL_BY(1)
+        for (int i = 0; i < Tile::kN; i += 64) load(b + i * Tile::kK + first * 64, n + i, k + first);
       }
     }
   });
@@ -92,14 +94,14 @@ ROOFTILE_TILE void multiply(float (&sums)[Tile::kN / 2], typename Tile::Shared& 
   int before = 0;
   ROOFTILE_UNROLL_BY(1) for (int s = 0; s < run.slices; ++s, ring.next()) {
     mbarrier_wait(&shared.full[ring.slot], ring.phase);
-    const std::uint64_t a = wgmma_descriptor(shared.a[ring.slot] + consumer * 64 * Tile::kK, kBoxBytes, kGroup,
-                                             Swizzle::k128);
+    const std::uint64_t a =
+        wgmma_descriptor(shared.a[ring.slot] + consumer * 64 * Tile::kK, kBoxBytes, kGroup, Swizzle::k128);
     const std::uint64_t b = wgmma_descriptor(shared.b[ring.slot], kBoxBytes, kGroup, Swizzle::k128);
     wgmma_pin(sums);
     wgmma_fence();
     ROOFTILE_UNROLL for (int i = 0; i < Tile::kK / 16; ++i)
-      wgmma<T, Tile::kN, kA, kB>(sums, advance_descriptor(a, static_cast<unsigned>(i) * kStepA),
-                                 advance_descriptor(b, static_cast<unsigned>(i) * kStepB), (s | i) != 0);
+        wgmma<T, Tile::kN, kA, kB>(sums, advance_descriptor(a, static_cast<unsigned>(i) * kStepA),
+                                   advance_descriptor(b, static_cast<unsigned>(i) * kStepB), (s | i) != 0);
     wgmma_commit();
     wgmma_pin(sums);
     if (s > 0) {  // the slice before has been read; this one keeps the tensor cores busy
@@ -117,7 +119,8 @@ ROOFTILE_TILE void multiply(float (&sums)[Tile::kN / 2], typename Tile::Shared& 
 /// them: word c of row r at c ^ (r % 8). `buffer`: the one to be written next, from tile to tile.
 template <class T, class Tile>
 ROOFTILE_TILE void store_whole(const float (&sums)[Tile::kN / 2], std::byte* staging, int& buffer,
-                               const TensorMap* y_map, const GpuProduct& p, int m, int n, const MatrixAt& at) {
+                               const TensorMap* y_map, const GpuProduct& p, int m, int n,
+                               const MatrixAt& at) {
   const int lane = static_cast<int>(threadIdx.x) % 32, row = lane % 16;
   const float alpha = static_cast<float>(p.epilogue.alpha);
   ROOFTILE_UNROLL for (int i = 0; i < Tile::kN / 64; ++i, buffer ^= 1) {
@@ -194,7 +197,8 @@ ROOFTILE_TILE void consume(typename Tile::Shared& shared, const TensorMap* y_map
                   : multiply<T, Tile, mn, mn>(sums, shared, ring, run, consumer);
     const std::int64_t m = tile.row * Tile::kM + consumer * 64 + warp * 16, n = tile.column * Tile::kN;
     if (run.whole)
-      store_whole<T, Tile>(sums, staging, buffer, y_map, p, int(m), int(n), MatrixAt(p.batch, 0, tile.matrix));
+      store_whole<T, Tile>(sums, staging, buffer, y_map, p, int(m), int(n),
+                           MatrixAt(p.batch, 0, tile.matrix));
     else
       store_any<Tile>(sums, staging, p, m, n, tile.matrix);
   });

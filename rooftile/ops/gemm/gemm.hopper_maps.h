@@ -28,6 +28,7 @@ inline Status map_of(TensorMap& map, const GpuOperand& o, std::int64_t mn, std::
                    : map_of(map, o.data, mn, k, o.k_stride, batch, operand, depth);
 }
 
-Status launch_skinny(const CudaLaunch&, DType, const GpuProduct&, const HopperPlan&);  // gemm.hopper_skinny.cu
+Status launch_skinny(const CudaLaunch&, DType, const GpuProduct&,
+                     const HopperPlan&);  // gemm.hopper_skinny.cu
 
 }  // namespace rooftile::gemm_gpu

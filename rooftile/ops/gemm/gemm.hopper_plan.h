@@ -2,6 +2,7 @@
 // Which kernel and tile a product takes on Hopper. They change no bit, only the time. No CUDA: `rooftile why`
 // prints it.
 #include <cstdint>
+#include <initializer_list>
 
 namespace rooftile::gemm_gpu {
 
@@ -36,7 +37,8 @@ inline HopperPlan wide_plan(std::int64_t m, std::int64_t n, std::int64_t matrice
       const std::int64_t cost = waves * (width + 16) * percent;
       if (cost >= least) continue;
       least = cost;
-      best = {false, kHopperHeight, width, cluster, kHopperDepth, hopper_stages(width), tiles * cluster, waves};
+      best = {false,        kHopperHeight,        width,           cluster,
+              kHopperDepth, hopper_stages(width), tiles * cluster, waves};
     }
   return best;
 }

@@ -1,8 +1,8 @@
 #pragma once
-// The same product for at most 64 rows of A, which takes as long as B is read. The operands change places: 64 rows
-// of Bᵀ are wgmma's M, the rows of A its N. One thread keeps a ring of deep slices full by the copy engine, one
-// warpgroup multiplies. A tile has as many rows of Bᵀ, 8 to 64, as give every multiprocessor the same share; sums
-// of the others are never read. Each element is the same chain over K: factors commute.
+// The same product for at most 64 rows of A, which takes as long as B is read. The operands change places: 64
+// rows of Bᵀ are wgmma's M, the rows of A its N. One thread keeps a ring of deep slices full by the copy
+// engine, one warpgroup multiplies. A tile has as many rows of Bᵀ, 8 to 64, as give every multiprocessor the
+// same share; sums of the others are never read. Each element is the same chain over K: factors commute.
 #include "rooftile/ops/gemm/gemm.hopper_parts.h"
 #include "rooftile/ops/gemm/gemm.hopper_plan.h"
 
@@ -64,10 +64,8 @@ ROOFTILE_TILE void multiply_turned(float (&sums)[Tile::kRows / 2], typename Tile
     wgmma_pin(sums);
     wgmma_fence();
     ROOFTILE_UNROLL for (int i = 0; i < Tile::kK / 16; ++i) {
-      const std::uint64_t b =
-          wgmma_descriptor(shared.b[ring.slot][i / 4], kBoxBytes, kGroup, Swizzle::k128);
-      const std::uint64_t a =
-          wgmma_descriptor(shared.a[ring.slot][i / 4], kBoxBytes, kGroup, Swizzle::k128);
+      const std::uint64_t b = wgmma_descriptor(shared.b[ring.slot][i / 4], kBoxBytes, kGroup, Swizzle::k128);
+      const std::uint64_t a = wgmma_descriptor(shared.a[ring.slot][i / 4], kBoxBytes, kGroup, Swizzle::k128);
       const unsigned step = static_cast<unsigned>(i % 4);
       wgmma<T, Tile::kRows, kB, Major::kK>(sums, advance_descriptor(b, step * kStepB),
                                            advance_descriptor(a, step * 32), (s | i) != 0);
