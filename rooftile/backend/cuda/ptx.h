@@ -201,7 +201,10 @@ ROOFTILE_PTX void store_matrix(void* row, const unsigned (&registers)[N] ROOFTIL
   unsigned words[4] = {}, held[N];
   for (int i = 0; i < N; ++i) held[i] = registers[i];
   emulated::device::exchange_rows(words, held, N, kTransposed, true, where);
-  if (emulated::device::lane() < 8 * N) *static_cast<uint4*>(row) = {words[0], words[1], words[2], words[3]};
+  if (emulated::device::lane() < 8 * N) {
+    *static_cast<uint4*>(row) = {words[0], words[1], words[2], words[3]};
+    emulated::device::shared_written(row, 16, where);
+  }
 #else
   const std::uint32_t to = detail::shared_address(row);
   if constexpr (N == 4 && kTransposed)
@@ -367,13 +370,17 @@ ROOFTILE_PTX void mbarrier_init(std::uint64_t* barrier, unsigned arrivals ROOFTI
 #endif
 }
 ROOFTILE_PTX void fence_mbarrier_init() {
-#if !defined(ROOFTILE_EMULATED)
+#if defined(ROOFTILE_EMULATED)
+  emulated::device::mbarrier_init_fence();
+#else
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 #endif
 }
 /// Between reads or writes by threads and a bulk copy or a wgmma of the same place.
 ROOFTILE_PTX void fence_proxy_async() {
-#if !defined(ROOFTILE_EMULATED)
+#if defined(ROOFTILE_EMULATED)
+  emulated::device::proxy_fence();
+#else
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif
 }
