@@ -97,21 +97,24 @@ Status turned_product(const GemmProblem& p) {
   return rows_of(p, ", and of B column by column", by_rows(p.n, p.b_column, p.k, p.b_row));
 }
 
-/// What Hopper's copy engine brings: a matrix by 16-byte vectors, its strides not negative.
-Status copied_operand(const GemmProblem& p, const char* operand, int index, const gemm_gpu::GpuOperand& o) {
+/// What Hopper's copy engine brings: a matrix by 16-byte vectors.
+Status copied_operand(const GemmProblem& p, const char* operand, int index, const gemm_gpu::GpuOperand& o,
+                      std::int64_t mn) {
   constexpr std::int64_t kMaxStride = std::int64_t{1} << 39;  // elements: 2^40 bytes
-  std::int64_t least = std::min(o.mn_stride, o.k_stride), most = std::max(o.mn_stride, o.k_stride);
+  const std::int64_t stride = o.k_first ? o.mn_stride : o.k_stride, extent = o.k_first ? mn : p.k;
+  bool fits = o.piece == 16 && stride < kMaxStride && stride >= (extent > 1 ? 1 : 0);
+  std::int64_t of_batch[2] = {};
   for (int d = 0; d < p.batch.rank; ++d) {
-    least = std::min(least, p.batch.stride[index][d]);
-    most = std::max(most, p.batch.stride[index][d]);
+    of_batch[d] = p.batch.stride[index][d];
+    fits = fits && of_batch[d] >= 0 && of_batch[d] < kMaxStride;
   }
-  if (o.piece == 16 && least >= 0 && most < kMaxStride) return {};
+  if (fits) return {};
   return Status::error(
-      "%s: wgmma's operands must be contiguous along one of their two dimensions, all other strides and the "
-      "address be multiples of 16 bytes, from 0 to 2^40; %s is at %p, with strides %lld and %lld, from %lld "
-      "to %lld with the batch's",
-      kName, operand, static_cast<const void*>(o.data), said(o.mn_stride), said(o.k_stride), said(least),
-      said(most));
+      "%s: wgmma copies 16-byte vectors: an operand must be contiguous along one dimension, its other stride "
+      "from 16 bytes, the batch's from 0, multiples of 16 below 2^40, as its address must be; %s is at %p, "
+      "its strides are %lld and %lld, the batch's %lld and %lld elements",
+      kName, operand, static_cast<const void*>(o.data), said(index == 1 ? o.mn_stride : o.k_stride),
+      said(index == 1 ? o.k_stride : o.mn_stride), said(of_batch[0]), said(of_batch[1]));
 }
 /// Hopper's tensor cores.
 Status wgmma_product(const GemmProblem& p) {
@@ -127,8 +130,8 @@ Status wgmma_product(const GemmProblem& p) {
         "%s: wgmma takes a batch of %d dimensions and %lld matrices; this one has %lld, and its strides make "
         "it %d dimensions",
         kName, kMaxBatch, said(kMax), said(p.batch.rows), p.batch.rank);
-  ROOFTILE_TRY(copied_operand(p, "a", 1, gemm_gpu::a_of(p, 2)));
-  return copied_operand(p, "b", 2, gemm_gpu::b_of(p, 2));
+  ROOFTILE_TRY(copied_operand(p, "a", 1, gemm_gpu::a_of(p, 2), p.m));
+  return copied_operand(p, "b", 2, gemm_gpu::b_of(p, 2), p.n);
 }
 
 /// Tensor cores: f16, bf16, tf32, any strides.
