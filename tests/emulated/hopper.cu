@@ -89,6 +89,7 @@ __device__ void consume(Memory& shared, const TensorMap& c, int column, int k, B
       cuda::wgmma<bf16, kN>(sums, cuda::advance_descriptor(a, 32 * i), cuda::advance_descriptor(b, 32 * i),
                             x > 0 || i > 0);
     if (bug != Bug::kNoCommit) cuda::wgmma_commit();
+    if (bug == Bug::kOperandOverwritten && threadIdx.x == 200) shared.a[ring.slot][70].bits = 0;
     cuda::wgmma_pin(sums);
     if (x > 0) {
       if (bug == Bug::kReleasedBeforeWait) release(shared, before, bug);

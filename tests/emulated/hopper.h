@@ -37,7 +37,8 @@ enum class Bug : int {
   kRegistersNotGiven,
   kSumChanged,
   kEmptyCountsOneLess,
-  kEachThreadReleases
+  kEachThreadReleases,
+  kOperandOverwritten  // by an ordinary store: only the checks see it
 };
 namespace launch_of {
 #define G const Geometry&, const Options&

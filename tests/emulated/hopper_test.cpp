@@ -350,5 +350,13 @@ INSTANTIATE_TEST_SUITE_P(
         Planted{Bug::kEachThreadReleases, {"one more arrival at an mbarrier", "has yet to read"}}),
     [](const auto& planted) { return "bug" + std::to_string(static_cast<int>(planted.param.bug)); });
 
+TEST(Pipeline, ChecksSeeWhoWritesWhatAWgmmaHasYetToRead) {
+  if (!controls().checked) GTEST_SKIP() << "ordinary stores are seen by the checks alone";
+  Problem p(256, 128, 512);
+  p.run(Bug::kOperandOverwritten);
+  const std::string said = finding();
+  EXPECT_NE(said.find("thread 200 writes shared memory that a store or a wgmma"), std::string::npos) << said;
+}
+
 }  // namespace
 }  // namespace rooftile::emulated::test

@@ -149,6 +149,7 @@ void describe_mbarrier(const Thread&, char* text, std::size_t capacity);
 bool make_a_load(AsyncUnits&);  // the oldest, or one drawn; false: there is none
 // wgmma.cpp
 bool run_tensor_cores(AsyncUnits&);
+const WgmmaStep* step_that_reads(const AsyncUnits&, const Range&, std::size_t* warpgroup);
 void refuse_in_use(const Range&, const char* who, Site);  // a wgmma has yet to read it
 void refuse_poison(std::uint32_t bits, Site);             // what stands in the place of a sum
 void describe_wgmma(const Thread&, char* text, std::size_t capacity);

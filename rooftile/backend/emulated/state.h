@@ -198,6 +198,8 @@ void check_units(ClusterRunner&);
 void describe_wait(const Thread&, char* text, std::size_t capacity);
 /// By an ordinary instruction; `exact`: in that place, else somewhere behind it.
 void note_write(const Thread&, const Block&, std::size_t offset, std::size_t bytes, Site, bool exact);
+/// Whether a store or a wgmma has yet to read the bytes, and where it was asked for.
+bool units_read(const Block&, std::size_t offset, std::size_t bytes, Site* asked);
 /// Whether a wgmma that the thread has not waited for writes there (wgmma.cpp).
 bool wgmma_writes(const Thread&, const void* at, std::size_t bytes, Site* made);
 const SharedArray* damaged_guard(const Block&);

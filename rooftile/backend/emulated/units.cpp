@@ -141,6 +141,22 @@ bool never_written(const AsyncUnits& u, const Block& block, std::uint32_t addres
   return std::none_of(u.loaded.begin(), u.loaded.end(), [&](const Loaded& l) { return l.range.meets(r); });
 }
 
+bool units_read(const Block& block, std::size_t offset, std::size_t bytes, Site* asked) {
+  const AsyncUnits& u = *block.runner->units;
+  if (!u.used) return false;
+  const auto begin = static_cast<std::uint32_t>(offset);
+  const Range r{&block, begin, begin + static_cast<std::uint32_t>(bytes)};
+  for (const Store& s : u.stores)
+    if (s.from.meets(r)) {
+      *asked = s.where;
+      return true;
+    }
+  std::size_t warpgroup = 0;
+  const WgmmaStep* s = step_that_reads(u, r, &warpgroup);
+  if (s) *asked = s->where;
+  return s != nullptr;
+}
+
 void refuse_unread(const Range& r, const char* who, Site where) {
   for (const Store& s : units().stores)
     if (s.from.meets(r))

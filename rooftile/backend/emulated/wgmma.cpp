@@ -231,22 +231,32 @@ PendingSums& begin_sums(Warpgroup& g, const Product& p, std::size_t number, Site
 std::uint32_t bits_at(const PendingSums& p, int i) { return std::bit_cast<std::uint32_t>(p.at[i]); }
 }  // namespace
 
+const WgmmaStep* step_that_reads(const AsyncUnits& u, const Range& r, std::size_t* warpgroup) {
+  const std::vector<Warpgroup>& all = u.blocks[r.block->rank].warpgroups;
+  for (std::size_t w = 0; w < all.size(); ++w)
+    for (const WgmmaStep& s : all[w].steps)
+      if (reads(s, r)) {
+        *warpgroup = w;
+        return &s;
+      }
+  return nullptr;
+}
+
 void refuse_in_use(const Range& r, const char* who, Site where) {
-  BlockUnits& block = units().blocks[r.block->rank];
-  for (std::size_t w = 0; w < block.warpgroups.size(); ++w)
-    for (const WgmmaStep& s : block.warpgroups[w].steps)
-      if (reads(s, r))
-        fail(kMissing, where,
-             "%s (%s:%u) into shared memory that a wgmma of warpgroup %zu (block %u of the cluster, %s:%u) "
-             "has "
-             "yet to read: %s",
-             who, where.file, where.line, w, r.block->rank, s.where.file, s.where.line,
-             s.committed == 0           ? "no wgmma_commit stands behind it"
-             : poisoned(*r.block, s, r) ? "nobody had written it when the wgmma was issued; no wait at its "
-                                          "mbarrier, or the wrong parity"
-                                        : "the slot was given back before the wait for the wgmma, or the "
-                                          "wgmma was issued without a wait "
-                                          "at its mbarrier");
+  std::size_t w = 0;
+  const WgmmaStep* s = step_that_reads(units(), r, &w);
+  if (!s) return;
+  fail(kMissing, where,
+       "%s (%s:%u) into shared memory that a wgmma of warpgroup %zu (block %u of the cluster, %s:%u) has yet "
+       "to "
+       "read: %s",
+       who, where.file, where.line, w, r.block->rank, s->where.file, s->where.line,
+       s->committed == 0 ? "no wgmma_commit stands behind it"
+       : poisoned(*r.block, *s, r)
+           ? "nobody had written it when the wgmma was issued; no wait at its mbarrier, or the wrong parity"
+           : "the slot was given back before the wait for the wgmma, or the wgmma was issued without a wait "
+             "at its "
+             "mbarrier");
 }
 
 bool wgmma_writes(const Thread& t, const void* at, std::size_t bytes, Site* made) {
