@@ -1,7 +1,6 @@
 #pragma once
 // The only PTX: instructions that CUDA C++ has no name for, each with a twin for the emulated device. A copy
-// made here is not there until it is waited for, and then only for the thread that waited: others need a
-// barrier after it.
+// made here is there for the thread that waited for it: others need a barrier after it.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

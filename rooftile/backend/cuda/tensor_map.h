@@ -16,9 +16,10 @@ struct alignas(128) TensorMap {
   std::uint64_t opaque[16];
 };
 
-/// How 16-byte pieces of a box are mixed in shared memory: piece p of row r of a pattern of 8 rows of as many
-/// bytes stands at p ^ (r mod 8, 4, 2), so that pieces below each other lie in different banks. wgmma reads
-/// operands in this form. The box starts at a multiple of 8 such rows: 1024, 512, 256 bytes.
+/// How 16-byte pieces of a box are mixed in shared memory, so that pieces below each other lie in different
+/// banks: piece p of row r, of 128 bytes, stands at p ^ r mod 8; of 64 bytes, at p ^ r/2 mod 4; of 32, at
+/// p ^ r/4 mod 2. wgmma reads operands in this form. A box starts at a multiple of 8 rows: 1024, 512, 256
+/// bytes.
 enum class Swizzle : std::uint8_t { kNone, k32, k64, k128 };
 /// Bytes of a row of the pattern, as many as a box's rows have; without a swizzle those may have any number.
 constexpr unsigned row_bytes(Swizzle s) { return s == Swizzle::kNone ? 16 : 16u << static_cast<int>(s); }

@@ -1,5 +1,5 @@
-// Copies by threads (cp.async). The hardware may make them at any time until they are waited for; here that is the
-// latest moment, and until then their destination is NaN: a missing wait shows at every run.
+// Copies by threads (cp.async). The hardware may make them at any time until they are waited for; here that
+// is the latest moment, and until then their destination is NaN: a missing wait shows at every run.
 #include <algorithm>
 #include <cstring>
 

@@ -1,7 +1,7 @@
 #pragma once
-// The units of a multiprocessor that work on their own: copy engine and tensor cores. What they have been told
-// to do stands here until they do it, which is as late as can be: when no thread of the cluster can go on, or,
-// with a seed, at a moment drawn from it. So whoever forgot to wait runs into what is not there yet.
+// The units of a multiprocessor that work on their own: copy engine and tensor cores. What they have been
+// told to do stands here until they do it, which is as late as can be: when no thread of the cluster can go
+// on, or, with a seed, at a moment drawn from it. So whoever forgot to wait runs into what is not there yet.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -80,8 +80,8 @@ struct WgmmaStep {
 };
 struct Accumulator {
   int n = 0;
-  std::vector<float> sums;                // 64 rows
-  std::array<bool, 64> poisoned_rows{};   // by unwritten shared memory
+  std::vector<float> sums;               // 64 rows
+  std::array<bool, 64> poisoned_rows{};  // by unwritten shared memory
   std::array<bool, 256> poisoned_columns{};
   unsigned returned = 0;  // to so many threads
 };
@@ -149,6 +149,7 @@ void describe_mbarrier(const Thread&, char* text, std::size_t capacity);
 bool make_a_load(AsyncUnits&);  // the oldest, or one drawn; false: there is none
 // wgmma.cpp
 bool run_tensor_cores(AsyncUnits&);
+const WgmmaStep* step_that_reads(const AsyncUnits&, const Range&, std::size_t* warpgroup);
 void refuse_in_use(const Range&, const char* who, Site);  // a wgmma has yet to read it
 void refuse_poison(std::uint32_t bits, Site);             // what stands in the place of a sum
 void describe_wgmma(const Thread&, char* text, std::size_t capacity);

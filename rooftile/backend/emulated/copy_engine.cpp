@@ -17,8 +17,8 @@ const EncodedMap& get(const cuda::TensorMap* map, int rank, Site where) {
          "%p is no tensor map that make_tensor_map made (%s:%u)", static_cast<const void*>(map), where.file,
          where.line);
   if (m->rank != rank)
-    fail(kBounds, where, "%d coordinates for a tensor map of %d dimensions (%s:%u)", rank, m->rank, where.file,
-         where.line);
+    fail(kBounds, where, "%d coordinates for a tensor map of %d dimensions (%s:%u)", rank, m->rank,
+         where.file, where.line);
   return *m;
 }
 
@@ -26,7 +26,8 @@ Range place(const void* at, std::size_t bytes, std::size_t alignment, const char
   const Range r = range_of(*current->block->runner, at, bytes);
   if (!r.block || r.begin % alignment != 0)
     fail(kBounds, where,
-         "%s of %zu bytes at %p (%s:%u): its place in shared memory is in one array, at a multiple of %zu bytes",
+         "%s of %zu bytes at %p (%s:%u): its place in shared memory is in one array, at a multiple of %zu "
+         "bytes",
          what, bytes, at, where.file, where.line, alignment);
   return r;
 }
@@ -42,22 +43,23 @@ void begin(Load load) {
          static_cast<void*>(load.barrier), load.to.block->rank, where.file, where.line);
   if (!b->visible)
     fail(kMissing, where,
-         "no fence_mbarrier_init stands between the mbarrier's initialisation (%s:%u) and a load to it (%s:%u)",
+         "no fence_mbarrier_init stands between the mbarrier's initialisation (%s:%u) and a load to it "
+         "(%s:%u)",
          b->made.file, b->made.line, where.file, where.line);
   if (load.to.block->alive == 0)
     fail(kBounds, where, "a load into block %u of the cluster, which has ended (%s:%u)", load.to.block->rank,
          where.file, where.line);
   for (const Load& l : u.loads)
     if (l.to.meets(load.to))
-      fail(kMissing, where,
-           "a load (%s:%u) into shared memory that an earlier one (%s:%u) has yet to write", where.file,
-           where.line, l.where.file, l.where.line);
+      fail(kMissing, where, "a load (%s:%u) into shared memory that an earlier one (%s:%u) has yet to write",
+           where.file, where.line, l.where.file, l.where.line);
   refuse_in_use(load.to, "a load", where);
   refuse_unread(load.to, "a load", where);
   const std::uint32_t bytes = load.to.bytes();
   load.issuer = current;
-  load.told = {load.to.data(),           load.from,       load.from ? bytes : 0, load.from ? 0 : bytes,
-               __builtin_return_address(0), current->number, load.barrier};
+  load.told = {
+      load.to.data(),  load.from,   load.from ? bytes : 0, load.from ? 0 : bytes, __builtin_return_address(0),
+      current->number, load.barrier};
   if (observer) observer->async_issued(*current, load.told);
   std::memset(load.to.data(), 0xff, bytes);
   std::vector<Written>& written = u.blocks[load.to.block->rank].written;
@@ -106,7 +108,8 @@ namespace device {
 void bulk_copy(void* to, const void* from, unsigned bytes, std::uint64_t* barrier, Site where) {
   if (bytes == 0 || bytes % 16 != 0 || reinterpret_cast<std::uintptr_t>(from) % 16 != 0)
     fail(kBounds, where,
-         "a bulk copy of %u bytes from %p to %p (%s:%u): to shared memory, sizes and addresses multiples of 16",
+         "a bulk copy of %u bytes from %p to %p (%s:%u): to shared memory, sizes and addresses multiples of "
+         "16",
          bytes, from, to, where.file, where.line);
   Load load;
   load.to = place(to, bytes, 16, "a bulk copy", where);
@@ -122,8 +125,8 @@ void tensor_load(void* to, const cuda::TensorMap* map, const int* at, int rank, 
   ClusterRunner& runner = *current->block->runner;
   const auto all = static_cast<std::uint32_t>(runner.blocks.size()), mask = blocks & ~kToAll;
   if (mask >> all != 0 || (blocks == kToAll))
-    fail(kBounds, where, "a load to the blocks of mask %#x, in a cluster of %u (%s:%u)", mask, all, where.file,
-         where.line);
+    fail(kBounds, where, "a load to the blocks of mask %#x, in a cluster of %u (%s:%u)", mask, all,
+         where.file, where.line);
   Load load;
   load.to = place(to, m.box_bytes(), 128, "a tensor load", where);
   load.barrier = barrier;
@@ -152,13 +155,15 @@ void tensor_store(const cuda::TensorMap* map, const int* at, int rank, const voi
   for (std::uint32_t piece = store.from.begin; piece < store.from.end; piece += 16)
     if (const Written* w = unfenced(u, *store.from.block, piece))
       fail(kMissing, where,
-           "no fence_proxy_async stands between thread %u's write to shared memory (%s%s:%u) and the store that "
+           "no fence_proxy_async stands between thread %u's write to shared memory (%s%s:%u) and the store "
+           "that "
            "reads it (%s:%u)",
-           w->writer->number, w->exact ? "" : "after ", w->where.file ? w->where.file : "?", w->where.line, where.file, where.line);
+           w->writer->number, w->exact ? "" : "after ", w->where.file ? w->where.file : "?", w->where.line,
+           where.file, where.line);
   for (const Load& l : u.loads)
     if (l.to.meets(store.from))
-      fail(kMissing, where, "a store (%s:%u) of shared memory that the load of %s:%u has yet to write", where.file,
-           where.line, l.where.file, l.where.line);
+      fail(kMissing, where, "a store (%s:%u) of shared memory that the load of %s:%u has yet to write",
+           where.file, where.line, l.where.file, l.where.line);
   u.stores.push_back(store);
 }
 void bulk_commit(Site) { ++own_units().store_groups; }

@@ -1,6 +1,6 @@
-// What the lanes of a warp do with matrices: ldmatrix, stmatrix, mma.sync, elect.sync. Each lane brings its registers;
-// the last one to come does the work of all (WarpOperation::kCollective). Shared memory is read and written
-// by each lane's own code, in ptx.h, where the checked build sees it.
+// What the lanes of a warp do with matrices: ldmatrix, stmatrix, mma.sync, elect.sync. Each lane brings its
+// registers; the last one to come does the work of all (WarpOperation::kCollective). Shared memory is read
+// and written by each lane's own code, in ptx.h, where the checked build sees it.
 #include <algorithm>
 #include <bit>
 #include <cstring>

@@ -26,9 +26,9 @@ struct MatrixOperand {
 };
 constexpr int kDepth = 16, kPiece = 8;  // of k in a product; elements of 16 bytes
 
-/// The operand's 16-byte pieces: each(shared address, its first mn, its first k). K-major, a piece is one mn and
-/// eight of k; MN-major, one k and eight of mn. Core matrices are eight rows of 16 bytes; under a swizzle, eight
-/// rows of the pattern. PTX ISA, "Strides" and "Canonical layouts" of wgmma.
+/// The operand's 16-byte pieces: each(shared address, its first mn, its first k). K-major, a piece is one mn
+/// and eight of k; MN-major, one k and eight of mn. Core matrices are eight rows of 16 bytes; under a
+/// swizzle, eight rows of the pattern. PTX ISA, "Strides" and "Canonical layouts" of wgmma.
 template <class Each>
 void for_each_piece(const MatrixOperand& operand, Each each) {
   const MatrixDescriptor d(operand.descriptor);

@@ -1,4 +1,5 @@
-// mbarriers: a phase ends when nobody's arrival and no announced byte is missing. Loads arrive with their bytes.
+// mbarriers: a phase ends when nobody's arrival and no announced byte is missing. Loads arrive with their
+// bytes.
 #include <cstdio>
 #include <cstring>
 
@@ -26,11 +27,12 @@ void complete(ClusterRunner& runner, Mbarrier& b) {
   if (b.pending != 0 || b.bytes_missing != 0) return;
   for (const Load& l : runner.units->loads)
     if (l.barrier == b.address)
-      return report(runner, FindingKind::kMissingWait, l.where,
-                    "phase %u of the mbarrier of %s:%u ended with the %lld bytes that were announced (%s:%u), "
-                    "while a load of %u bytes to it is on the way (%s:%u): expect_tx is too small",
-                    b.phase, b.made.file, b.made.line, static_cast<long long>(b.announced), b.announced_at.file,
-                    b.announced_at.line, l.to.bytes(), l.where.file, l.where.line);
+      return report(
+          runner, FindingKind::kMissingWait, l.where,
+          "phase %u of the mbarrier of %s:%u ended with the %lld bytes that were announced (%s:%u), "
+          "while a load of %u bytes to it is on the way (%s:%u): expect_tx is too small",
+          b.phase, b.made.file, b.made.line, static_cast<long long>(b.announced), b.announced_at.file,
+          b.announced_at.line, l.to.bytes(), l.where.file, l.where.line);
   b.pending = b.arrivals;
   ++b.phase;
   if (b.loads != 0) b.loaded = b.phase;
@@ -59,13 +61,14 @@ void complete_bytes(ClusterRunner& runner, const Load& l) {
   ++b.loads;
   if (observer) observer->release(*l.issuer, b.address);
   if (b.pending == 0 && b.bytes_missing < 0)
-    return report(runner, FindingKind::kMissingWait, l.where,
-                  "%lld bytes more came to the mbarrier of %s:%u (block %u of the cluster) than the %lld "
-                  "announced (%s:%u), the last by the load at %s:%u: expect_tx is too small, or too many blocks "
-                  "send here",
-                  static_cast<long long>(-b.bytes_missing), b.made.file, b.made.line, l.to.block->rank,
-                  static_cast<long long>(b.announced), b.announced_at.file, b.announced_at.line, l.where.file,
-                  l.where.line);
+    return report(
+        runner, FindingKind::kMissingWait, l.where,
+        "%lld bytes more came to the mbarrier of %s:%u (block %u of the cluster) than the %lld "
+        "announced (%s:%u), the last by the load at %s:%u: expect_tx is too small, or too many blocks "
+        "send here",
+        static_cast<long long>(-b.bytes_missing), b.made.file, b.made.line, l.to.block->rank,
+        static_cast<long long>(b.announced), b.announced_at.file, b.announced_at.line, l.where.file,
+        l.where.line);
   complete(runner, b);
 }
 
@@ -77,13 +80,14 @@ void describe_mbarrier(const Thread& t, char* text, std::size_t capacity) {
     for (const Load& l : runner.units->loads)
       if (l.barrier == b.address) coming += l.to.bytes();
     char arrivals[60] = "", bytes[120] = "";
-    if (b.pending != 0) std::snprintf(arrivals, sizeof arrivals, "%u of %u arrivals missing", b.pending, b.arrivals);
+    if (b.pending != 0)
+      std::snprintf(arrivals, sizeof arrivals, "%u of %u arrivals missing", b.pending, b.arrivals);
     if (b.bytes_missing != 0)
       std::snprintf(bytes, sizeof bytes, "%s%lld of %lld bytes missing, %lld on the way",
                     b.pending != 0 ? ", " : "", static_cast<long long>(b.bytes_missing),
                     static_cast<long long>(b.announced), static_cast<long long>(coming));
-    std::snprintf(text, capacity, " for parity %u of the one initialised at %s:%u, in phase %u: %s%s", t.parity,
-                  b.made.file, b.made.line, b.phase, arrivals, bytes);
+    std::snprintf(text, capacity, " for parity %u of the one initialised at %s:%u, in phase %u: %s%s",
+                  t.parity, b.made.file, b.made.line, b.phase, arrivals, bytes);
     return;
   }
 }
@@ -96,7 +100,8 @@ void mbarrier_init(std::uint64_t* address, unsigned arrivals, Site where) {
   const Range r = range_of(runner, address, 8);
   if (r.block != me.block || r.begin % 8 != 0 || arrivals == 0)
     fail(static_cast<int>(FindingKind::kOutOfBounds), where,
-         "an mbarrier for %u arrivals at %p (%s:%u): 8 bytes of the block's shared memory, at least one arrival",
+         "an mbarrier for %u arrivals at %p (%s:%u): 8 bytes of the block's shared memory, at least one "
+         "arrival",
          arrivals, static_cast<void*>(address), where.file, where.line);
   Mbarrier* b = find_mbarrier(runner, address);
   if (!b) b = &runner.mbarriers.emplace_back();
@@ -126,7 +131,8 @@ void mbarrier_arrive(std::uint64_t* address, unsigned expected_bytes, bool arriv
   if (!arrive) return;
   if (b.pending == 0)
     fail(static_cast<int>(FindingKind::kDivergentBarrier), where,
-         "one more arrival at an mbarrier than the %u it was initialised for (%s:%u), before its phase %u is over "
+         "one more arrival at an mbarrier than the %u it was initialised for (%s:%u), before its phase %u is "
+         "over "
          "(%s:%u)",
          b.arrivals, b.made.file, b.made.line, b.phase, where.file, where.line);
   if (observer) observer->release(me, address);

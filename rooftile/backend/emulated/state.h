@@ -59,8 +59,8 @@ struct alignas(64) Thread {  // what a switch touches stands in the first cache 
   unsigned in_cluster = 0;  // over the cluster's blocks
   unsigned parity = 0;      // of the mbarrier at `waits_at`
   const void* waits_at = nullptr;
-  std::uint64_t learnt = 0;  // the runner's progress when it last met others
-  bool sums_pending = false;  // of a wgmma that it has not waited for
+  std::uint64_t learnt = 0;       // the runner's progress when it last met others
+  bool sums_pending = false;      // of a wgmma that it has not waited for
   const void* last_pc = nullptr;  // of its last access, in the checked build
 };
 
@@ -81,9 +81,9 @@ struct Mbarrier {
   std::int64_t bytes_missing = 0, announced = 0;  // of this phase
   unsigned phase = 0;  // its number: the parity that waiters name is its lowest bit
   Site made, announced_at;
-  unsigned maker = 0;    // the thread's number in the cluster
-  bool visible = false;  // to the copy engine: its maker has fenced
-  unsigned loads = 0;    // that arrived in this phase
+  unsigned maker = 0;             // the thread's number in the cluster
+  bool visible = false;           // to the copy engine: its maker has fenced
+  unsigned loads = 0;             // that arrived in this phase
   unsigned loaded = 0, seen = 0;  // phases until the last one with loads, and the last that was waited for
 };
 
@@ -198,6 +198,8 @@ void check_units(ClusterRunner&);
 void describe_wait(const Thread&, char* text, std::size_t capacity);
 /// By an ordinary instruction; `exact`: in that place, else somewhere behind it.
 void note_write(const Thread&, const Block&, std::size_t offset, std::size_t bytes, Site, bool exact);
+/// Whether a store or a wgmma has yet to read the bytes, and where it was asked for.
+bool units_read(const Block&, std::size_t offset, std::size_t bytes, Site* asked);
 /// Whether a wgmma that the thread has not waited for writes there (wgmma.cpp).
 bool wgmma_writes(const Thread&, const void* at, std::size_t bytes, Site* made);
 const SharedArray* damaged_guard(const Block&);

@@ -129,7 +129,8 @@ float step(const float* a, const float* b, float c, Model m) {
 }
 
 void multiply(const float (*a)[16], int rows, const float (*b)[16], int columns, float* d, Model m) {
-  return m.block == 8 ? multiply_all<8>(a, rows, b, columns, d, m) : multiply_all<16>(a, rows, b, columns, d, m);
+  return m.block == 8 ? multiply_all<8>(a, rows, b, columns, d, m)
+                      : multiply_all<16>(a, rows, b, columns, d, m);
 }
 void multiply(const float (&a)[16][16], const float (&b)[8][16], float (&d)[16][8], Model m) {
   multiply(a, 16, b, 8, &d[0][0], m);

@@ -1,6 +1,6 @@
 // What the asynchronous units of a cluster have in common: when they work, what is left when its threads have
-// ended, which shared memory they may see; and setmaxnreg. Warps give registers back to their block's pool, and
-// wait until there are enough to take. A block enters with what ptxas gives a kernel under
+// ended, which shared memory they may see; and setmaxnreg. Warps give registers back to their block's pool,
+// and wait until there are enough to take. A block enters with what ptxas gives a kernel under
 // __launch_bounds__(threads, 1): 65536 over its threads, rounded down to 8.
 #include <algorithm>
 #include <bit>
@@ -59,7 +59,8 @@ void finish_units(Thread& t) {
   for (const Store& s : u.stores)
     if (s.issuer == &t)
       fail(kMissing, s.where,
-           "thread %u ended, and its store of %s:%u has yet to read shared memory: no tensor_store_wait_read for "
+           "thread %u ended, and its store of %s:%u has yet to read shared memory: no tensor_store_wait_read "
+           "for "
            "it%s",
            t.number, s.where.file, s.where.line,
            s.group == own.store_groups ? ", which was not committed either" : "");
@@ -74,11 +75,12 @@ void check_units(ClusterRunner& runner) {
   if (!u.used) return;
   for (const Mbarrier& b : runner.mbarriers)
     if (b.loaded > b.seen)
-      return report(runner, FindingKind::kMissingWait, b.announced_at,
-                    "the block ended, and nobody waited for phase %u of the mbarrier of %s:%u, which brought what "
-                    "was announced at %s:%u: more is loaded than used",
-                    b.loaded - 1, b.made.file, b.made.line, b.announced_at.file ? b.announced_at.file : "?",
-                    b.announced_at.line);
+      return report(
+          runner, FindingKind::kMissingWait, b.announced_at,
+          "the block ended, and nobody waited for phase %u of the mbarrier of %s:%u, which brought what "
+          "was announced at %s:%u: more is loaded than used",
+          b.loaded - 1, b.made.file, b.made.line, b.announced_at.file ? b.announced_at.file : "?",
+          b.announced_at.line);
   if (u.loads.empty()) return;
   const Load& l = u.loads.front();
   const Mbarrier& b = *find_mbarrier(runner, l.barrier);
@@ -139,11 +141,28 @@ bool never_written(const AsyncUnits& u, const Block& block, std::uint32_t addres
   return std::none_of(u.loaded.begin(), u.loaded.end(), [&](const Loaded& l) { return l.range.meets(r); });
 }
 
+bool units_read(const Block& block, std::size_t offset, std::size_t bytes, Site* asked) {
+  const AsyncUnits& u = *block.runner->units;
+  if (!u.used) return false;
+  const auto begin = static_cast<std::uint32_t>(offset);
+  const Range r{&block, begin, begin + static_cast<std::uint32_t>(bytes)};
+  for (const Store& s : u.stores)
+    if (s.from.meets(r)) {
+      *asked = s.where;
+      return true;
+    }
+  std::size_t warpgroup = 0;
+  const WgmmaStep* s = step_that_reads(u, r, &warpgroup);
+  if (s) *asked = s->where;
+  return s != nullptr;
+}
+
 void refuse_unread(const Range& r, const char* who, Site where) {
   for (const Store& s : units().stores)
     if (s.from.meets(r))
       fail(kMissing, where,
-           "%s (%s:%u) writes shared memory that a store (%s:%u) has yet to read: no tensor_store_wait_read for it",
+           "%s (%s:%u) writes shared memory that a store (%s:%u) has yet to read: no tensor_store_wait_read "
+           "for it",
            who, where.file, where.line, s.where.file, s.where.line);
 }
 
@@ -164,8 +183,8 @@ void shared_written(const void* at, unsigned bytes, Site where) {
   refuse_in_use(r, "stmatrix", where);
   for (const Load& l : u.loads)
     if (l.to.meets(r))
-      fail(kMissing, where, "stmatrix (%s:%u) to shared memory that the load of %s:%u has yet to write", where.file,
-           where.line, l.where.file, l.where.line);
+      fail(kMissing, where, "stmatrix (%s:%u) to shared memory that the load of %s:%u has yet to write",
+           where.file, where.line, l.where.file, l.where.line);
   note_write(*current, *r.block, r.begin, bytes, where, true);
 }
 
@@ -182,8 +201,8 @@ void set_max_registers(unsigned count, bool increase, Site where) {
   if (me.lane == 0) {
     if (increase ? count < mine : count > mine)
       fail(static_cast<int>(FindingKind::kTrap), where,
-           "setmaxnreg.%s to %u registers, and the warp has %u (%s:%u)", increase ? "inc" : "dec", count, mine,
-           where.file, where.line);
+           "setmaxnreg.%s to %u registers, and the warp has %u (%s:%u)", increase ? "inc" : "dec", count,
+           mine, where.file, where.line);
     if (!increase) {
       block.free_registers += (mine - count) * kWarpSize;
       mine = count;

@@ -44,7 +44,8 @@ Range bounds(const Block& block, const MatrixOperand& o) {
 bool reads(const Range& around, const MatrixOperand& o, const Range& r) {
   if (!around.meets(r)) return false;
   bool any = false;
-  for_each_piece(o, [&](std::uint32_t address, int, int) { any |= address < r.end && address + 16 > r.begin; });
+  for_each_piece(o,
+                 [&](std::uint32_t address, int, int) { any |= address < r.end && address + 16 > r.begin; });
   return any;
 }
 bool reads(const WgmmaStep& s, const Range& r) {
@@ -78,24 +79,24 @@ Range check_operand(const char* name, const MatrixOperand& o, Site where) {
          "leading %u, stride %u)",
          where.file, where.line, name, r.begin, r.end, d.start, d.leading, d.stride);
   if (d.base_offset != 0)
-    fail(static_cast<int>(FindingKind::kTrap), where, "a descriptor with a base offset is not emulated (%s:%u)",
-         where.file, where.line);
+    fail(static_cast<int>(FindingKind::kTrap), where,
+         "a descriptor with a base offset is not emulated (%s:%u)", where.file, where.line);
   static thread_local std::bitset<(1 << 18) / 16> seen;
   bool twice = false;
-  for_each_piece(o, [&](std::uint32_t address, int, int) {
-    twice |= seen[address / 16], seen[address / 16] = true;
-  });
+  for_each_piece(
+      o, [&](std::uint32_t address, int, int) { twice |= seen[address / 16], seen[address / 16] = true; });
   for_each_piece(o, [&](std::uint32_t address, int, int) { seen[address / 16] = false; });
   if (twice)
     fail(kBounds, where,
-         "the descriptor of %s names places twice (%s:%u): start %#x, leading %u, stride %u, %s swizzle", name,
-         where.file, where.line, d.start, d.leading, d.stride, rooftile::emulated::name(d.swizzle));
+         "the descriptor of %s names places twice (%s:%u): start %#x, leading %u, stride %u, %s swizzle",
+         name, where.file, where.line, d.start, d.leading, d.stride, rooftile::emulated::name(d.swizzle));
   for (const Load& l : u.loads)
     if (reads(r, o, l.to))
-      fail(kMissing, where,
-           "wgmma (%s:%u) reads %s from shared memory that the load of %s:%u has yet to write: no wait at its "
-           "mbarrier",
-           where.file, where.line, name, l.where.file, l.where.line);
+      fail(
+          kMissing, where,
+          "wgmma (%s:%u) reads %s from shared memory that the load of %s:%u has yet to write: no wait at its "
+          "mbarrier",
+          where.file, where.line, name, l.where.file, l.where.line);
   for (const Loaded& l : u.loaded)
     if (l.by_map && l.swizzle != d.swizzle && reads(r, o, l.range))
       fail(kBounds, where,
@@ -107,11 +108,12 @@ Range check_operand(const char* name, const MatrixOperand& o, Site where) {
     if (!w) w = unfenced(u, block, address);
   });
   if (w)
-    fail(kMissing, where,
-         "no fence_proxy_async stands between thread %u's write to shared memory (%s%s:%u) and the wgmma that "
-         "reads it (%s:%u)",
-         w->writer->number, w->exact ? "" : "after ", w->where.file ? w->where.file : "?", w->where.line,
-         where.file, where.line);
+    fail(
+        kMissing, where,
+        "no fence_proxy_async stands between thread %u's write to shared memory (%s%s:%u) and the wgmma that "
+        "reads it (%s:%u)",
+        w->writer->number, w->exact ? "" : "after ", w->where.file ? w->where.file : "?", w->where.line,
+        where.file, where.line);
   return r;
 }
 
@@ -169,7 +171,8 @@ bool run(AsyncUnits& u, const Block& block, Warpgroup& g, const WgmmaStep& s) {
   const bool whole_b = unpack(u, block, type, s.b, u.b, sums.poisoned_columns.data());
   if (!whole_a || !whole_b) {
     report(*u.runner, FindingKind::kUnwritten, s.where,
-           "wgmma (%s:%u) reads %s from shared memory that nobody has written (start %#x): a wait at its mbarrier "
+           "wgmma (%s:%u) reads %s from shared memory that nobody has written (start %#x): a wait at its "
+           "mbarrier "
            "is missing, or has the wrong parity",
            s.where.file, s.where.line, whole_a ? "B" : "A",
            MatrixDescriptor(whole_a ? s.product.b : s.product.a).start);
@@ -188,9 +191,10 @@ PendingSums& begin_sums(Warpgroup& g, const Product& p, std::size_t number, Site
   for (PendingSums& x : own.pending)
     if (p.sums < x.at + x.count && p.sums + count > x.at) {
       if (x.at != p.sums || x.count != count)
-        fail(kMissing, where,
-             "wgmma's accumulators (%s:%u) overlap those of one that was not waited for, and are not the same",
-             where.file, where.line);
+        fail(
+            kMissing, where,
+            "wgmma's accumulators (%s:%u) overlap those of one that was not waited for, and are not the same",
+            where.file, where.line);
       pending = &x;
     }
   if ((!pending || p.a_registers) && !own.fenced)
@@ -207,7 +211,8 @@ PendingSums& begin_sums(Warpgroup& g, const Product& p, std::size_t number, Site
   for (int i = 0; i < count && p.add && sums.n == p.n; ++i) {
     const bool poison = std::bit_cast<std::uint32_t>(p.sums[i]) == kUnwrittenPoison;
     if (poison) sums.poisoned_rows[row_of(thread, i)] = true;
-    sums.sums[row_of(thread, i) * static_cast<std::size_t>(p.n) + column_of(thread, i)] = poison ? 0 : p.sums[i];
+    sums.sums[row_of(thread, i) * static_cast<std::size_t>(p.n) + column_of(thread, i)] =
+        poison ? 0 : p.sums[i];
   }
   own.pending.push_back({p.sums, count, accumulator, number});
   current->sums_pending = true;
@@ -226,20 +231,32 @@ PendingSums& begin_sums(Warpgroup& g, const Product& p, std::size_t number, Site
 std::uint32_t bits_at(const PendingSums& p, int i) { return std::bit_cast<std::uint32_t>(p.at[i]); }
 }  // namespace
 
+const WgmmaStep* step_that_reads(const AsyncUnits& u, const Range& r, std::size_t* warpgroup) {
+  const std::vector<Warpgroup>& all = u.blocks[r.block->rank].warpgroups;
+  for (std::size_t w = 0; w < all.size(); ++w)
+    for (const WgmmaStep& s : all[w].steps)
+      if (reads(s, r)) {
+        *warpgroup = w;
+        return &s;
+      }
+  return nullptr;
+}
+
 void refuse_in_use(const Range& r, const char* who, Site where) {
-  BlockUnits& block = units().blocks[r.block->rank];
-  for (std::size_t w = 0; w < block.warpgroups.size(); ++w)
-    for (const WgmmaStep& s : block.warpgroups[w].steps)
-      if (reads(s, r))
-        fail(kMissing, where,
-             "%s (%s:%u) into shared memory that a wgmma of warpgroup %zu (block %u of the cluster, %s:%u) has "
-             "yet to read: %s",
-             who, where.file, where.line, w, r.block->rank, s.where.file, s.where.line,
-             s.committed == 0 ? "no wgmma_commit stands behind it"
-             : poisoned(*r.block, s, r)
-                 ? "nobody had written it when the wgmma was issued; no wait at its mbarrier, or the wrong parity"
-                 : "the slot was given back before the wait for the wgmma, or the wgmma was issued without a wait "
-                   "at its mbarrier");
+  std::size_t w = 0;
+  const WgmmaStep* s = step_that_reads(units(), r, &w);
+  if (!s) return;
+  fail(kMissing, where,
+       "%s (%s:%u) into shared memory that a wgmma of warpgroup %zu (block %u of the cluster, %s:%u) has yet "
+       "to "
+       "read: %s",
+       who, where.file, where.line, w, r.block->rank, s->where.file, s->where.line,
+       s->committed == 0 ? "no wgmma_commit stands behind it"
+       : poisoned(*r.block, *s, r)
+           ? "nobody had written it when the wgmma was issued; no wait at its mbarrier, or the wrong parity"
+           : "the slot was given back before the wait for the wgmma, or the wgmma was issued without a wait "
+             "at its "
+             "mbarrier");
 }
 
 bool wgmma_writes(const Thread& t, const void* at, std::size_t bytes, Site* made) {
@@ -296,7 +313,8 @@ void describe_wgmma(const Thread& t, char* text, std::size_t capacity) {
 
 void refuse_poison(std::uint32_t bits, Site where) {
   if (bits == kPendingPoison || bits == kPendingUsed)
-    fail(kMissing, where, "thread %u reads an accumulator that a wgmma has yet to write (%s:%u): no wgmma_wait",
+    fail(kMissing, where,
+         "thread %u reads an accumulator that a wgmma has yet to write (%s:%u): no wgmma_wait",
          current->number, where.file, where.line);
   if (bits == kUnwrittenPoison)
     fail(static_cast<int>(FindingKind::kUnwritten), where,
@@ -328,7 +346,8 @@ void wgmma(const Product& p, Site where) {
   if (p.type != q.type || p.a != q.a || p.b != q.b || p.n != q.n || p.add != q.add ||
       !p.a_registers != !q.a_registers || p.a_mn_major != q.a_mn_major || p.b_mn_major != q.b_mn_major)
     fail(kDivergent, where,
-         "threads of a warpgroup issue different products: thread %u at %s:%u, and another at %s:%u (descriptors "
+         "threads of a warpgroup issue different products: thread %u at %s:%u, and another at %s:%u "
+         "(descriptors "
          "of B %#llx, %#llx)",
          me.number, where.file, where.line, s.where.file, s.where.line, static_cast<unsigned long long>(p.b),
          static_cast<unsigned long long>(q.b));
@@ -373,8 +392,8 @@ void wgmma_wait(unsigned groups_left, Site where) {
     for (int i = 0; i < p.count; ++i)
       if (bits_at(p, i) != kPendingPoison) refuse_changed(g, p, i, where);
   if (g.first < target) wait(Wait::kWgmma, where);
-  // A product is done when all four warps have issued it: whoever has waited for it knows what they did before.
-  // PTX does not say so in words; kernels rely on it.
+  // A product is done when all four warps have issued it: whoever has waited for it knows what they did
+  // before. PTX does not say so in words; kernels rely on it.
   if (observer) observer->acquire(me, &g);
   me.learnt = me.block->runner->progress;
   const unsigned thread = me.number % kWarpgroup;

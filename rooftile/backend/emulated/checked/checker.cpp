@@ -178,8 +178,15 @@ void Checker::access_shared(Thread& t, std::uintptr_t at, std::size_t bytes, Acc
                                                   : 0,
                    true, pc);
   if (!check_shared(t, block, offset, bytes, access, pc)) return;
-  if (access == AccessKind::kWrite && compares_ && keeps_)
+  if (access == AccessKind::kWrite && compares_ && keeps_) {
+    Site asked;
+    if (units_read(block, offset, bytes, &asked))
+      tell(FindingKind::kMissingWait, pc, pc, int(t.number), &t,
+           "thread " + std::to_string(t.number) + " writes shared memory that a store or a wgmma (" +
+               (asked.file ? asked.file : "?") + ":" + std::to_string(asked.line) +
+               ") has yet to read: " + array_at(block, offset) + "; nobody has waited for it");
     note_write(t, block, offset, bytes, t.where, false);
+  }
   Shared& s = shared_[block.rank];
   last_at_ = at;
   visit(t, s.cells.data() + offset / 4, s.cells.size() - offset / 4, offset, bytes, access, pc, true);
