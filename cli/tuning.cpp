@@ -122,6 +122,11 @@ std::vector<std::string> tuning_of(const Op& op, const harness::Case& c, json& r
   const int bytes = bits(c.dtype) / 8;
   const Kind kind = kind_of(op.signature);
   row = {{"function", op.function}, {"bytes", bytes}};
+  if (const harness::Spec* spec = harness::find_spec(op.function); spec && spec->gpu_plan) {
+    const std::vector<std::string> lines = spec->gpu_plan(c);
+    row.update({{"kind", "own"}, {"plan", lines}});
+    return lines;
+  }
   if (kind == Kind::other || has_own_numbers(op))
     return {fmt::format("{} has kernels with numbers of their own; no row of the tuning table applies",
                         op.function)};

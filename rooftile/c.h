@@ -45,7 +45,7 @@ typedef struct rooftile_view {
 } rooftile_view;
 
 typedef struct rooftile_status {
-  char message[400]; /* empty: success */
+  char message[1000]; /* empty: success */
 } rooftile_status;
 
 /* Memory that a function may use while it runs: aligned to 64 bytes, apart from all operands. */

@@ -6,7 +6,7 @@ namespace rooftile {
 /// The text is held inline, so a Status never allocates; success writes one byte and costs nothing.
 class [[nodiscard]] Status {
  public:
-  static constexpr int kCapacity = 400;
+  static constexpr int kCapacity = 1000;
 
   Status() noexcept { text_[0] = '\0'; }
 

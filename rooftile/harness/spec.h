@@ -188,6 +188,10 @@ struct Spec {
   /// throughout.
   double (*huge_output)(const Case&, std::string_view operand, std::int64_t index) = nullptr;
 
+  /// What the launches choose on a GPU by numbers of their own, in sentences for `rooftile why --device`;
+  /// null: they tell nothing.
+  std::vector<std::string> (*gpu_plan)(const Case&) = nullptr;
+
   const char* folder = "";  ///< of rooftile/ops; all_specs() knows it
 };
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ptx.h and shared.h compile for GPUs, too, old and new ones; without nvcc: skipped (77).
+# ptx.h, hopper.h and shared.h compile for GPUs, too, old and new ones; without nvcc: skipped (77).
 #   nvcc.sh SOURCE_FOLDER
 set -uo pipefail
 
@@ -11,8 +11,10 @@ if [ -z "$nvcc" ]; then
 fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-for architecture in 80 90a; do
-  "$nvcc" -std=c++20 -gencode "arch=compute_$architecture,code=sm_$architecture" -fmad=false -Werror all-warnings \
-    -I"$source" -c -o "$folder/ptx.o" "$source/tests/emulated/ptx.cu" || exit 1
+for unit in ptx hopper_ptx; do
+  for architecture in 80 90a; do
+    "$nvcc" -std=c++20 -gencode "arch=compute_$architecture,code=sm_$architecture" -fmad=false -Werror all-warnings \
+      -I"$source" -c -o "$folder/ptx.o" "$source/tests/emulated/$unit.cu" || exit 1
+  done
 done
-echo "nvcc: ptx.cu compiles for sm_80 and sm_90a"
+echo "nvcc: ptx.cu and hopper_ptx.cu compile for sm_80 and sm_90a"

@@ -1,5 +1,5 @@
-// Asynchronous copies. The hardware may make them at any time until they are waited for; here that is the
-// latest moment, and until then their destination is NaN: a missing wait shows at every run.
+// Copies by threads (cp.async). The hardware may make them at any time until they are waited for; here that
+// is the latest moment, and until then their destination is NaN: a missing wait shows at every run.
 #include <algorithm>
 #include <cstring>
 
@@ -31,52 +31,8 @@ bool in_shared(const Block& block, const void* at, std::size_t bytes) {
        "cp.async: of 4, 8 or 16)",
        what, bytes, from, to, where.file ? where.file : "?", where.line);
 }
-bool aligned(const void* p, unsigned to = 16) { return reinterpret_cast<std::uintptr_t>(p) % to == 0; }
+bool aligned(const void* p, unsigned to) { return reinterpret_cast<std::uintptr_t>(p) % to == 0; }
 
-Mbarrier* find(ClusterRunner& runner, const std::uint64_t* address) {
-  for (Mbarrier& b : runner.mbarriers)
-    if (b.address == address) return &b;
-  return nullptr;
-}
-Mbarrier& get(std::uint64_t* address, Site where) {
-  Mbarrier* b = find(*current->block->runner, address);
-  if (!b)
-    fail(static_cast<int>(FindingKind::kUnwritten), where, "the mbarrier at %p was not initialised (%s:%u)",
-         static_cast<void*>(address), where.file, where.line);
-  return *b;
-}
-
-/// Ends the phase if nothing is missing; those who waited for it become ready.
-void complete(ClusterRunner& runner, Mbarrier& b) {
-  if (b.pending != 0 || b.bytes_missing != 0) return;
-  b.pending = b.arrivals;
-  ++b.phase;
-  ++runner.progress;
-  for (Thread& t : runner.threads)
-    if (!t.ended && t.wait == Wait::kMbarrier && t.waits_at == b.address && (b.phase & 1) != t.parity) {
-      if (observer) observer->acquire(t, b.address);
-      t.wait = Wait::kNothing;
-      runner.make_ready(t);
-    }
-}
-
-/// Someone waits: once all have arrived, the copies are made, and their bytes arrive.
-void make_copies(ClusterRunner& runner, Thread& me, Mbarrier& b) {
-  if (b.pending != 0 || b.copies.empty()) return;
-  std::vector<AsyncCopy> copies;
-  copies.swap(b.copies);
-  for (const AsyncCopy& copy : copies) {
-    make(me, copy);
-    b.bytes_missing -= copy.bytes;
-  }
-  if (observer) observer->release(me, b.address);
-  complete(runner, b);
-}
-bool someone_waits(const ClusterRunner& runner, const Mbarrier& b) {
-  return std::any_of(runner.threads.begin(), runner.threads.end(), [&](const Thread& t) {
-    return !t.ended && t.wait == Wait::kMbarrier && t.waits_at == b.address;
-  });
-}
 }  // namespace
 
 void finish_copies(Thread& t) {
@@ -112,81 +68,6 @@ void async_wait(unsigned groups_left) {
   me.copies.erase(me.copies.begin(), me.copies.begin() + static_cast<std::ptrdiff_t>(copies));
   me.groups.erase(me.groups.begin(), me.groups.begin() + static_cast<std::ptrdiff_t>(groups));
   for (std::size_t& end : me.groups) end -= copies;
-}
-
-void mbarrier_init(std::uint64_t* address, unsigned arrivals, Site where) {
-  Thread& me = *current;
-  ClusterRunner& runner = *me.block->runner;
-  if (!in_shared(*me.block, address, 8) || reinterpret_cast<std::uintptr_t>(address) % 8 != 0 ||
-      arrivals == 0)
-    fail(static_cast<int>(FindingKind::kOutOfBounds), where,
-         "an mbarrier for %u arrivals at %p (%s:%u): 8 bytes of shared memory, at least one arrival",
-         arrivals, static_cast<void*>(address), where.file, where.line);
-  if (!find(runner, address)) runner.mbarriers.push_back({});
-  Mbarrier* b = find(runner, address);
-  if (!b) b = &runner.mbarriers.back();
-  *b = {address, arrivals, arrivals, 0, 0, {}};
-  std::memset(address, 0, 8);
-}
-
-void mbarrier_arrive(std::uint64_t* address, unsigned expected_bytes, bool arrive, Site where) {
-  Thread& me = *current;
-  ClusterRunner& runner = *me.block->runner;
-  Mbarrier& b = get(address, where);
-  me.where = where;
-  b.bytes_missing += expected_bytes;
-  if (!arrive) return;
-  if (b.pending == 0)
-    fail(static_cast<int>(FindingKind::kDivergentBarrier), where,
-         "one more arrival at an mbarrier than the %u it was initialised for (%s:%u)", b.arrivals, where.file,
-         where.line);
-  if (observer) observer->release(me, address);
-  --b.pending;
-  complete(runner, b);
-  if (b.pending == 0 && someone_waits(runner, b)) make_copies(runner, me, b);
-}
-
-void mbarrier_complete(std::uint64_t* address, unsigned bytes, Site where) {
-  Thread& me = *current;
-  ClusterRunner& runner = *me.block->runner;
-  Mbarrier& b = get(address, where);
-  me.where = where;
-  if (observer) observer->release(me, address);
-  b.bytes_missing -= bytes;  // below 0 where they came before they were expected
-  complete(runner, b);
-}
-
-bool mbarrier_wait(std::uint64_t* address, unsigned parity, Site where) {
-  Thread& me = *current;
-  ClusterRunner& runner = *me.block->runner;
-  Mbarrier& b = get(address, where);
-  parity &= 1;
-  if ((b.phase & 1) == parity) make_copies(runner, me, b);
-  if ((b.phase & 1) != parity) {
-    if (observer) observer->acquire(me, address);
-    return true;
-  }
-  me.waits_at = address;
-  me.parity = parity;
-  wait(Wait::kMbarrier, where);
-  return true;
-}
-
-void bulk_copy(void* to, const void* from, unsigned bytes, std::uint64_t* address, Site where) {
-  Thread& me = *current;
-  if (bytes == 0 || bytes % 16 != 0 || !aligned(to) || !aligned(from) || !in_shared(*me.block, to, bytes))
-    refuse(where, "a bulk copy", to, from, bytes);
-  Mbarrier& b = get(address, where);
-  const AsyncCopy copy{static_cast<std::byte*>(to),
-                       static_cast<const std::byte*>(from),
-                       bytes,
-                       0,
-                       __builtin_return_address(0),
-                       me.number,
-                       address};
-  issue(me, copy);
-  b.copies.push_back(copy);
-  if (b.pending == 0 && someone_waits(*me.block->runner, b)) make_copies(*me.block->runner, me, b);
 }
 
 }  // namespace device

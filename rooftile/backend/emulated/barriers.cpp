@@ -74,6 +74,7 @@ BlockVote block_barrier(bool predicate, Site where) {
   block.vote.any |= predicate;
   block.vote.all &= predicate;
   if (!complete_block(block, &me)) wait(Wait::kBlock, where);
+  me.learnt = block.runner->progress;
   return me.vote;
 }
 
@@ -96,6 +97,7 @@ void named_barrier(unsigned id, unsigned threads, bool waits, Site where) {
     if (!waits) return;
     barrier.waiting.push_back(&me);
     wait(Wait::kNamed, where);
+    me.learnt = block.runner->progress;
     return;
   }
   ++block.runner->progress;
@@ -107,6 +109,7 @@ void named_barrier(unsigned id, unsigned threads, bool waits, Site where) {
     if (waits) observer->acquire(me, &barrier);
     observer->forget(&barrier);
   }
+  if (waits) me.learnt = block.runner->progress;
   barrier.waiting.clear();
   barrier.arrived = 0;
 }
@@ -124,6 +127,7 @@ void cluster_arrive(Site where) {
 }
 void cluster_wait(Site where) {
   if (current->cluster_arrived) wait(Wait::kCluster, where);
+  current->learnt = current->block->runner->progress;
 }
 unsigned cluster_rank() { return current->block->rank; }
 unsigned cluster_size() { return static_cast<unsigned>(current->block->runner->blocks.size()); }

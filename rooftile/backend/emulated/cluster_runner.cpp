@@ -18,6 +18,7 @@ extern ROOFTILE_INDEX uint3 threadIdx, blockIdx, blockDim, gridDim;
 ROOFTILE_INDEX uint3 threadIdx, blockIdx, blockDim, gridDim;
 
 namespace rooftile::emulated {
+void report(ClusterRunner&, FindingKind, Site, const char* format, ...) __attribute__((format(printf, 4, 5)));
 __thread Thread* current __attribute__((tls_model("initial-exec"))) = nullptr;
 
 namespace {
@@ -51,6 +52,10 @@ std::int64_t now_ms() {
 
 bool may_begin(const ClusterRunner& c) { return c.begun < c.order.size(); }
 
+}  // namespace
+std::uint64_t ClusterRunner::draw() { return emulated::draw(random) >> 16; }
+namespace {
+
 /// A ready thread that shall run next, or null: then one begins, if may_begin, or nobody can run.
 Thread* next_ready(ClusterRunner& c) {
   if (c.ready_count == 0) return nullptr;
@@ -81,13 +86,14 @@ void put_fiber(ClusterRunner& c, Fiber& f) {
 void begin_thread(ClusterRunner& c, Fiber& fiber) {
   Thread& t = c.threads[c.order[c.begun++]];
   t.fiber = &fiber;
-  t.ended = t.cluster_arrived = false;
+  t.ended = t.cluster_arrived = t.sums_pending = false;
   t.wait = Wait::kNothing;
   t.where = {};
   set_current(&t);
   if (observer) observer->begin_thread(t);
   c.launch->kernel(c.launch->arguments);
   if (!t.copies.empty() || !t.groups.empty()) finish_copies(t);
+  finish_units(t);
   t.ended = true;
   if (observer) observer->end_thread(t);
   --c.live;
@@ -112,8 +118,21 @@ void fiber_main(Fiber& fiber) {
   }
 }
 
+[[noreturn]] void abandon(ClusterRunner& c, Thread& me) {
+  c.damaged = true;
+  for (;;) switch_fiber(*me.fiber, c.host);
+}
+
+/// The asynchronous units work before anyone else does.
+void let_units_work(ClusterRunner& c, Thread& me) {
+  c.units_turn = true;
+  switch_fiber(*me.fiber, c.host);
+}
+
 /// The current thread lets the next one run.
 void reschedule(ClusterRunner& c, Thread& me) {
+  if (c.launch->failed.load(std::memory_order_relaxed)) abandon(c, me);
+  if (c.random != 0 && units_busy(c) && (c.draw() & 3) == 0) return let_units_work(c, me);
   if (Thread* t = next_ready(c)) {
     if (t == &me) return;
     set_current(t);
@@ -121,13 +140,8 @@ void reschedule(ClusterRunner& c, Thread& me) {
   } else if (may_begin(c)) {
     switch_fiber(*me.fiber, take_fiber(c));
   } else {
-    switch_fiber(*me.fiber, c.host);  // nobody can go on; run_cluster says so
+    switch_fiber(*me.fiber, c.host);  // nobody can go on: run_cluster lets the units work, or says so
   }
-}
-
-[[noreturn]] void abandon(ClusterRunner& c, Thread& me) {
-  c.damaged = true;
-  for (;;) switch_fiber(*me.fiber, c.host);
 }
 
 void set_status(Launch& launch, const char* sentence) {
@@ -148,6 +162,10 @@ const char* wait_name(Wait w) {
       return "the cluster's barrier";
     case Wait::kMbarrier:
       return "an mbarrier";
+    case Wait::kWgmma:
+      return "wgmma_wait";
+    case Wait::kRegisters:
+      return "setmaxnreg";
     case Wait::kNothing:
       break;
   }
@@ -155,7 +173,7 @@ const char* wait_name(Wait w) {
 }
 
 struct Text {
-  char text[360] = "";
+  char text[1000] = "";
   std::size_t used = 0;
   [[gnu::format(printf, 2, 3)]] void add(const char* format, ...) {
     va_list arguments;
@@ -171,14 +189,15 @@ bool waits_alike(const Thread& a, const Thread& b) {
          (a.ended || (a.wait == b.wait && a.where.line == b.where.line && a.where.file == b.where.file));
 }
 
-/// Says who waits where in the first block that has waiting threads, and ends the launch.
+/// Says who waits where in all blocks that have waiting threads, and ends the launch.
 void report_deadlock(ClusterRunner& c) {
+  Text text;
+  Thread *first = nullptr, *second = nullptr;
   for (Block& block : c.blocks) {
     if (block.alive == 0) continue;
     const unsigned count = c.launch->threads_per_block;
-    Text text;
-    text.add("deadlock in block (%u, %u, %u): ", block.index.x, block.index.y, block.index.z);
-    Thread *first = nullptr, *second = nullptr;
+    text.add("%s block (%u, %u, %u): ", text.used == 0 ? "deadlock in" : "; in", block.index.x, block.index.y,
+             block.index.z);
     std::vector<Thread*> told;
     for (unsigned i = 0; i < count; ++i) {
       Thread& t = block.threads[i];
@@ -197,20 +216,22 @@ void report_deadlock(ClusterRunner& c) {
         text.add("thread %u ", i);
       else
         text.add("threads %u%s%u ", i, last - i + 1 == alike ? " to " : " … ", last);
-      if (t.ended)
+      if (t.ended) {
         text.add("ended");
-      else
-        text.add("wait%s at %s (%s:%u)", alike == 1 ? "s" : "", wait_name(t.wait),
-                 t.where.file ? t.where.file : "?", t.where.line);
+        continue;
+      }
+      char more[300];
+      describe_wait(t, more, sizeof more);
+      text.add("wait%s at %s (%s:%u)%s", alike == 1 ? "s" : "", wait_name(t.wait),
+               t.where.file ? t.where.file : "?", t.where.line, more);
     }
-    set_status(*c.launch, text.text);
-    if (observer && first) {
-      const bool differ = second && !second->ended;
-      observer->failure(
-          first, static_cast<int>(second ? FindingKind::kDivergentBarrier : FindingKind::kDeadlock),
-          first->where, differ ? second->where : Site{}, second ? int(second->number) : -1, text.text);
-    }
-    break;
+  }
+  set_status(*c.launch, text.text);
+  if (observer && first) {
+    const bool differ = second && !second->ended;
+    observer->failure(
+        first, static_cast<int>(second ? FindingKind::kDivergentBarrier : FindingKind::kDeadlock),
+        first->where, differ ? second->where : Site{}, second ? int(second->number) : -1, text.text);
   }
   c.damaged = true;
 }
@@ -248,11 +269,23 @@ void yield() {
     if (launch.runners > 1) sched_yield();
   }
   c.make_ready(me);
+  // Who polls is always ready: the units would never have their turn.
+  if (c.yields % 64 == 0 && units_busy(c)) return let_units_work(c, me);
   reschedule(c, me);
 }
 
+void report(ClusterRunner& c, FindingKind kind, Site where, const char* format, ...) {
+  char text[1000];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  set_status(*c.launch, text);
+  if (observer) observer->failure(current, static_cast<int>(kind), where, where, -1, text);
+}
+
 void fail(int kind, Site where, const char* format, ...) {
-  char text[360];
+  char text[1000];
   va_list arguments;
   va_start(arguments, format);
   std::vsnprintf(text, sizeof text, format, arguments);
@@ -264,7 +297,7 @@ void fail(int kind, Site where, const char* format, ...) {
 }
 
 void fail_plainly(const char* format, ...) {
-  char text[360];
+  char text[1000];
   va_list arguments;
   va_start(arguments, format);
   std::vsnprintf(text, sizeof text, format, arguments);
@@ -361,7 +394,7 @@ void ClusterRunner::run_cluster(unsigned which) {
   for (unsigned i = 0; i < order.size(); ++i) order[i] = i;
   if (random != 0)
     for (unsigned i = static_cast<unsigned>(order.size()); i > 1; --i)
-      std::swap(order[i - 1], order[(draw(random) >> 16) % i]);
+      std::swap(order[i - 1], order[draw() % i]);
   for (Block& block : blocks) {
     block.index = {which % across * launch->geometry.cluster + block.rank, which / across % grid.y,
                    which / across / grid.y};
@@ -378,8 +411,22 @@ void ClusterRunner::run_cluster(unsigned which) {
       if (barrier.expected != 0) barrier = {};
     start_arena(block);
   }
+  start_units(*this);
+  units_turn = false;
   if (observer) observer->begin_cluster(*this);
-  switch_fiber(host, take_fiber(*this));
+  for (;;) {  // threads run among themselves, and come back here when the units shall work
+    if (std::exchange(units_turn, false)) run_units(*this);
+    if (launch->failed) break;
+    if (Thread* t = next_ready(*this)) {
+      set_current(t);
+      switch_fiber(host, *t->fiber);
+    } else if (may_begin(*this)) {
+      switch_fiber(host, take_fiber(*this));
+    } else if (!run_units(*this)) {
+      break;
+    }
+  }
+  if (live == 0 && !launch->failed) check_units(*this);
   set_current(nullptr);
   if (live > 0 && !launch->failed)
     report_deadlock(*this);

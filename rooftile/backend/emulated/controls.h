@@ -34,7 +34,7 @@ struct Finding {
   Place first, second;              // the earlier access and the later, or the same twice
   int first_thread, second_thread;  // within their blocks; -1 where there is none
   unsigned block[3];
-  char sentence[400];
+  char sentence[1200];
 };
 
 struct Controls {

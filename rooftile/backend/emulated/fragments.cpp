@@ -1,11 +1,12 @@
-// What the lanes of a warp do with matrices: ldmatrix, stmatrix, mma.sync. Each lane brings its registers;
-// the last one to come does the work of all (WarpOperation::kCollective). Shared memory is read and written
-// by each lane's own code, in ptx.h, where the checked build sees it.
+// What the lanes of a warp do with matrices: ldmatrix, stmatrix, mma.sync, elect.sync. Each lane brings its
+// registers; the last one to come does the work of all (WarpOperation::kCollective). Shared memory is read
+// and written by each lane's own code, in ptx.h, where the checked build sees it.
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
 #include "rooftile/backend/emulated/controls.h"
+#include "rooftile/backend/emulated/device/hopper_calls.h"
 #include "rooftile/backend/emulated/state.h"
 #include "rooftile/backend/emulated/tensor_core.h"
 
@@ -90,6 +91,11 @@ void run_collective(Thread* lanes, unsigned members) {
 }
 
 namespace device {
+bool elect_one(Site where) {
+  Collective mine{[](Thread*) {}, where};
+  meet(mine);
+  return current->lane == 0;
+}
 void exchange_rows(std::uint32_t (&row)[4], std::uint32_t* registers, int matrices, bool transposed,
                    bool to_rows, Site where) {
   RowExchange mine{{&exchange, where}, &row, registers, matrices, transposed, to_rows};

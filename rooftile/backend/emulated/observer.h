@@ -40,7 +40,7 @@ class Observer {
                       const void* pc) = 0;
 
   virtual void async_issued(Thread&, const AsyncCopy&) = 0;
-  /// Just before the bytes move, in the thread that waits for them.
+  /// Just before the bytes move, for a thread that waits for them or asked for them.
   virtual void async_done(Thread&, const AsyncCopy&) = 0;
 
   /// Threads met at a barrier from different lines, or one had ended.

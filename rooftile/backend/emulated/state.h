@@ -22,7 +22,7 @@ namespace rooftile::emulated {
 constexpr unsigned kWarpSize = 32, kMaxThreads = 1024, kMaxCluster = 16, kNamedBarriers = 16;
 constexpr std::size_t kStackBytes = 64 << 10;
 
-enum class Wait : std::uint8_t { kNothing, kBlock, kNamed, kWarp, kCluster, kMbarrier };
+enum class Wait : std::uint8_t { kNothing, kBlock, kNamed, kWarp, kCluster, kMbarrier, kWgmma, kRegisters };
 
 struct AsyncCopy {
   std::byte* to;
@@ -59,6 +59,8 @@ struct alignas(64) Thread {  // what a switch touches stands in the first cache 
   unsigned in_cluster = 0;  // over the cluster's blocks
   unsigned parity = 0;      // of the mbarrier at `waits_at`
   const void* waits_at = nullptr;
+  std::uint64_t learnt = 0;       // the runner's progress when it last met others
+  bool sums_pending = false;      // of a wgmma that it has not waited for
   const void* last_pc = nullptr;  // of its last access, in the checked build
 };
 
@@ -73,11 +75,16 @@ struct NamedBarrier {
 };
 
 struct Mbarrier {
-  std::uint64_t* address;
-  unsigned arrivals, pending;
-  std::int64_t bytes_missing;
-  unsigned phase;  // its number: the parity that waiters name is its lowest bit
-  std::vector<AsyncCopy> copies;
+  std::uint64_t* address = nullptr;
+  const Block* block = nullptr;
+  unsigned arrivals = 0, pending = 0;
+  std::int64_t bytes_missing = 0, announced = 0;  // of this phase
+  unsigned phase = 0;  // its number: the parity that waiters name is its lowest bit
+  Site made, announced_at;
+  unsigned maker = 0;             // the thread's number in the cluster
+  bool visible = false;           // to the copy engine: its maker has fenced
+  unsigned loads = 0;             // that arrived in this phase
+  unsigned loaded = 0, seen = 0;  // phases until the last one with loads, and the last that was waited for
 };
 
 struct Block {
@@ -116,6 +123,8 @@ struct Launch {
   int runners = 1;
 };
 
+struct AsyncUnits;
+
 /// What one host thread works with: fibers with their stacks, arenas, and the threads of the cluster it runs.
 struct ClusterRunner {
   Launch* launch = nullptr;
@@ -125,6 +134,8 @@ struct ClusterRunner {
   std::vector<Thread> threads;  // of all blocks of the cluster
   std::vector<Mbarrier> mbarriers;
   unsigned cluster_arrived = 0;
+  std::shared_ptr<AsyncUnits> units;  // copy engine and tensor cores: what they have yet to do
+  bool units_turn = false;            // they work next
 
   // Scheduling: threads that may run, in a ring; those not begun yet, in `order` from `begun` on.
   std::vector<Thread*> ready;
@@ -152,6 +163,7 @@ struct ClusterRunner {
   ~ClusterRunner();
   Status prepare(Launch&);  // std::bad_alloc may come out of it
   void run_cluster(unsigned which);
+  std::uint64_t draw();  // of `random`
   void make_ready(Thread& t) {
     std::size_t at = ready_first + ready_count++;
     if (at >= ready.size()) at -= ready.size();
@@ -178,6 +190,18 @@ void check_warp(Warp&);                                // warps.cpp
 void run_collective(Thread* lanes, unsigned members);  // fragments.cpp
 void finish_copies(Thread&);                           // async.cpp
 bool start_arena(Block&);                              // arena.cpp
+void start_units(ClusterRunner&);                      // units.cpp, and the next six
+bool run_units(ClusterRunner&);                        // one thing; false: there is nothing to do
+bool units_busy(const ClusterRunner&);
+void finish_units(Thread&);
+void check_units(ClusterRunner&);
+void describe_wait(const Thread&, char* text, std::size_t capacity);
+/// By an ordinary instruction; `exact`: in that place, else somewhere behind it.
+void note_write(const Thread&, const Block&, std::size_t offset, std::size_t bytes, Site, bool exact);
+/// Whether a store or a wgmma has yet to read the bytes, and where it was asked for.
+bool units_read(const Block&, std::size_t offset, std::size_t bytes, Site* asked);
+/// Whether a wgmma that the thread has not waited for writes there (wgmma.cpp).
+bool wgmma_writes(const Thread&, const void* at, std::size_t bytes, Site* made);
 const SharedArray* damaged_guard(const Block&);
 std::size_t arena_stride();
 std::size_t arena_margin();

@@ -72,22 +72,27 @@ void multiply_row(const float* a, const int* a_exponent, const Floats* b, const 
 }
 
 template <int kBlock>
-void multiply_all(const float (&a)[16][16], const float (&b)[8][16], float (&d)[16][8], Model m) {
-  Floats columns[kBlock];
-  Ints column_exponents[kBlock];
-  for (int k = 0; k < kBlock; ++k)
-    for (int j = 0; j < 8; ++j) {
-      columns[k][j] = b[j][k];
-      column_exponents[k][j] = exponent(b[j][k]);
+void multiply_all(const float (*a)[16], int rows, const float (*b)[16], int width, float* d, Model m) {
+  int exponents[64][kBlock];
+  for (int i = 0; i < rows; ++i)
+    for (int k = 0; k < kBlock; ++k) exponents[i][k] = exponent(a[i][k]);
+  for (int first = 0; first < width; first += 8) {
+    Floats columns[kBlock];
+    Ints column_exponents[kBlock];
+    for (int k = 0; k < kBlock; ++k)
+      for (int j = 0; j < 8; ++j) {
+        columns[k][j] = b[first + j][k];
+        column_exponents[k][j] = exponent(b[first + j][k]);
+      }
+    for (int i = 0; i < rows; ++i) {
+      float* results = d + i * width + first;
+      Floats row;
+      __builtin_memcpy(&row, results, sizeof row);
+      Ints extreme;
+      multiply_row<kBlock>(a[i], exponents[i], columns, column_exponents, row, extreme, m.fraction_bits);
+      for (int j = 0; j < 8; ++j)
+        results[j] = extreme[j] != 0 ? step(a[i], b[first + j], results[j], m) : row[j];
     }
-  for (int i = 0; i < 16; ++i) {
-    int exponents[kBlock];
-    for (int k = 0; k < kBlock; ++k) exponents[k] = exponent(a[i][k]);
-    Floats row;
-    __builtin_memcpy(&row, d[i], sizeof row);
-    Ints extreme;
-    multiply_row<kBlock>(a[i], exponents, columns, column_exponents, row, extreme, m.fraction_bits);
-    for (int j = 0; j < 8; ++j) d[i][j] = extreme[j] != 0 ? step(a[i], b[j], d[i][j], m) : row[j];
   }
 }
 }  // namespace
@@ -123,8 +128,12 @@ float step(const float* a, const float* b, float c, Model m) {
   return cut(std::ldexp(sum, top - m.fraction_bits));
 }
 
+void multiply(const float (*a)[16], int rows, const float (*b)[16], int columns, float* d, Model m) {
+  return m.block == 8 ? multiply_all<8>(a, rows, b, columns, d, m)
+                      : multiply_all<16>(a, rows, b, columns, d, m);
+}
 void multiply(const float (&a)[16][16], const float (&b)[8][16], float (&d)[16][8], Model m) {
-  return m.block == 8 ? multiply_all<8>(a, b, d, m) : multiply_all<16>(a, b, d, m);
+  multiply(a, 16, b, 8, &d[0][0], m);
 }
 
 }  // namespace rooftile::emulated::tensor_core

@@ -26,5 +26,7 @@ float step(const float* a, const float* b, float c, Model);
 /// The same for 16 rows of `a` and 8 rows of `b` (columns of the product): d[i][j] = step(a[i], b[j],
 /// c[i][j]).
 void multiply(const float (&a)[16][16], const float (&b)[8][16], float (&d)[16][8], Model);
+/// And for up to 64 rows of `a` and up to 256 of `b`, a multiple of 8: d[rows][columns].
+void multiply(const float (*a)[16], int rows, const float (*b)[16], int columns, float* d, Model);
 
 }  // namespace rooftile::emulated::tensor_core

@@ -135,6 +135,7 @@ std::uint64_t warp_operation(WarpOperation operation, unsigned mask, std::uint64
   me.where = where;
   me.warp->waiting |= 1u << me.lane;
   if (!complete(me, &me)) wait(Wait::kWarp, where);
+  if (operation != WarpOperation::kCollective) me.learnt = me.block->runner->progress;
   return me.result;
 }
 }  // namespace device

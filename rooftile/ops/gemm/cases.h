@@ -3,6 +3,7 @@
 
 #include "rooftile/harness/signature_spec.h"
 #include "rooftile/ops/gemm/gemm.h"
+#include "rooftile/ops/gemm/gemm.hopper_plan.h"
 #include "rooftile/ops/gemm/oracle.h"
 
 namespace rooftile::harness {
@@ -176,6 +177,24 @@ inline std::vector<Case> gemm_cases() {
   return cases;
 }
 
+/// Of the SXM boards of H100 and H200, which have 132 multiprocessors.
+inline std::vector<std::string> gemm_gpu_plan(const Case& c) {
+  if (c.dtype != DType::f16 && c.dtype != DType::bf16)
+    return {c.dtype == DType::tf32 ? "mma: tiles of 128x256 where they fill the GPU, else of 64x64"
+                                   : "simt: tiles of 128x128 where they fill the GPU, else of 64x64"};
+  const GemmCase g(c);
+  const auto matrices = static_cast<std::int64_t>(gemm_elements(g.outer));
+  const gemm_gpu::HopperPlan plan =
+      gemm_gpu::hopper_plan(g.m(), g.n(), matrices, !gemm_turned(c, 'a'), gemm_turned(c, 'b'), 132);
+  const auto text = [](auto number) { return std::to_string(number); };
+  return {"compute capability 9.0 with 132 multiprocessors: wgmma, " +
+              std::string(plan.skinny ? "few rows, " : "") + "tiles of " + text(plan.height) + "x" +
+              text(plan.width) + (plan.cluster > 1 ? ", two blocks share B" : "") + ", slices of " +
+              text(plan.depth) + " along K, " + text(plan.stages) + " in flight",
+          text(plan.tiles) + " tiles, at most " + text(plan.waves) + " for a multiprocessor",
+          "other GPUs from 8.0, and operands without whole 16-byte vectors: mma"};
+}
+
 inline BenchCases gemm_bench() {
   BenchCases b;
   for (DType type : {DType::f32, DType::f64, DType::bf16, DType::f16})
@@ -189,6 +208,7 @@ inline BenchCases gemm_bench() {
     for (std::int64_t side : {1024, 2048, 4096, 8192}) b.gpu.push_back({{side, side, side}, type, {}});
     for (std::int64_t rows : {1, 16, 64, 512}) b.gpu.push_back({{rows, 4096, 4096}, type, {}});
   }
+  for (double turned : {1., 2., 3.}) b.gpu.push_back({{4096, 4096, 4096}, DType::bf16, {{"turned", turned}}});
   b.gpu.push_back({{4096, 4096, 4096}, DType::f64, {}});
   b.gpu.push_back({{4096, 4096, 4096}, DType::i8, {}, Layout::contiguous, Fill::bytes});
   for (std::int64_t n = 16; n <= 2048; n *= 2)  // powers of two, and between them none
@@ -256,6 +276,7 @@ inline std::vector<Spec> gemm_specs() {
           [] {
             return Case{{1048577, 2100, 5}, DType::bf16, {}};
           },
+      .gpu_plan = gemm_gpu_plan,
   }};
 }
 

@@ -10,6 +10,7 @@ Status launch_mma(const CudaLaunch& launch, const GemmProblem& p) {
 }  // namespace
 
 ROOFTILE_CUDA_KERNELS(gemm) = {
+    entry<gemm_gpu::launch_hopper>("gemm", "wgmma", 90, true),
     entry<launch_mma>("gemm", "mma"),
     entry<gemm_gpu::launch_simt>("gemm", "simt"),
     entry<ladder::launch_gemm_mma>("gemm", "09_mma"),

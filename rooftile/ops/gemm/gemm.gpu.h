@@ -1,18 +1,10 @@
 #pragma once
 // What the GPU's kernels get: a product in the order in which it is computed, and where tiles lie in it.
 #include "rooftile/ops/gemm/gemm.gpu_epilogue.h"
-#include "rooftile/ops/gemm/gemm.problem.h"
+#include "rooftile/ops/gemm/gemm.operand.h"
 
 namespace rooftile::gemm_gpu {
 using namespace rooftile::tile;
-
-/// A or B, whose M or N is `mn`. Strides in elements.
-struct GpuOperand {
-  const std::byte* data;
-  std::int64_t mn_stride, k_stride;
-  bool k_first;  ///< neighbours are along K: tiles lie in shared memory as rows of K
-  int piece;     ///< bytes that can be copied at once
-};
 
 /// y and its operands; where neighbours in y lie along M, M and N, A and B have changed places, which changes
 /// no bit: a product's factors do not.
@@ -24,41 +16,13 @@ struct GpuProduct {
   GpuEpilogue epilogue;
 };
 
-/// 16, 8 or 4: the largest that divides all of a matrix's rows' addresses; else the element's size.
-inline int piece_of(const Rows<4>& batch, int index, const void* data, std::int64_t near, std::int64_t far,
-                    int size) {
-  if (near != 1) return size;
-  std::int64_t all = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(data)) | far * size;
-  for (int d = 0; d < batch.rank; ++d) all |= batch.stride[index][d] * size;
-  for (const int piece : {16, 8, 4})
-    if (piece >= size && all % piece == 0) return piece;
-  return size;
-}
-
-/// Of an extent of 1 the stride means nothing: 0 spoils no alignment.
-inline std::int64_t stride_of(std::int64_t extent, std::int64_t stride) { return extent <= 1 ? 0 : stride; }
-
-inline GpuOperand operand_of(const GemmProblem& p, int index, const void* data, std::int64_t mn,
-                             std::int64_t mn_stride, std::int64_t k_stride, int size) {
-  GpuOperand o{};
-  o.data = static_cast<const std::byte*>(data);
-  o.mn_stride = stride_of(mn, mn_stride);
-  o.k_stride = stride_of(p.k, k_stride);
-  const bool mn_first = mn_stride == 1 && (mn > 1 || p.k <= 1) && !(k_stride == 1 && p.k > mn);
-  o.k_first = !mn_first;
-  o.piece = mn_first ? piece_of(p.batch, index, data, mn_stride, o.k_stride, size)
-                     : piece_of(p.batch, index, data, p.k <= 1 ? 1 : k_stride, o.mn_stride, size);
-  return o;
-}
-
 /// `size`: bytes of an element of A and B.
 inline GpuProduct product_of(const GemmProblem& p, int size) {
   GpuProduct r{};
   r.batch = p.batch;
   r.k = p.k;
   r.epilogue = epilogue_of(p);
-  const GpuOperand a = operand_of(p, 1, p.a, p.m, p.a_row, p.a_column, size);
-  const GpuOperand b = operand_of(p, 2, p.b, p.n, p.b_column, p.b_row, size);
+  const GpuOperand a = a_of(p, size), b = b_of(p, size);
   const bool turned = p.y_column != 1 && p.y_row == 1 && p.m > 1;
   r.a = turned ? b : a;
   r.b = turned ? a : b;
@@ -112,6 +76,7 @@ Status launch_tiles(const CudaLaunch& launch, const GpuProduct& p, int height, i
   return {};
 }
 
+Status launch_hopper(const CudaLaunch&, const GemmProblem&);    // gemm.hopper.cu
 Status launch_mma_16(const CudaLaunch&, const GemmProblem&);    // gemm.mma.cu
 Status launch_mma_tf32(const CudaLaunch&, const GemmProblem&);  // gemm.tf32.cu
 Status launch_simt(const CudaLaunch&, const GemmProblem&);      // gemm.simt.cu

@@ -36,7 +36,10 @@ void Checker::access(const void* at, std::size_t bytes, AccessKind access, const
 void Checker::see(const void* at, std::size_t bytes, AccessKind access, const void* pc, bool word) {
   Thread* t = current;
   const auto a = reinterpret_cast<std::uintptr_t>(at);
-  if (a - reinterpret_cast<std::uintptr_t>(t->fiber->stack) < kStackBytes) return;  // its own locals
+  if (a - reinterpret_cast<std::uintptr_t>(t->fiber->stack) < kStackBytes) {  // its own locals
+    if (t->sums_pending) access_sums(*t, at, bytes, access, pc);
+    return;
+  }
   if (word && a % bytes != 0)
     tell(FindingKind::kMisaligned, pc, pc, int(t->number), t,
          "thread " + std::to_string(t->number) + (access == AccessKind::kRead ? " reads " : " writes ") +
@@ -52,6 +55,15 @@ void Checker::see(const void* at, std::size_t bytes, AccessKind access, const vo
     if (a - reinterpret_cast<std::uintptr_t>(index) < sizeof(uint3)) return;
   t->last_pc = pc;
   access_global(*t, a, bytes, access, pc);
+}
+
+void Checker::access_sums(Thread& t, const void* at, std::size_t bytes, AccessKind access, const void* pc) {
+  Site made;
+  if (!wgmma_writes(t, at, bytes, &made)) return;
+  tell(FindingKind::kMissingWait, pc, pc, int(t.number), &t,
+       "thread " + std::to_string(t.number) + (access == AccessKind::kRead ? " reads" : " writes") +
+           " an accumulator before it waited for the wgmma that writes it (" + (made.file ? made.file : "?") +
+           ":" + std::to_string(made.line) + ")");
 }
 
 void Checker::begin_launch(const char* kernel, unsigned) {
@@ -166,6 +178,15 @@ void Checker::access_shared(Thread& t, std::uintptr_t at, std::size_t bytes, Acc
                                                   : 0,
                    true, pc);
   if (!check_shared(t, block, offset, bytes, access, pc)) return;
+  if (access == AccessKind::kWrite && compares_ && keeps_) {
+    Site asked;
+    if (units_read(block, offset, bytes, &asked))
+      tell(FindingKind::kMissingWait, pc, pc, int(t.number), &t,
+           "thread " + std::to_string(t.number) + " writes shared memory that a store or a wgmma (" +
+               (asked.file ? asked.file : "?") + ":" + std::to_string(asked.line) +
+               ") has yet to read: " + array_at(block, offset) + "; nobody has waited for it");
+    note_write(t, block, offset, bytes, t.where, false);
+  }
   Shared& s = shared_[block.rank];
   last_at_ = at;
   visit(t, s.cells.data() + offset / 4, s.cells.size() - offset / 4, offset, bytes, access, pc, true);
@@ -359,7 +380,7 @@ void Checker::async_issued(Thread& t, const AsyncCopy& copy) {
   pending_.push_back({copy, block->rank});
 }
 
-void Checker::async_done(Thread&, const AsyncCopy& copy) {
+void Checker::async_done(Thread& t, const AsyncCopy& copy) {
   const Busy busy(*this);
   const auto found = std::find_if(pending_.begin(), pending_.end(), [&](const Pending& p) {
     return p.copy.to == copy.to && p.copy.from == copy.from && p.copy.issuer == copy.issuer;
@@ -372,7 +393,9 @@ void Checker::async_done(Thread&, const AsyncCopy& copy) {
   for (std::size_t i = 0; i < copy.bytes + copy.zeros; ++i) state[i] &= static_cast<std::uint8_t>(~kPending);
   const bool traced = tracer_.pause();  // it was counted when it was issued
   compares_ = false;
+  Thread* const before = std::exchange(current, &t);
   see(copy.to, copy.bytes + copy.zeros, AccessKind::kWrite, copy.pc);
+  current = before;
   compares_ = true;
   tracer_.resume(traced);
 }

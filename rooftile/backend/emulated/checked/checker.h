@@ -105,6 +105,7 @@ class Checker final : public Observer {
     uint3 block;
   };
 
+  void access_sums(Thread&, const void* at, std::size_t bytes, AccessKind, const void* pc);
   void access_shared(Thread&, std::uintptr_t at, std::size_t bytes, AccessKind, const void* pc);
   void access_global(Thread&, std::uintptr_t at, std::size_t bytes, AccessKind, const void* pc);
   /// Whether the bytes are shared memory that may be used so; if not, a finding.

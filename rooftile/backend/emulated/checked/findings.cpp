@@ -95,7 +95,7 @@ std::size_t Checker::take_findings(Finding* out, std::size_t capacity) {
     f.block[0] = raw.block.x;
     f.block[1] = raw.block.y;
     f.block[2] = raw.block.z;
-    std::snprintf(f.sentence, sizeof f.sentence, "%s: %.200s (%.100s; block %u, %u, %u)", f.kernel,
+    std::snprintf(f.sentence, sizeof f.sentence, "%s: %.900s (%.200s; block %u, %u, %u)", f.kernel,
                   raw.text.c_str(), places_of(f).c_str(), f.block[0], f.block[1], f.block[2]);
     // Copies of a line (unrolled, inlined) have other addresses and the same place.
     const bool again = std::any_of(out, out + count, [&](const Finding& g) {

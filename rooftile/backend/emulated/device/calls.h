@@ -82,6 +82,10 @@ void mbarrier_init(std::uint64_t*, unsigned arrivals, Site);
 void mbarrier_arrive(std::uint64_t*, unsigned expected_bytes, bool arrive, Site);
 void mbarrier_complete(std::uint64_t*, unsigned bytes, Site);  // that were stored already
 bool mbarrier_wait(std::uint64_t*, unsigned parity, Site);
+void mbarrier_init_fence();
+void proxy_fence();
+/// By an ordinary instruction: stmatrix.
+void shared_written(const void*, unsigned bytes, Site);
 void bulk_copy(void* to, const void* from, unsigned bytes, std::uint64_t* barrier, Site);
 
 void fence(bool whole_device);

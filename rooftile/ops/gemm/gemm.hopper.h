@@ -1,0 +1,249 @@
+#pragma once
+// A product by wgmma (Hopper): f16 and bf16, sums in f32, for each element one chain over ascending K,
+// whatever the tile: the bits of gemm.mma.h. A block has three warpgroups. One thread of the first, the
+// producer, keeps a ring of slices of A and B full by the copy engine (TMA). The other two, the consumers,
+// multiply 64 rows of a slice each, with the registers that the first gave up. Blocks stay for several tiles:
+// while consumers store a tile, slices of the next arrive. Two blocks of a cluster, one tile above the other,
+// share B: each copies half of a slice to both.
+#include "rooftile/ops/gemm/gemm.hopper_parts.h"
+#include "rooftile/ops/gemm/gemm.hopper_plan.h"
+
+namespace rooftile::gemm_gpu {
+
+/// A block's tile, and what it keeps in shared memory.
+template <class T, int kN_>
+struct HopperTile {
+  static constexpr int kM = kHopperHeight, kN = kN_, kK = kHopperDepth, kStages = hopper_stages(kN);
+  static constexpr int kConsumers = kM / 64, kThreads = 128 * (1 + kConsumers);
+  static constexpr int kBox = 64 * 64;  // elements of a box whose neighbours are along M or N
+  static constexpr int kStaging =
+      16 * 64 * 4;  // bytes of a warp: 16 rows of 64 sums, or two times 64 results
+  static constexpr unsigned kSliceBytes = (kM + kN) * kK * sizeof(T);
+
+  struct alignas(1024) Shared {
+    T a[kStages][kM * kK];
+    T b[kStages][kN * kK];
+    std::byte y[kConsumers * 4][kStaging];
+    std::uint64_t full[kStages], empty[kStages];  // mbarriers
+  };
+};
+
+struct HopperRun {
+  int cluster, slices;
+  bool whole;  ///< y is alpha times the sums, of 16 bits, in rows of 16-byte words
+};
+
+#if defined(ROOFTILE_HAS_HOPPER)
+namespace hopper {
+
+/// The producer: one thread.
+template <class T, class Tile>
+ROOFTILE_TILE void load_slices(typename Tile::Shared& shared, const TensorMap* a_map, const TensorMap* b_map,
+                               const GpuProduct& p, const HopperRun& run, const BlockTiles& tiles) {
+  const int rank = tiles.rank;
+  Ring<Tile::kStages> ring;
+  tiles.each([&](const GpuTile& tile) {
+    const int m = static_cast<int>(tile.row) * Tile::kM, n = static_cast<int>(tile.column) * Tile::kN;
+    const MatrixAt of_a(p.batch, p.a_index, tile.matrix), of_b(p.batch, p.b_index, tile.matrix);
+    ROOFTILE_UNROLL_BY(1) for (int s = 0; s < run.slices; ++s, ring.next()) {
+      const int k = s * Tile::kK;
+      std::uint64_t* const full = &shared.full[ring.slot];
+      T *const a = shared.a[ring.slot], *const b = shared.b[ring.slot];
+      mbarrier_wait(&shared.empty[ring.slot], ring.phase ^ 1);
+      mbarrier_arrive_expect_tx(full, Tile::kSliceBytes);
+      if (p.a.k_first) {
+        tensor_load(a, a_map, full, {k, m, of_a.z, of_a.w});
+      } else {
+        ROOFTILE_UNROLL_BY(1)
+        for (int i = 0; i < Tile::kM; i += 64)
+            tensor_load(a + i * Tile::kK, a_map, full, {m + i, k, of_a.z, of_a.w});
+      }
+      // Each block of the cluster copies its part of B to all: of N, or where neighbours are along N, of K.
+      const auto load = [&](T* to, int x, int y) {
+        if (run.cluster > 1)
+          tensor_load_to_all(to, b_map, full, {x, y, of_b.z, of_b.w}, std::uint16_t{3});
+        else
+          tensor_load(to, b_map, full, {x, y, of_b.z, of_b.w});
+      };
+      if (p.b.k_first) {
+        const int first = run.cluster > 1 ? rank * Tile::kN / 2 : 0;
+        load(b + first * Tile::kK, k, n + first);
+      } else {
+        const int first = run.cluster > 1 ? rank * Tile::kK / 2 : 0;
+        ROOFTILE_UNROLL_BY(1)
+        for (int i = 0; i < Tile::kN; i += 64) load(b + i * Tile::kK + first * 64, n + i, k + first);
+      }
+    }
+  });
+}
+
+/// The sums of 64 rows of a tile, by a consumer.
+template <class T, class Tile, Major kA, Major kB>
+ROOFTILE_TILE void multiply(float (&sums)[Tile::kN / 2], typename Tile::Shared& shared,
+                            Ring<Tile::kStages>& ring, const HopperRun& run, int consumer) {
+  constexpr unsigned kGroup = 1024, kBoxBytes = Tile::kBox * sizeof(T);
+  constexpr unsigned kStepA = kA == Major::kK ? 32 : 2 * kGroup, kStepB = kB == Major::kK ? 32 : 2 * kGroup;
+  const int thread = static_cast<int>(threadIdx.x) % 128;
+  const auto give_back = [&](int slot) {
+    if (thread >= run.cluster) return;
+    if (run.cluster > 1)
+      mbarrier_arrive_at_relaxed(&shared.empty[slot], static_cast<unsigned>(thread));
+    else
+      mbarrier_arrive(&shared.empty[slot]);
+  };
+  int before = 0;
+  ROOFTILE_UNROLL_BY(1) for (int s = 0; s < run.slices; ++s, ring.next()) {
+    mbarrier_wait(&shared.full[ring.slot], ring.phase);
+    const std::uint64_t a =
+        wgmma_descriptor(shared.a[ring.slot] + consumer * 64 * Tile::kK, kBoxBytes, kGroup, Swizzle::k128);
+    const std::uint64_t b = wgmma_descriptor(shared.b[ring.slot], kBoxBytes, kGroup, Swizzle::k128);
+    wgmma_pin(sums);
+    wgmma_fence();
+    ROOFTILE_UNROLL for (int i = 0; i < Tile::kK / 16; ++i)
+        wgmma<T, Tile::kN, kA, kB>(sums, advance_descriptor(a, static_cast<unsigned>(i) * kStepA),
+                                   advance_descriptor(b, static_cast<unsigned>(i) * kStepB), (s | i) != 0);
+    wgmma_commit();
+    wgmma_pin(sums);
+    if (s > 0) {  // the slice before has been read; this one keeps the tensor cores busy
+      wgmma_wait<1>();
+      give_back(before);
+    }
+    before = ring.slot;
+  }
+  wgmma_wait<0>();
+  wgmma_pin(sums);
+  give_back(before);
+}
+
+/// Results of 16 bits: 64 columns at a time through one of the warp's two buffers, as the copy engine wants
+/// them: word c of row r at c ^ (r % 8). `buffer`: the one to be written next, from tile to tile.
+template <class T, class Tile>
+ROOFTILE_TILE void store_whole(const float (&sums)[Tile::kN / 2], std::byte* staging, int& buffer,
+                               const TensorMap* y_map, const GpuProduct& p, int m, int n,
+                               const MatrixAt& at) {
+  const int lane = static_cast<int>(threadIdx.x) % 32, row = lane % 16;
+  const float alpha = static_cast<float>(p.epilogue.alpha);
+  ROOFTILE_UNROLL for (int i = 0; i < Tile::kN / 64; ++i, buffer ^= 1) {
+    std::byte* const to = staging + buffer * (Tile::kStaging / 2);
+    if (lane == 0) tensor_store_wait_read<1>();  // the store before the last has left this buffer
+    __syncwarp();
+    ROOFTILE_UNROLL for (int c = 0; c < 8; c += 2) {
+      unsigned words[4];
+      ROOFTILE_UNROLL for (int w = 0; w < 4; ++w) {
+        const float* const pair = sums + i * 32 + c * 4 + w * 2;
+        words[w] = pack<T>(__fmaf_rn(pair[0], alpha, 0.0f), __fmaf_rn(pair[1], alpha, 0.0f));
+      }
+      store_matrix(to + row * 128 + ((c + lane / 16) ^ (row % 8)) * 16, words);
+    }
+    fence_proxy_async();
+    __syncwarp();
+    if (lane == 0) {
+      tensor_store(y_map, {n + i * 64, m, at.z, at.w}, to);
+      tensor_store_commit();
+    }
+  }
+}
+
+/// All else: 64 columns of sums at a time, from fragments to four neighbours in y. Words of four lie at
+/// c ^ 2 (r % 4): no bank conflict.
+template <class Tile>
+ROOFTILE_TILE void store_any(const float (&sums)[Tile::kN / 2], std::byte* staging, const GpuProduct& p,
+                             std::int64_t m, std::int64_t n, std::int64_t matrix) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  float* const part = reinterpret_cast<float*>(staging);
+  const auto place = [](int row, int column) {
+    return row * 64 + (((column / 4) ^ (row % 4 * 2)) * 4 | column % 4);
+  };
+  const std::int64_t y_first = offset_of(p.batch, 0, matrix), c_first = offset_of(p.batch, 3, matrix);
+  ROOFTILE_UNROLL_BY(1) for (int i = 0; i < Tile::kN / 64; ++i) {
+    ROOFTILE_UNROLL for (int which = 0; which < Tile::kN / 64; ++which) {
+      if (which != i) continue;  // which registers, the compiler must know
+      ROOFTILE_UNROLL for (int j = 0; j < 8; ++j) {
+        const float* const d = sums + which * 32 + j * 4;
+        const float2 upper{d[0], d[1]}, lower{d[2], d[3]};
+        *reinterpret_cast<float2*>(part + place(lane / 4, j * 8 + lane % 4 * 2)) = upper;
+        *reinterpret_cast<float2*>(part + place(lane / 4 + 8, j * 8 + lane % 4 * 2)) = lower;
+      }
+    }
+    __syncwarp();
+    ROOFTILE_UNROLL_BY(1) for (int e = lane; e < 16 * 16; e += 32) {
+      const int row = e / 16, column = e % 16 * 4;
+      const std::int64_t at_i = m + row, at_j = n + i * 64 + column, rest = p.n - at_j;
+      const float4 four = *reinterpret_cast<const float4*>(part + place(row, column));
+      if (at_i < p.m && rest > 0)
+        finish(p.epilogue, y_first, c_first, at_i, at_j, rest < 4 ? int(rest) : 4,
+               Four{{four.x, four.y, four.z, four.w}});
+    }
+    __syncwarp();
+  }
+}
+
+/// A consumer: a warpgroup.
+template <class T, class Tile>
+ROOFTILE_TILE void consume(typename Tile::Shared& shared, const TensorMap* y_map, const GpuProduct& p,
+                           const HopperRun& run, const BlockTiles& tiles, int consumer) {
+  const int warp = static_cast<int>(threadIdx.x) / 32 % 4;
+  std::byte* const staging = shared.y[consumer * 4 + warp];
+  constexpr Major k = Major::kK, mn = Major::kMn;
+  Ring<Tile::kStages> ring;
+  int buffer = 0;
+  float sums[Tile::kN / 2];
+  tiles.each([&](const GpuTile& tile) {
+    if (p.a.k_first)
+      p.b.k_first ? multiply<T, Tile, k, k>(sums, shared, ring, run, consumer)
+                  : multiply<T, Tile, k, mn>(sums, shared, ring, run, consumer);
+    else
+      p.b.k_first ? multiply<T, Tile, mn, k>(sums, shared, ring, run, consumer)
+                  : multiply<T, Tile, mn, mn>(sums, shared, ring, run, consumer);
+    const std::int64_t m = tile.row * Tile::kM + consumer * 64 + warp * 16, n = tile.column * Tile::kN;
+    if (run.whole)
+      store_whole<T, Tile>(sums, staging, buffer, y_map, p, int(m), int(n),
+                           MatrixAt(p.batch, 0, tile.matrix));
+    else
+      store_any<Tile>(sums, staging, p, m, n, tile.matrix);
+  });
+  if (run.whole && threadIdx.x % 32 == 0) tensor_store_wait_read<0>();
+}
+
+}  // namespace hopper
+#endif
+
+template <class T, class Tile>
+__global__ void __launch_bounds__(Tile::kThreads, 1)
+    gemm_hopper(const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap b_map,
+                const __grid_constant__ TensorMap y_map, const __grid_constant__ GpuProduct p,
+                const __grid_constant__ GpuTiles all, const HopperRun run) {
+#if defined(ROOFTILE_HAS_HOPPER)
+  using namespace hopper;
+  ROOFTILE_DYNAMIC_SHARED(memory);
+  auto& shared = *reinterpret_cast<typename Tile::Shared*>(memory);
+  const int warpgroup = static_cast<int>(threadIdx.x) / 128;
+  const BlockTiles tiles{all, run.cluster, run.cluster > 1 ? static_cast<int>(cluster_rank()) : 0};
+
+  if (threadIdx.x == 0) {
+    prefetch_tensor_map(&a_map);
+    prefetch_tensor_map(&b_map);
+    for (int i = 0; i < Tile::kStages; ++i) {
+      mbarrier_init(&shared.full[i], 1);
+      mbarrier_init(&shared.empty[i], static_cast<unsigned>(Tile::kConsumers * run.cluster));
+    }
+    fence_mbarrier_init();
+  }
+  if (run.cluster > 1)
+    cluster_sync();
+  else
+    __syncthreads();
+
+  if (warpgroup == 0) {
+    give_registers<40>();
+    if (threadIdx.x == 0) load_slices<T, Tile>(shared, &a_map, &b_map, p, run, tiles);
+    __syncwarp();
+  } else {
+    take_registers<232>();
+    consume<T, Tile>(shared, &y_map, p, run, tiles, warpgroup - 1);
+  }
+  if (run.cluster > 1) cluster_sync();  // no block leaves while another still copies to it
+#endif
+}
+
+}  // namespace rooftile::gemm_gpu

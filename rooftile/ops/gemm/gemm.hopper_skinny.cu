@@ -1,0 +1,36 @@
+// Tensor cores of Hopper, few rows.
+#include "rooftile/ops/gemm/gemm.hopper_skinny.h"
+
+#include "rooftile/ops/gemm/gemm.hopper_maps.h"
+
+namespace rooftile::gemm_gpu {
+namespace {
+
+template <class T, int kRows>
+Status launch_rows(const CudaLaunch& launch, const GpuProduct& p, const HopperPlan& plan) {
+  using Tile = SkinnyTile<T, kRows>;
+  TensorMap a{}, b{};
+  const SkinnyRun run{plan.width, static_cast<int>((p.k + Tile::kK - 1) / Tile::kK)};
+  Status s = map_of(a, p.a, p.m, p.k, p.batch, p.a_index, kRows, 64);
+  if (s) s = map_of(b, p.b, p.n, p.k, p.batch, p.b_index, plan.width, 64);
+  if (!s) return s;
+  const GpuTiles tiles(p, kRows, plan.width);
+  const std::int64_t most = launch.multiprocessors;
+  const auto blocks = static_cast<unsigned>(tiles.count < most ? tiles.count : most);
+  return rooftile::cuda::launch(launch, "gemm", {blocks, Tile::kThreads, sizeof(typename Tile::Shared)},
+                                gemm_skinny<T, Tile>, a, b, p, tiles, run);
+}
+
+template <class T>
+Status launch_type(const CudaLaunch& launch, const GpuProduct& p, const HopperPlan& plan) {
+  if (plan.height == 8) return launch_rows<T, 8>(launch, p, plan);
+  if (plan.height == 16) return launch_rows<T, 16>(launch, p, plan);
+  if (plan.height == 32) return launch_rows<T, 32>(launch, p, plan);
+  return launch_rows<T, kMaxSkinny>(launch, p, plan);
+}
+}  // namespace
+
+Status launch_skinny(const CudaLaunch& launch, DType type, const GpuProduct& p, const HopperPlan& plan) {
+  return type == DType::bf16 ? launch_type<bf16>(launch, p, plan) : launch_type<f16>(launch, p, plan);
+}
+}  // namespace rooftile::gemm_gpu
