@@ -46,6 +46,9 @@ inline std::vector<Case> batch_norm_cases(bool training, bool forward) {
       add({4, 40, 90}, {{"eps", 1e-12}}, layout, Fill::large_offset);
     add({2, 1024, 6}, {});
   }
+  // More segments than a GPU's warp joins at once; more channels than a part of a row has there.
+  cases.push_back({{1, 2, 70001}, DType::f32, {}});
+  cases.push_back({{2, 4200, 3}, DType::f32, {}, Layout::transposed});
   return cases;
 }
 

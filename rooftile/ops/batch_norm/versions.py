@@ -5,7 +5,7 @@ x is N x C x S. Training gives y, mean, rstd, and the new running statistics whe
 
 import math
 
-from languages import np, takes, tl, torch, trap, triton
+from languages import np, tl, torch, trap, triton
 
 
 # [batch_norm_plain]
@@ -48,7 +48,7 @@ def batch_norm_numpy(x, weight=None, bias=None, running_mean=None, running_var=N
         y = (values - mean[:, None]) * rstd[:, None] * over_channels(weight, 1) + over_channels(bias, 0)
 
         def updated(old, now):
-            return old if old is None or m == 0 else ((1 - momentum) * old + momentum * now).astype(np.float32)
+            return old if old is None or m == 0 else ((1 - momentum) * old.astype(np.float64) + momentum * now)
 
         return y.astype(x.dtype), mean, rstd, updated(running_mean, mean), updated(running_var, squares / (m - 1))
 # [/batch_norm_numpy]
@@ -112,54 +112,49 @@ def batch_norm_backward_numpy(x, dy, mean, rstd, weight=None):
 
 # [batch_norm_triton]
 @triton.jit
-def batch_norm_kernel(x, weight, bias, old_mean, old_var, y, mean, rstd, new_mean, new_var, N, C, S, eps, momentum,
+def batch_norm_kernel(x, weight, bias, old_mean, old_var, y, mean, rstd, new_mean, new_var, C, S, M, eps, momentum,
                       BLOCK: tl.constexpr):
-    """One program, one channel: plane by plane, BLOCK elements at a time, three times."""
+    """One program, one channel, BLOCK of its M = N·S elements at a time, three times."""
     c, lane = tl.program_id(0), tl.arange(0, BLOCK)
     first = tl.load(x + c * S).to(tl.float32)  # sums about an element lose no digits far from 0
     sums = tl.zeros([BLOCK], tl.float32)
-    for n in range(N):
-        for s in range(0, S, BLOCK):
-            mask = s + lane < S
-            value = tl.load(x + (n * C + c) * S + s + lane, mask=mask, other=0.0).to(tl.float32)
-            sums += tl.where(mask, value - first, 0.0)
-    middle = tl.sum(sums, 0) / (N * S)
+    for begin in range(0, M, BLOCK):
+        i = begin + lane
+        value = tl.load(x + (i // S * C + c) * S + i % S, mask=i < M, other=0.0).to(tl.float32)
+        sums += tl.where(i < M, value - first, 0.0)
+    middle = tl.sum(sums, 0) / M
     squares = tl.zeros([BLOCK], tl.float32)
-    for n in range(N):
-        for s in range(0, S, BLOCK):
-            mask = s + lane < S
-            value = tl.load(x + (n * C + c) * S + s + lane, mask=mask, other=0.0).to(tl.float32)
-            off = tl.where(mask, (value - first) - middle, 0.0)  # lanes past the end do not join the variance
-            squares += off * off
+    for begin in range(0, M, BLOCK):
+        i = begin + lane
+        value = tl.load(x + (i // S * C + c) * S + i % S, mask=i < M, other=0.0).to(tl.float32)
+        off = tl.where(i < M, (value - first) - middle, 0.0)  # lanes past the end do not join the variance
+        squares += off * off
     total = tl.sum(squares, 0)
-    scale = 1 / tl.sqrt(total / (N * S) + eps)
+    scale = 1 / tl.sqrt(total / M + eps)
     tl.store(mean + c, first + middle)
     tl.store(rstd + c, scale)
     if old_mean is not None:
         tl.store(new_mean + c, (1 - momentum) * tl.load(old_mean + c) + momentum * (first + middle))
     if old_var is not None:
-        tl.store(new_var + c, (1 - momentum) * tl.load(old_var + c) + momentum * (total / (N * S - 1)))
-    factor = tl.full([], 1.0, tl.float32)
-    shift = tl.full([], 0.0, tl.float32)
-    if weight is not None:
-        factor = tl.load(weight + c).to(tl.float32)
-    if bias is not None:
-        shift = tl.load(bias + c).to(tl.float32)
-    for n in range(N):
-        for s in range(0, S, BLOCK):
-            at, mask = (n * C + c) * S + s + lane, s + lane < S
-            value = tl.load(x + at, mask=mask, other=0.0).to(tl.float32)
-            tl.store(y + at, (((value - first) - middle) * scale * factor + shift).to(y.dtype.element_ty), mask=mask)
+        tl.store(new_var + c, (1 - momentum) * tl.load(old_var + c) + momentum * (total / (M - 1)))
+    for begin in range(0, M, BLOCK):
+        i = begin + lane
+        at = (i // S * C + c) * S + i % S
+        value = ((tl.load(x + at, mask=i < M, other=0.0).to(tl.float32) - first) - middle) * scale
+        if weight is not None:
+            value = value * tl.load(weight + c).to(tl.float32)
+        if bias is not None:
+            value = value + tl.load(bias + c).to(tl.float32)
+        tl.store(y + at, value.to(y.dtype.element_ty), mask=i < M)
 
 
-@takes(strided=False)
 def batch_norm_triton(x, weight=None, bias=None, running_mean=None, running_var=None, eps=1e-5, momentum=0.1):
     n, c, s = x.shape
     y = torch.empty_like(x)
     mean, rstd = (torch.full((c,), float("nan"), device=x.device) for _ in range(2))
     new_mean, new_var = (None if old is None else old.clone() for old in (running_mean, running_var))
     if x.numel() > 0:
-        batch_norm_kernel[(c,)](x, weight, bias, running_mean, running_var, y, mean, rstd, new_mean, new_var, n, c, s, eps,
-                                momentum, BLOCK=256)
+        batch_norm_kernel[(c,)](x, weight, bias, running_mean, running_var, y, mean, rstd, new_mean, new_var, c, s, n * s, eps,
+                                momentum, BLOCK=1024)
     return y, mean, rstd, new_mean, new_var
 # [/batch_norm_triton]
