@@ -57,9 +57,24 @@ Status short_problem(const AttentionProblem& p) {
       static_cast<long long>(kMax), static_cast<long long>(p.t));
 }
 
+/// Tensor cores.
+Status mma_problem(const AttentionProblem& p) {
+  if (p.dtype == DType::f16 || p.dtype == DType::bf16) return {};
+  return Status::error("attention: tensor cores take f16 and bf16 here, q is %s", name(p.dtype));
+}
+/// The GPU's kernel without them. (The CPU's takes all.)
+Status simt_problem(const AttentionProblem& p) {
+  if (p.dtype == DType::f32) return {};
+  return Status::error("attention: simt takes f32, q is %s, which tensor cores take: mma", name(p.dtype));
+}
+
 constexpr Variant kVariants[] = {
-    {"tile", "tiles of scores on chip, softmax on the way; all dtypes, strides and options", Role::standard,
-     accepts<any_problem>},
+    {"tile", "tiles of scores in scratch, softmax on the way; all dtypes, strides and options",
+     Role::standard, accepts<any_problem>},
+    {"mma", "tensor cores by mma.sync, scores and weights in registers; f16 and bf16, any strides",
+     Role::standard, accepts<mma_problem>},
+    {"simt", "a tile of scores in each thread's registers; f32, any strides", Role::standard,
+     accepts<simt_problem>},
     {"04_registers", "scores in registers: a thread has 4x4 of them", Role::gpu_rung, accepts<plain_problem>},
     {"03_online", "tiles of keys in shared memory, softmax on the way", Role::gpu_rung,
      accepts<plain_problem>},
