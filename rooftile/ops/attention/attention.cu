@@ -231,6 +231,7 @@ Status launch_backward(const CudaLaunch& launch, const AttentionProblem& p) {
 ROOFTILE_CUDA_KERNELS(attention) = {
     entry<launch_mma>("attention", "mma"),
     entry<launch_simt>("attention", "simt"),
+    entry<ladder::launch_attention_mma>("attention", "05_mma"),
     entry<ladder::launch_attention_registers>("attention", "04_registers"),
     entry<ladder::launch_attention_online>("attention", "03_online"),
     entry<ladder::launch_attention_fused>("attention", "02_fused"),
