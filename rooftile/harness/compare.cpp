@@ -90,7 +90,8 @@ Limits limits_of(const Spec& spec, const Case& c, std::string_view variant, bool
   const DType accumulator = t.accumulator ? t.accumulator(c) : DType::f32;
   const double stated = t.chain ? t.chain(c, variant) : 1, chain = stated > 1 ? stated : 1;
   return {false, t.c * (alike ? chain : std::sqrt(chain)) * unit_roundoff(accumulator),
-          smallest_normal(accumulator), overflow_from(accumulator)};
+          smallest_normal(accumulator), t.factor_rounding ? t.factor_rounding(c, variant) : 0,
+          overflow_from(accumulator)};
 }
 
 std::int64_t first_difference(DType type, const std::byte* a, const std::byte* b, std::size_t bytes) {
@@ -172,7 +173,8 @@ Comparison compare_elements(const Limits& limits, const Operand& output, const A
     if (std::isinf(expected)) continue;
     const double magnitude = std::isfinite(answer.magnitude[i]) ? std::fabs(answer.magnitude[i]) : 0;
     const double tolerance = std::max(u * std::fabs(expected), half_step) +
-                             limits.per_magnitude * std::max(magnitude, limits.least_magnitude);
+                             limits.per_magnitude * std::max(magnitude, limits.least_magnitude) +
+                             (answer.factors.empty() ? 0 : limits.per_factor * answer.factors[i]);
     const double error =
         std::isinf(g) ? std::max(0.0, overflow - std::fabs(expected)) : std::fabs(g - expected - rest);
     const double share = error / tolerance;

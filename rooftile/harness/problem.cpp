@@ -96,6 +96,7 @@ const Answer& Problem::answer(std::size_t wanted) const {
         Answer& answer = answers[o];
         auto& values = array.values();
         answer.magnitude = std::move(array.magnitudes());
+        answer.factors = std::move(array.factors());
         if constexpr (std::is_same_v<std::decay_t<decltype(values)>, std::vector<double>>) {
           answer.value = std::move(values);
         } else {
