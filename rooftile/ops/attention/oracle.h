@@ -176,7 +176,7 @@ struct AttentionOracle {
       if (any) y = y / sum;
       const double of = any ? to_double(sum) : 1;
       arrays["y"].store(a.query(n, i, head) * a.e + c, y,
-                        (size + shifts) / of + std::fabs(to_double(y)) * shift / of);
+                        (size + shifts) / of + std::fabs(to_double(y)) * shift / of, rounded / of);
     }
   }
 };
