@@ -1,5 +1,5 @@
 #pragma once
-#include "rooftile/harness/fill.h"
+#include "rooftile/harness/check/fill.h"
 #include "rooftile/harness/letters.h"
 #include "rooftile/harness/tensor.h"
 #include "rooftile/ops/attention/attention.h"

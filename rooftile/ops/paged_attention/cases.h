@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <set>
 
-#include "rooftile/harness/fill.h"
+#include "rooftile/harness/check/fill.h"
 #include "rooftile/harness/letters.h"
 #include "rooftile/harness/tensor.h"
 #include "rooftile/ops/paged_attention/oracle.h"
