@@ -82,7 +82,7 @@ done < <(listed '*.h')
 # The library never prints, aborts or throws; code behind // is not code.
 while read -r found; do
   complain "the library must not print, abort or throw: $found"
-done < <(listed 'rooftile/core/*.cpp' 'rooftile/core/*.h' 'rooftile/backend/*.cpp' 'rooftile/backend/*.h' \
+done < <(listed 'rooftile/core/*.cpp' 'rooftile/core/*.h' 'rooftile/runtime/*.cpp' 'rooftile/runtime/*.h' 'rooftile/backend/*.cpp' 'rooftile/backend/*.h' \
   'rooftile/tile/*.h' 'rooftile/ops/*.h' 'rooftile/ops/*.cpp' |
   grep -v -e /ladder/ -e /oracle.h -e /cases.h |
   xargs -r grep -nE '(^|[^a-zA-Z_.:])(std::)?(printf|fprintf|puts|perror|abort|exit|terminate) ?\(|std::c(out|err)|[^a-zA-Z_]throw[ ;]' |
@@ -94,6 +94,23 @@ while read -r found; do
   complain "intrinsics belong to rooftile/tile/ and rooftile/backend/: $found"
 done < <(listed '*.h' '*.cpp' | grep -v -e '^rooftile/tile/' -e '^rooftile/backend/' -e '^rooftile/harness/' -e /ladder/ |
   xargs -r grep -nE '#include <(immintrin|x86intrin|arm_neon)\.h>')
+
+# Rooms: each includes itself and what stands below it, never what stands above.
+while read -r room below; do
+  while read -r found; do
+    complain "$room/ may include $room|$below, nothing else of rooftile/: $found"
+  done < <(git ls-files "rooftile/$room/*.h" "rooftile/$room/*.cpp" |
+    xargs -r grep -nE '^#include "rooftile/' | grep -vE "\"rooftile/($room|$below)/[^/]*\"|\"rooftile/c(_functions)?\.h\"")
+done <<'ROOMS'
+core core
+runtime core|backend/cpu
+backend/cpu core
+harness/check core|runtime|harness|backend/cpu
+harness/bench core|runtime|harness|harness/check|backend/cpu|backend/cuda
+harness/report core|harness|harness/bench
+harness/drawing harness
+harness/course core|runtime|harness|harness/check|harness/bench|exercise|backend/emulated
+ROOMS
 
 while read -r found; do
   complain "include from the repository's root, not relative: $found"

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "rooftile/backend/cuda/f8.h"
 #include "rooftile/backend/cuda/ptx.h"
 #include "rooftile/backend/cuda/unroll.h"
 #include "rooftile/core/dtype.h"
