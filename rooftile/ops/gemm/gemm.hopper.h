@@ -56,7 +56,7 @@ ROOFTILE_TILE void load_slices(typename Tile::Shared& shared, const TensorMap* a
       } else {
         ROOFTILE_UNROLL_BY(1)
         for (int i = 0; i < Tile::kM; i += 64)
-            tensor_load(a + i * Tile::kK, a_map, full, {m + i, k, of_a.z, of_a.w});
+          tensor_load(a + i * Tile::kK, a_map, full, {m + i, k, of_a.z, of_a.w});
       }
       // Each block of the cluster copies its part of B to all: of N, or where neighbours are along N, of K.
       const auto load = [&](T* to, int x, int y) {
