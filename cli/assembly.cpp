@@ -17,8 +17,8 @@
 #include "cli/listing.h"
 #include "cli/output.h"
 #include "cli/program.h"
-#include "rooftile/core/queue_state.h"
-#include "rooftile/harness/sources.h"
+#include "rooftile/harness/course/sources.h"
+#include "rooftile/runtime/queue_state.h"
 
 namespace rooftile::cli {
 namespace {

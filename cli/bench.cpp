@@ -1,4 +1,4 @@
-#include "rooftile/harness/bench.h"
+#include "rooftile/harness/bench/bench.h"
 
 #include <cstdio>
 #include <filesystem>
@@ -17,9 +17,9 @@
 #include "cli/record.h"
 #include "cli/table.h"
 #include "rooftile/backend/cpu/cpu_count.h"
-#include "rooftile/harness/bench_gpu.h"
-#include "rooftile/harness/machine.h"
-#include "rooftile/harness/runner.h"
+#include "rooftile/harness/bench/bench_gpu.h"
+#include "rooftile/harness/bench/machine.h"
+#include "rooftile/harness/check/runner.h"
 
 namespace rooftile::cli {
 namespace {

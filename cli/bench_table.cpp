@@ -7,7 +7,7 @@
 #include "cli/arguments.h"
 #include "cli/record.h"
 #include "cli/table.h"
-#include "rooftile/harness/doubts.h"
+#include "rooftile/harness/bench/doubts.h"
 
 namespace rooftile::cli {
 namespace {

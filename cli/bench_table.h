@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "rooftile/harness/machine.h"
+#include "rooftile/harness/bench/machine.h"
 
 namespace rooftile::cli {
 

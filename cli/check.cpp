@@ -1,4 +1,4 @@
-#include "rooftile/harness/check.h"
+#include "rooftile/harness/check/check.h"
 
 #include <set>
 

@@ -12,7 +12,7 @@
 #include "cli/manual.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "rooftile/harness/commit.h"
+#include "rooftile/harness/bench/commit.h"
 
 namespace rooftile::cli {
 namespace {

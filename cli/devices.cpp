@@ -13,8 +13,8 @@
 #include "rooftile/backend/cpu/cpu_count.h"
 #include "rooftile/backend/cpu/isa.h"
 #include "rooftile/backend/cpu/tuning.h"
-#include "rooftile/core/queue_state.h"
-#include "rooftile/harness/roofs.h"
+#include "rooftile/harness/bench/roofs.h"
+#include "rooftile/runtime/queue_state.h"
 
 namespace rooftile::cli {
 namespace {

@@ -1,5 +1,5 @@
 // The exercises of the course: a start file to copy, a judge that builds it alone, hints and a solution.
-#include "rooftile/harness/exercise.h"
+#include "rooftile/harness/course/exercise.h"
 
 #include <fmt/format.h>
 

@@ -7,8 +7,8 @@
 #include "cli/failure.h"
 #include "cli/output.h"
 #include "cli/table.h"
-#include "rooftile/core/queue_state.h"
-#include "rooftile/harness/gpu.h"
+#include "rooftile/harness/bench/gpu.h"
+#include "rooftile/runtime/queue_state.h"
 
 namespace rooftile::cli {
 namespace {

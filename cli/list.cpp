@@ -9,9 +9,9 @@
 #include "cli/record.h"
 #include "cli/table.h"
 #include "cli/tuning.h"
-#include "rooftile/core/queue_state.h"
-#include "rooftile/harness/runner.h"
+#include "rooftile/harness/check/runner.h"
 #include "rooftile/harness/signature_text.h"
+#include "rooftile/runtime/queue_state.h"
 
 namespace rooftile::cli {
 int list(const ListArguments& arguments) {

@@ -6,7 +6,7 @@
 
 #include "cli/environment.h"
 #include "cli/exit_codes.h"
-#include "rooftile/harness/commit.h"
+#include "rooftile/harness/bench/commit.h"
 
 namespace rooftile::cli {
 namespace {

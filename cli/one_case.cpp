@@ -6,8 +6,8 @@
 #include "cli/arguments.h"
 #include "cli/failure.h"
 #include "cli/table.h"
-#include "rooftile/harness/machine.h"
-#include "rooftile/harness/runner.h"
+#include "rooftile/harness/bench/machine.h"
+#include "rooftile/harness/check/runner.h"
 
 namespace rooftile::cli {
 

@@ -13,7 +13,7 @@
 #include "cli/program.h"
 #include "cli/record.h"
 #include "rooftile/harness/drawing/speed.h"
-#include "rooftile/harness/report.h"
+#include "rooftile/harness/report/report.h"
 
 namespace rooftile::cli {
 namespace {

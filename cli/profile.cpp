@@ -1,4 +1,4 @@
-#include "rooftile/harness/ncu.h"
+#include "rooftile/harness/bench/ncu.h"
 
 #include <fmt/format.h>
 
@@ -10,8 +10,8 @@
 #include "cli/program.h"
 #include "cli/record.h"
 #include "cli/table.h"
-#include "rooftile/harness/once.h"
-#include "rooftile/harness/trace.h"
+#include "rooftile/harness/bench/once.h"
+#include "rooftile/harness/course/trace.h"
 
 namespace rooftile::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include <cstdlib>
 
 #include "cli/table.h"
-#include "rooftile/harness/timing.h"
+#include "rooftile/harness/bench/timing.h"
 
 namespace rooftile::cli {
 namespace {

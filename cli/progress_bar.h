@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "rooftile/harness/check.h"
+#include "rooftile/harness/check/check.h"
 
 namespace rooftile::cli {
 

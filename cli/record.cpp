@@ -11,9 +11,9 @@
 #include <system_error>
 
 #include "cli/failure.h"
-#include "rooftile/harness/commit.h"
-#include "rooftile/harness/doubts.h"
-#include "rooftile/harness/report.h"
+#include "rooftile/harness/bench/commit.h"
+#include "rooftile/harness/bench/doubts.h"
+#include "rooftile/harness/report/report.h"
 
 namespace rooftile::cli {
 namespace {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "rooftile/core/queue.h"
-#include "rooftile/harness/check.h"
+#include "rooftile/harness/bench/machine.h"
+#include "rooftile/harness/check/check.h"
 #include "rooftile/harness/json_number.h"
-#include "rooftile/harness/machine.h"
 
 namespace rooftile::cli {
 

@@ -1,4 +1,4 @@
-#include "rooftile/harness/report.h"
+#include "rooftile/harness/report/report.h"
 
 #include <algorithm>
 #include <cctype>
@@ -14,7 +14,7 @@
 #include "cli/output.h"
 #include "cli/progress_bar.h"
 #include "cli/record.h"
-#include "rooftile/harness/bench.h"
+#include "rooftile/harness/bench/bench.h"
 
 namespace rooftile::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "rooftile/harness/trace.h"
+#include "rooftile/harness/course/trace.h"
 
 #include <fmt/format.h>
 

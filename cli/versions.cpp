@@ -1,4 +1,4 @@
-#include "rooftile/harness/versions.h"
+#include "rooftile/harness/course/versions.h"
 
 #include "cli/arguments.h"
 #include "cli/commands.h"

@@ -134,7 +134,7 @@ function(write_built_in isas)
     string(APPEND declarations "extern \"C\" const rooftile::Plugin* rooftile_plugin_cpu_${isa}();\n")
     string(APPEND entries "rooftile_plugin_cpu_${isa}, ")
   endforeach()
-  write_if_different(built_in.cpp "#include \"rooftile/core/queue_state.h\"\n\n${declarations}
+  write_if_different(built_in.cpp "#include \"rooftile/runtime/queue_state.h\"\n\n${declarations}
 namespace rooftile {
 const PluginFunction built_in_plugins[] = {${entries}nullptr};
 }  // namespace rooftile\n")

@@ -11,8 +11,8 @@
 
 #include "rooftile/core/check.h"
 #include "rooftile/core/op.h"
-#include "rooftile/harness/runner.h"
-#include "rooftile/harness/standard_cases.h"
+#include "rooftile/harness/check/runner.h"
+#include "rooftile/harness/check/standard_cases.h"
 
 namespace rooftile::harness {
 namespace {

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "rooftile/harness/baselines.h"
-#include "rooftile/harness/bench_row.h"
+#include "rooftile/harness/bench/baselines.h"
+#include "rooftile/harness/bench/bench_row.h"
 
 namespace rooftile::harness {
 namespace {

@@ -1,6 +1,6 @@
 // The bench of GPUs, on the emulated device: parts, going on after an end, records written on the way,
 // baselines.
-#include "rooftile/harness/bench_gpu.h"
+#include "rooftile/harness/bench/bench_gpu.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include <fstream>
 #include <set>
 
-#include "rooftile/harness/report.h"
-#include "rooftile/harness/timing.h"
+#include "rooftile/harness/bench/timing.h"
+#include "rooftile/harness/report/report.h"
 
 namespace rooftile::harness {
 namespace {

@@ -1,5 +1,5 @@
 // Which rows a bench measures.
-#include "rooftile/harness/bench_plan.h"
+#include "rooftile/harness/bench/bench_plan.h"
 
 #include <gtest/gtest.h>
 

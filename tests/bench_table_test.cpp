@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "rooftile/harness/doubts.h"
+#include "rooftile/harness/bench/doubts.h"
 
 namespace rooftile {
 namespace {

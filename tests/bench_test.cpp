@@ -1,5 +1,5 @@
 // The bench itself: what it counts, what it plans, what it believes, and what it writes.
-#include "rooftile/harness/bench.h"
+#include "rooftile/harness/bench/bench.h"
 
 #include <gtest/gtest.h>
 
@@ -9,12 +9,12 @@
 #include <filesystem>
 #include <fstream>
 
-#include "rooftile/core/queue_state.h"
-#include "rooftile/harness/bench_plan.h"
-#include "rooftile/harness/bench_race.h"
-#include "rooftile/harness/bench_row.h"
-#include "rooftile/harness/report.h"
-#include "rooftile/harness/standard_cases.h"
+#include "rooftile/harness/bench/bench_plan.h"
+#include "rooftile/harness/bench/bench_race.h"
+#include "rooftile/harness/bench/bench_row.h"
+#include "rooftile/harness/check/standard_cases.h"
+#include "rooftile/harness/report/report.h"
+#include "rooftile/runtime/queue_state.h"
 
 namespace rooftile::harness {
 namespace {

@@ -1,5 +1,5 @@
 // The check engine itself: a right kernel passes, and each defect makes the check fail that is there for it.
-#include "rooftile/harness/check.h"
+#include "rooftile/harness/check/check.h"
 
 #include <gtest/gtest.h>
 
@@ -15,11 +15,11 @@
 
 #include "rooftile/backend/cpu/fp_mode.h"
 #include "rooftile/core/check.h"
-#include "rooftile/core/queue_state.h"
 #include "rooftile/core/rows.h"
-#include "rooftile/harness/contract.h"
-#include "rooftile/harness/standard_cases.h"
-#include "rooftile/harness/survive.h"
+#include "rooftile/harness/check/contract.h"
+#include "rooftile/harness/check/standard_cases.h"
+#include "rooftile/harness/check/survive.h"
+#include "rooftile/runtime/queue_state.h"
 
 namespace rooftile::harness {
 namespace {

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "rooftile/core/op.h"
-#include "rooftile/harness/bench_gpu.h"
-#include "rooftile/harness/runner.h"
+#include "rooftile/harness/bench/bench_gpu.h"
+#include "rooftile/harness/check/runner.h"
 #include "rooftile/rooftile.h"
 #include "tests/mixed_calls.h"
 

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "rooftile/core/queue_state.h"
 #include "rooftile/core/signature.h"
 #include "rooftile/ops/softmax/softmax.h"
+#include "rooftile/runtime/queue_state.h"
 
 namespace rooftile {
 namespace {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <tuple>
 
-#include "rooftile/harness/check.h"
+#include "rooftile/harness/check/check.h"
 
 namespace rooftile::harness {
 namespace {

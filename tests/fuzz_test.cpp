@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "rooftile/harness/check.h"
+#include "rooftile/harness/check/check.h"
 
 namespace rooftile::harness {
 namespace {

@@ -1,5 +1,5 @@
 // What is measured and told of a GPU, by a plug-in that pretends one (tests/plugins/pretend_gpu.cpp).
-#include "rooftile/harness/gpu.h"
+#include "rooftile/harness/bench/gpu.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

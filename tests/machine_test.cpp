@@ -1,5 +1,5 @@
 // What the harness says of the machine: copies that copy, statistics, and rates that hang together.
-#include "rooftile/harness/machine.h"
+#include "rooftile/harness/bench/machine.h"
 
 #include <gtest/gtest.h>
 
@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "rooftile/harness/fma_peak.h"
-#include "rooftile/harness/memory_block.h"
-#include "rooftile/harness/memory_kernels.h"
-#include "rooftile/harness/roofs.h"
-#include "rooftile/harness/thread_pool.h"
-#include "rooftile/harness/timing.h"
+#include "rooftile/harness/bench/fma_peak.h"
+#include "rooftile/harness/bench/memory_block.h"
+#include "rooftile/harness/bench/memory_kernels.h"
+#include "rooftile/harness/bench/roofs.h"
+#include "rooftile/harness/bench/thread_pool.h"
+#include "rooftile/harness/bench/timing.h"
 
 namespace rooftile::harness {
 namespace {

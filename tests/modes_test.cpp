@@ -1,5 +1,5 @@
 // An option that is refused is refused whatever traps the caller has on. What calls compute under them,
-// `rooftile check` sees (rooftile/harness/modes.cpp).
+// `rooftile check` sees (rooftile/harness/check/modes.cpp).
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -10,7 +10,7 @@
 #include <cfenv>
 #include <csignal>
 
-#include "rooftile/harness/runner.h"
+#include "rooftile/harness/check/runner.h"
 #include "rooftile/rooftile.h"
 
 namespace rooftile::harness {

@@ -2,7 +2,7 @@
 // measured; tests/data/ncu_raw_h200.csv is what ncu wrote on an H200 for `rooftile profile softmax --shape
 // 8192x4096
 // --dtype bf16 --csv FILE`.
-#include "rooftile/harness/ncu.h"
+#include "rooftile/harness/bench/ncu.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 // same addresses in the same order as bf16's, and a quarter of the time goes with the rest.
 #include <gtest/gtest.h>
 
-#include "rooftile/harness/check.h"
+#include "rooftile/harness/check/check.h"
 
 namespace rooftile::harness {
 namespace {

@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "rooftile/harness/compare.h"
+#include "rooftile/harness/check/compare.h"
 #include "rooftile/ops/softmax/oracle.h"
 
 namespace rooftile::harness {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "rooftile/harness/report.h"
+#include "rooftile/harness/report/report.h"
 #include "rooftile/harness/report/text.h"
 
 namespace rooftile::harness {

@@ -1,4 +1,4 @@
-#include "rooftile/harness/report.h"
+#include "rooftile/harness/report/report.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Whether an output is right: what a tolerance lets through, and what it does not.
-#include "rooftile/harness/compare.h"
+#include "rooftile/harness/check/compare.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What the library's own GPU kernels ask of memory, exactly.
-#include "rooftile/harness/trace.h"
+#include "rooftile/harness/course/trace.h"
 
 #include <gtest/gtest.h>
 

@@ -87,8 +87,9 @@ class Function(Signature):
         asked = tuple(set(names.values()) & set(backward.optional_outputs))
         by_name = dict(zip(self.defaults, options))
         results = backward.apply(tuple(by_name[o] for o in backward.defaults), asked, given)
+        kept = {o["may_be"] for o in self.results if o["optional"]}  # by an optional output renewed in place: no gradient
         for n, d in names.items():
-            if d not in results and next(o for o in self.inputs if o["name"] == n)["dtypes"][0][0] != "i":
+            if d not in results and n not in kept and next(o for o in self.inputs if o["name"] == n)["dtypes"][0][0] != "i":
                 raise TypeError(f"{self.name}: there is no gradient of {n}; leave it out where you take gradients")
         gradients = {n: results.get(d) for n, d in names.items()}  # None of indices, which have none
         return (self.shaped(self.with_sums(gradients, arrived), given),)

@@ -85,7 +85,7 @@ class Queue {
 
   void set_observer(Observer observer);
 
-  struct State;  // rooftile/core/queue_state.h
+  struct State;  // rooftile/runtime/queue_state.h
   State& state() const { return *state_; }
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
 // A call of what exercises compute and no function of the library does
-// (rooftile/harness/exercise_functions.h).
+// (rooftile/harness/course/exercise_functions.h).
 #include <cstdint>
 
 #include "rooftile/core/tensor_view.h"

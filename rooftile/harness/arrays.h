@@ -31,7 +31,13 @@ class Array {
     touched_.at(static_cast<std::size_t>(i)) |= kRead;
     return values_[static_cast<std::size_t>(i)];
   }
-  /// `magnitude`: what the tolerance of this element is a multiple of, beside its own rounding.
+  /// `magnitude`: what the tolerance of this element is a multiple of, beside its own rounding. `factors`:
+  /// that of Tolerance::factor_rounding.
+  void store(std::int64_t i, const S& value, double magnitude, double factors) {
+    store(i, value, magnitude);
+    if (factors_.empty()) factors_.resize(values_.size());
+    factors_[static_cast<std::size_t>(i)] = factors;
+  }
   void store(std::int64_t i, const S& value, double magnitude = 0) {
     touched_.at(static_cast<std::size_t>(i)) |= kWritten;
     values_[static_cast<std::size_t>(i)] = value;
@@ -42,6 +48,7 @@ class Array {
   const std::vector<S>& values() const { return values_; }
   std::vector<double>& magnitudes() { return magnitudes_; }
   const std::vector<double>& magnitudes() const { return magnitudes_; }
+  std::vector<double>& factors() { return factors_; }  ///< empty: none
   std::int64_t touched() const { return touched_by(kRead | kWritten); }
   std::int64_t read() const { return touched_by(kRead); }
   std::int64_t written() const { return touched_by(kWritten); }
@@ -55,7 +62,7 @@ class Array {
   }
   bool present_ = true;
   std::vector<S> values_;
-  std::vector<double> magnitudes_;
+  std::vector<double> magnitudes_, factors_;
   mutable std::vector<unsigned char> touched_;
 };
 

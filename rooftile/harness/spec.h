@@ -107,13 +107,17 @@ class Arguments {
 };
 
 /// |error| ≤ max(u(output)·|y|, half the output's smallest subnormal) + c·√K·u(accumulator)·magnitude, where
-/// the oracle gives the magnitude of each output element: Σ|terms| carried through the equation.
+/// the oracle gives the magnitude of each output element: Σ|terms| carried through the equation. A variant
+/// that rounds factors to a short dtype on their way may be off by `factor_rounding` times Σ|terms| of those
+/// more.
 struct Tolerance {
   bool exact = false;  ///< no arithmetic: every bit must match
   double c = 2;        ///< at most 8
   /// K: the longest chain of additions in this variant; 1 for none.
   double (*chain)(const Case&, std::string_view variant) = nullptr;
   DType (*accumulator)(const Case&) = nullptr;
+  /// 0 for a variant that rounds none.
+  double (*factor_rounding)(const Case&, std::string_view variant) = nullptr;
   const char* reason = "";
 };
 

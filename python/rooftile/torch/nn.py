@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -143,6 +144,78 @@ class Normalize(torch.nn.Module):
 
     def extra_repr(self):
         return f"p={self.p}, dim={self.dim}, eps={self.eps}"
+
+
+def channels_apart(x, name):
+    """(N, C, …) as the library's three dimensions, and what brings a result back. Channels that are contiguous, as in
+    channels_last, come as columns, so that the result lies in memory as x does."""
+    if x.dim() < 2:
+        raise ValueError(f"rooftile.torch.nn.{name}: x has {x.dim()} dimensions, must have 2 at least: N, C, …")
+    if x.dim() > 2 and x.shape[1] > 1 and x.movedim(1, -1).is_contiguous() and not x.is_contiguous():
+        columns = x.movedim(1, -1)
+        return columns.reshape(-1, x.shape[1], 1), lambda y: y.view(columns.shape).movedim(-1, 1)
+    return x.reshape(*x.shape[:2], -1) if x.numel() else x.reshape(*x.shape[:2], math.prod(x.shape[2:])), lambda y: y.view(x.shape)
+
+
+def batch_norm(x: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
+               bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
+    """torch.nn.functional.batch_norm: in training the running statistics are written in place."""
+    x3, back = channels_apart(x, "batch_norm")
+    mean, var = (t if t is None else t.float() for t in (running_mean, running_var))  # f32 is as it is
+    if not training:
+        if running_mean is None or running_var is None:
+            raise ValueError("rooftile.torch.nn.batch_norm: training is False and running_mean or running_var is None; pass both, "
+                             "or training=True")
+        return back(inference(x3, mean, var, weight, bias, eps))
+    asked = {n: True for n, t in (("new_running_mean", running_mean), ("new_running_var", running_var)) if t is not None}
+    result = functions["batch_norm"](x3, weight=weight, bias=bias, running_mean=mean, running_var=var, eps=eps, momentum=momentum,
+                                     **asked)
+    if not asked:
+        return back(result)
+    with torch.no_grad():
+        for name in asked:
+            (running_mean if name == "new_running_mean" else running_var).copy_(getattr(result, name))
+    return back(result.y)
+
+
+def inference(x, mean, var, weight, bias, eps):
+    """By known statistics. With gradients the factors are PyTorch's: a pass over C numbers, then one over x."""
+    if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (x, weight, bias)):
+        scale = (var + eps).rsqrt()
+        y = (x - mean[:, None]) * (scale if weight is None else scale * weight)[:, None]
+        return (y if bias is None else y + bias[:, None]).to(x.dtype)
+    return functions["batch_norm_inference"](x, mean, var, weight=weight, bias=bias, eps=eps)
+
+
+def batch_norm_forward(self, x: Tensor) -> Tensor:
+    """forward() of the three modules: torch.nn's parameters, buffers and state_dict, on the library's kernels."""
+    self._check_input_dim(x)
+    share = 0.0 if self.momentum is None else self.momentum
+    if self.training and self.track_running_stats and self.num_batches_tracked is not None:
+        self.num_batches_tracked.add_(1)
+        if self.momentum is None:  # a cumulative average
+            share = 1.0 / float(self.num_batches_tracked)
+    training = self.training or (self.running_mean is None and self.running_var is None)
+    mean, var = (self.running_mean, self.running_var) if not self.training or self.track_running_stats else (None, None)
+    return batch_norm(x, mean, var, self.weight, self.bias, training, share, self.eps)
+
+
+class BatchNorm1d(torch.nn.BatchNorm1d):
+    """torch.nn.BatchNorm1d."""
+
+    forward = batch_norm_forward
+
+
+class BatchNorm2d(torch.nn.BatchNorm2d):
+    """torch.nn.BatchNorm2d."""
+
+    forward = batch_norm_forward
+
+
+class BatchNorm3d(torch.nn.BatchNorm3d):
+    """torch.nn.BatchNorm3d."""
+
+    forward = batch_norm_forward
 
 
 def dropout(x, p=0.5, training=True, residual=None):

@@ -50,6 +50,19 @@ ROOFTILE_PTX float reciprocal_approx(float x) {
   return y;
 #endif
 }
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+#define ROOFTILE_HAS_F8_CODES 1
+/// Two numbers as codes of 8 bits, the first in the low ones: to nearest, finite beyond the largest.
+#define ROOFTILE_F8_PAIR(name, type)                                                       \
+  ROOFTILE_PTX unsigned name(float low, float high) {                                      \
+    std::uint16_t pair;                                                                    \
+    asm("cvt.rn.satfinite." type "x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(high), "f"(low)); \
+    return pair;                                                                           \
+  }
+ROOFTILE_F8_PAIR(f8e4m3_pair, "e4m3")
+ROOFTILE_F8_PAIR(f8e5m2_pair, "e5m2")
+#undef ROOFTILE_F8_PAIR
+#endif
 #if defined(ROOFTILE_EMULATED)
 namespace detail {
 /// As the hardware has it: of a number and a NaN the number, and -0 below +0.

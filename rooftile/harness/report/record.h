@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "rooftile/harness/doubts.h"
+#include "rooftile/harness/bench/doubts.h"
 #include "rooftile/harness/report/text.h"
 
 /// The record as the report reads it: a field that is missing, null or of another type is empty. Part of

@@ -36,7 +36,25 @@ constexpr Signature kBackward{
 
 Status any_problem(const AttentionProblem&) { return {}; }
 
-/// The rungs: f32, every query sees every key that its window lets it, nothing else.
+/// That on tensor cores.
+Status mma_rung_problem(const AttentionProblem& p) {
+  if (p.dtype != DType::bf16) return Status::error("attention: this rung takes bf16, q is %s", name(p.dtype));
+  if (p.bias.data || p.softcap != 0)
+    return Status::error("attention: the ladder's rungs have neither a bias nor a softcap");
+  if (p.d != 64 || p.e != 64)
+    return Status::error("attention: this rung takes heads of 64, these are %lld and %lld",
+                         static_cast<long long>(p.d), static_cast<long long>(p.e));
+  for (const AttentionOperand& o : {p.q, p.k, p.v}) {
+    bool words = reinterpret_cast<std::uintptr_t>(o.data) % 16 == 0 && o.stride[3] == 1;
+    for (int i = 0; i < 3; ++i) words = words && o.stride[i] % 8 == 0;
+    if (!words)
+      return Status::error(
+          "attention: this rung moves words of 16 bytes: rows of q, k and v must be contiguous and begin at "
+          "such; give aligned and contiguous tensors");
+  }
+  return {};
+}
+/// The other rungs: f32, every query sees every key that its window lets it, nothing else.
 Status plain_problem(const AttentionProblem& p) {
   if (p.dtype != DType::f32)
     return Status::error("attention: the ladder's rungs take f32, q is %s", name(p.dtype));
@@ -57,9 +75,26 @@ Status short_problem(const AttentionProblem& p) {
       static_cast<long long>(kMax), static_cast<long long>(p.t));
 }
 
+/// Tensor cores.
+Status mma_problem(const AttentionProblem& p) {
+  if (p.dtype == DType::f16 || p.dtype == DType::bf16) return {};
+  return Status::error("attention: tensor cores take f16 and bf16 here, q is %s", name(p.dtype));
+}
+/// The GPU's kernel without them. (The CPU's takes all.)
+Status simt_problem(const AttentionProblem& p) {
+  if (p.dtype == DType::f32) return {};
+  return Status::error("attention: simt takes f32, q is %s, which tensor cores take: mma", name(p.dtype));
+}
+
 constexpr Variant kVariants[] = {
-    {"tile", "tiles of scores on chip, softmax on the way; all dtypes, strides and options", Role::standard,
-     accepts<any_problem>},
+    {"tile", "tiles of scores in scratch, softmax on the way; all dtypes, strides and options",
+     Role::standard, accepts<any_problem>},
+    {"mma", "tensor cores by mma.sync, scores and weights in registers; f16 and bf16, any strides",
+     Role::standard, accepts<mma_problem>},
+    {"simt", "a tile of scores in each thread's registers; f32, any strides", Role::standard,
+     accepts<simt_problem>},
+    {"05_mma", "tensor cores, weights in a warp's registers; bf16, heads of 64", Role::gpu_rung,
+     accepts<mma_rung_problem>},
     {"04_registers", "scores in registers: a thread has 4x4 of them", Role::gpu_rung, accepts<plain_problem>},
     {"03_online", "tiles of keys in shared memory, softmax on the way", Role::gpu_rung,
      accepts<plain_problem>},

@@ -20,37 +20,9 @@ constexpr int kBackwardRows = kSize <= 64    ? 4
 // ---- forward
 
 // [forward]
-/// A head's queries, one after the other.
-template <class T>
-struct WholeHead {
-  const AttentionProblem& p;
-  std::int64_t batch, head, first_row;
-  HeadRows<T> q, k, v, y;
-
-  ROOFTILE_TILE WholeHead(const AttentionProblem& problem, const Place& place)
-      : p(problem),
-        batch(place.batch),
-        head(place.head),
-        first_row(place.first),
-        q(p.q, batch, head),
-        k(p.k, batch, head / p.group()),
-        v(p.v, batch, head / p.group()),
-        y(p.y, batch, head) {}
-  ROOFTILE_TILE std::int64_t first() const { return first_row; }
-  ROOFTILE_TILE std::int64_t rows() const { return p.s; }
-  ROOFTILE_TILE std::int64_t length() const { return p.t; }
-  ROOFTILE_TILE AttentionRange keys(std::int64_t row) const { return p.keys(row); }
-  ROOFTILE_TILE float score(float x, std::int64_t row, std::int64_t key) const {
-    return score_of<T>(p, x, batch, head, row, key);
-  }
-  ROOFTILE_TILE void put_lse(std::int64_t row, float lse) const {
-    p.lse[batch * p.lse_stride[0] + head * p.lse_stride[1] + row * p.lse_stride[2]] = lse;
-  }
-};
-
-template <class T, int kSize>
-__global__ void __launch_bounds__(kThreads, 2) attention_tile(const __grid_constant__ AttentionProblem p) {
-  const WholeHead<T> its(p, Place(p.b, p.h, p.s, kDown * kForwardRows<kSize>));
+template <int kSize>
+__global__ void __launch_bounds__(kThreads, 2) attention_simt(const __grid_constant__ AttentionProblem p) {
+  const WholeHead<float> its(p, Place(p.b, p.h, p.s, kDown * kForwardRows<kSize>));
   forward_tile<kSize, kForwardRows<kSize>>(p, its);
 }
 // [/forward]
@@ -233,12 +205,10 @@ Status with_dtype(DType dtype, F&& f) {
   return f.template operator()<bf16>();
 }
 
-Status launch_forward(const CudaLaunch& launch, const AttentionProblem& p) {
-  return with_dtype(p.dtype, [&]<class T>() {
-    return with_size(p, [&]<int kSize>() {
-      return launch_tiles(launch, "attention", p, p.h, p.s, kDown * kForwardRows<kSize>,
-                          kForwardFloats<kSize, kForwardRows<kSize>>, attention_tile<T, kSize>);
-    });
+Status launch_simt(const CudaLaunch& launch, const AttentionProblem& p) {
+  return with_size(p, [&]<int kSize>() {
+    return launch_tiles(launch, "attention", p, p.h, p.s, kDown * kForwardRows<kSize>,
+                        kForwardFloats<kSize, kForwardRows<kSize>>, attention_simt<kSize>);
   });
 }
 Status launch_backward(const CudaLaunch& launch, const AttentionProblem& p) {
@@ -259,7 +229,9 @@ Status launch_backward(const CudaLaunch& launch, const AttentionProblem& p) {
 }  // namespace
 
 ROOFTILE_CUDA_KERNELS(attention) = {
-    entry<launch_forward>("attention", "tile"),
+    entry<launch_mma>("attention", "mma"),
+    entry<launch_simt>("attention", "simt"),
+    entry<ladder::launch_attention_mma>("attention", "05_mma"),
     entry<ladder::launch_attention_registers>("attention", "04_registers"),
     entry<ladder::launch_attention_online>("attention", "03_online"),
     entry<ladder::launch_attention_fused>("attention", "02_fused"),

@@ -155,7 +155,17 @@ ROOFTILE_TILE float sum_across(float x) {
 /// e^x, x ≤ 0 in a forward.
 ROOFTILE_TILE float power(float x) { return cuda::exp2_approx(x * kLog2E); }
 
-/// Cap and bias on a product of query i and key j, which are there; `slope`: the cap's.
+/// The bias on a score of query i and key j, which are there.
+template <class T>
+ROOFTILE_TILE float biased_score(const AttentionProblem& p, float x, std::int64_t batch, std::int64_t head,
+                                 std::int64_t i, std::int64_t j) {
+  if (!p.bias.data) return x;
+  const std::int64_t at =
+      batch * p.bias.stride[0] + head * p.bias.stride[1] + i * p.bias.stride[2] + j * p.bias.stride[3];
+  return x + (p.bias_dtype == DType::f32 ? static_cast<const float*>(p.bias.data)[at]
+                                         : tile::widen<float>(static_cast<const T*>(p.bias.data)[at]));
+}
+/// Cap and bias on a product; `slope`: the cap's.
 template <class T>
 ROOFTILE_TILE float score_of(const AttentionProblem& p, float x, std::int64_t batch, std::int64_t head,
                              std::int64_t i, std::int64_t j, float* slope = nullptr) {
@@ -164,13 +174,7 @@ ROOFTILE_TILE float score_of(const AttentionProblem& p, float x, std::int64_t ba
     if (slope) *slope = 1 - bent * bent;
     x = bent * p.softcap;
   }
-  if (p.bias.data) {
-    const std::int64_t at =
-        batch * p.bias.stride[0] + head * p.bias.stride[1] + i * p.bias.stride[2] + j * p.bias.stride[3];
-    x += p.bias_dtype == DType::f32 ? static_cast<const float*>(p.bias.data)[at]
-                                    : tile::widen<float>(static_cast<const T*>(p.bias.data)[at]);
-  }
-  return x;
+  return biased_score<T>(p, x, batch, head, i, j);
 }
 
 /// How a row's columns lie within a tile that begins at `first`: those from `begin` to before `end` count.
@@ -202,7 +206,7 @@ ROOFTILE_TILE void forward_tile(const AttentionProblem& p, const Its& its) {
   const int down = static_cast<int>(threadIdx.x) / kAcross, across = static_cast<int>(threadIdx.x) % kAcross;
   const int d = static_cast<int>(p.d), e = static_cast<int>(p.e);
   const std::int64_t begin = its.first(), rows = its.rows(), length = its.length();
-  load_tile<kSize>(q, its.q, begin, kTall, rows - begin, d, p.scale);
+  load_tile<kSize>(q, its.q(), begin, kTall, rows - begin, d, p.scale);
 
   AttentionRange range[kRows];
   float m[kRows], l[kRows];
@@ -218,7 +222,7 @@ ROOFTILE_TILE void forward_tile(const AttentionProblem& p, const Its& its) {
   const std::int64_t first_key = its.keys(begin).begin, end = its.keys(last - 1).end;
   for (std::int64_t first = first_key / kColumns * kColumns; first < end; first += kColumns) {
     __syncthreads();  // v of the tile before was read
-    load_tile<kSize>(other, its.k, first, kColumns, length - first, d);
+    load_tile<kSize>(other, its.k(), first, kColumns, length - first, d);
     __syncthreads();
     float s[kRows][kEach];
     products<kSize>(s, q, other, d);
@@ -247,7 +251,7 @@ ROOFTILE_TILE void forward_tile(const AttentionProblem& p, const Its& its) {
     }
     put_weights(weights, s);
     __syncthreads();  // k was read, the weights are there
-    load_tile<kSize>(other, its.v, first, kColumns, length - first, e);
+    load_tile<kSize>(other, its.v(), first, kColumns, length - first, e);
     __syncthreads();
     accumulate<kSize>(y, weights, other, e);
   }
@@ -255,21 +259,59 @@ ROOFTILE_TILE void forward_tile(const AttentionProblem& p, const Its& its) {
   ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r) {
     const std::int64_t i = begin + down * kRows + r;
     if (i >= rows) break;
-    put_row<kSize>(its.y, i, y[r], e, l[r] == 0 ? 0 : 1 / l[r]);
+    put_row<kSize>(its.y(), i, y[r], e, l[r] == 0 ? 0 : 1 / l[r]);
     if (p.lse && across == 0) its.put_lse(i, m[r] + logf(l[r]));
   }
 }
 // [/forward]
 
 /// Which batch, head and tile of rows a block has: last tiles first, since a causal mask leaves them most to
-/// do.
+/// do. `together` heads at a time, 0: all.
 struct Place {
   std::int64_t batch, head, first;
-  ROOFTILE_TILE Place(std::int64_t batches, std::int64_t heads, std::int64_t rows, int tall) {
-    const std::int64_t index = blockIdx.x, tiles = (rows + tall - 1) / tall;
-    head = index % heads;
-    batch = index / heads % batches;
-    first = (tiles - 1 - index / heads / batches) * tall;
+  ROOFTILE_TILE Place(std::int64_t batches, std::int64_t heads, std::int64_t rows, int tall,
+                      std::int64_t together = 0) {
+    const unsigned all = static_cast<unsigned>(batches * heads), index = blockIdx.x;  // a grid has below 2^31
+    const unsigned tiles = static_cast<unsigned>((rows + tall - 1) / tall);
+    const unsigned each = together == 0 ? all : static_cast<unsigned>(together);
+    const unsigned before = index / (each * tiles) * each, width = all - before < each ? all - before : each;
+    const unsigned within = index - before * tiles, which = before + within % width;
+    head = which % static_cast<unsigned>(heads);
+    batch = which / static_cast<unsigned>(heads);
+    first = std::int64_t{tiles - 1 - within / width} * tall;
+  }
+};
+
+/// A head's queries, one after the other.
+template <class T>
+struct WholeHead {
+  const AttentionProblem& p;
+  int batch, head, key_head;
+  std::int64_t first_row;
+
+  ROOFTILE_TILE WholeHead(const AttentionProblem& problem, const Place& place)
+      : p(problem),
+        batch(static_cast<int>(place.batch)),
+        head(static_cast<int>(place.head)),
+        key_head(head / static_cast<int>(p.group())),
+        first_row(place.first) {}
+  ROOFTILE_TILE HeadRows<T> q() const { return {p.q, batch, head}; }
+  ROOFTILE_TILE HeadRows<T> k() const { return {p.k, batch, key_head}; }
+  ROOFTILE_TILE HeadRows<T> v() const { return {p.v, batch, key_head}; }
+  ROOFTILE_TILE HeadRows<T> y() const { return {p.y, batch, head}; }
+  ROOFTILE_TILE std::int64_t first() const { return first_row; }
+  ROOFTILE_TILE std::int64_t rows() const { return p.s; }
+  ROOFTILE_TILE std::int64_t length() const { return p.t; }
+  ROOFTILE_TILE AttentionRange keys(std::int64_t row) const { return p.keys(row); }
+  ROOFTILE_TILE bool has_bias() const { return p.bias.data != nullptr; }
+  ROOFTILE_TILE float biased(float x, std::int64_t row, std::int64_t key) const {
+    return biased_score<T>(p, x, batch, head, row, key);
+  }
+  ROOFTILE_TILE float score(float x, std::int64_t row, std::int64_t key) const {
+    return score_of<T>(p, x, batch, head, row, key);
+  }
+  ROOFTILE_TILE void put_lse(std::int64_t row, float lse) const {
+    p.lse[batch * p.lse_stride[0] + head * p.lse_stride[1] + row * p.lse_stride[2]] = lse;
   }
 };
 
@@ -285,14 +327,22 @@ Status with_size(const AttentionProblem& p, F&& f) {
 /// One block a tile of rows.
 template <class Problem, class Kernel>
 Status launch_tiles(const CudaLaunch& launch, const char* function, const Problem& p, std::int64_t heads,
-                    std::int64_t rows, int tall, std::size_t shared_floats, Kernel kernel) {
+                    std::int64_t rows, int tall, unsigned threads, std::size_t shared_bytes, Kernel kernel) {
   const std::int64_t blocks = p.b * heads * ((rows + tall - 1) / tall);
   if (blocks == 0) return {};
   if (blocks > 0x7fffffff)
     return Status::error("%s: a grid has at most 2147483647 blocks, this call would take %lld", function,
                          static_cast<long long>(blocks));
-  return cuda::launch(launch, function,
-                      {static_cast<unsigned>(blocks), kThreads, shared_floats * sizeof(float)}, kernel, p);
+  return cuda::launch(launch, function, {static_cast<unsigned>(blocks), threads, shared_bytes}, kernel, p);
 }
+template <class Problem, class Kernel>
+Status launch_tiles(const CudaLaunch& launch, const char* function, const Problem& p, std::int64_t heads,
+                    std::int64_t rows, int tall, std::size_t shared_floats, Kernel kernel) {
+  return launch_tiles(launch, function, p, heads, rows, tall, kThreads, shared_floats * sizeof(float),
+                      kernel);
+}
+
+/// Tensor cores: f16 and bf16.
+Status launch_mma(const CudaLaunch& launch, const AttentionProblem& p);
 
 }  // namespace rooftile::attention_gpu

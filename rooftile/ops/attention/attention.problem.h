@@ -33,6 +33,9 @@ struct AttentionProblem {
   AttentionOperand q, k, v, bias, y, dy, dq, dk, dv;
   float* lse;  ///< null: not wanted
   std::int64_t lse_stride[3];
+  // Of a GPU's launch alone:
+  bool words;             ///< rows of q, k, v and y are whole 16-byte words
+  std::int64_t together;  ///< heads whose blocks run side by side; 0: all
 
   ROOFTILE_ATTENTION std::int64_t group() const { return g == 0 ? 0 : h / g; }
   /// The keys that query i sees; empty ones have end = begin.

@@ -1,5 +1,5 @@
 #pragma once
-#include "rooftile/harness/fill.h"
+#include "rooftile/harness/check/fill.h"
 #include "rooftile/harness/letters.h"
 #include "rooftile/harness/tensor.h"
 #include "rooftile/ops/attention/attention.h"
@@ -171,6 +171,7 @@ inline std::vector<Spec> attention_specs() {
       attention_spec("attention", oracles<AttentionOracle>(),
                      "two sums of products, an exponential, and the rescaling of a row's sums when "
                      "its maximum grows");
+  forward.tolerance.factor_rounding = rounding_of_weights;
   // A maximum, e^(s - m) and its sum; E times two.
   forward.flops = [=](const Case& c) {
     const AttentionCase a(c);

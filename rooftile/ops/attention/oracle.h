@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "rooftile/harness/spec.h"
+#include "rooftile/harness/tensor.h"
 
 namespace rooftile::harness {
 
@@ -11,6 +12,7 @@ namespace rooftile::harness {
 struct AttentionCase {
   std::int64_t b, s, h, d, t, g, e, left, right;
   double scale, cap;
+  double least_weight;  ///< of a row's largest: below it the data's dtype has fewer digits for weights
   const char *keys_name = "k", *values_name = "v";
 
   explicit AttentionCase(const Case& c)
@@ -27,6 +29,7 @@ struct AttentionCase {
     scale =
         static_cast<double>(static_cast<float>(scale == 0 ? 1 / std::sqrt(static_cast<double>(d)) : scale));
     cap = static_cast<double>(static_cast<float>(c.parameter("softcap")));
+    least_weight = c.dtype == DType::f16 ? 0x1p-21 : 0x1p-126;
   }
   bool sees(std::int64_t i, std::int64_t j) const {
     const std::int64_t own = i + t - s;
@@ -66,6 +69,11 @@ struct AttentionCase {
   }
   std::int64_t row(std::int64_t n, std::int64_t i, std::int64_t head) const { return (n * h + head) * s + i; }
 };
+
+/// Tensor cores take weights of the data's dtype.
+inline double rounding_of_weights(const Case& c, std::string_view variant) {
+  return variant == "mma" || variant == "05_mma" ? std::ldexp(1, -significand_bits(c.dtype)) : 0;
+}
 
 /// Below the normal numbers a rounding errs by as much as at the smallest of them.
 inline constexpr double kSmallest = 0x1p-126;
@@ -108,7 +116,8 @@ AttentionScore<S> attention_score(const Its& a, Arrays<S>& arrays, std::int64_t 
 /// y = Σ e^s v / Σ e^s over the keys that a query sees, lse = ln Σ e^s.
 ///
 /// Errors: a score's is its terms' roundings, δ ≤ √D·u·terms, and shifts its weight by as much: Σ p·δ·|v -
-/// y|. The exponential's (2 roundings), the sum's and the division's come to a few of Σ p·|v|.
+/// y|. The exponential's (2 roundings), the sum's and the division's come to a few of Σ p·|v|. Tensor cores
+/// take weights of the data's dtype: Σ p·|v| times its rounding (Tolerance::factor_rounding).
 struct AttentionOracle {
   template <class S>
   static void run(const Case& c, Arrays<S>& arrays) {
@@ -152,7 +161,8 @@ struct AttentionOracle {
     }
     for (std::int64_t c = 0; c < a.e; ++c) {
       S y(0);
-      double size = 0, shifts = 0;  // of y; of what a weight's error does to it
+      double size = 0, shifts = 0,
+             rounded = 0;  // of y; of what a weight's error, and its rounding, does to it
       for (std::int64_t j = 0; any && j < a.t; ++j) {
         if (!a.sees(i, j)) continue;
         const auto at = static_cast<std::size_t>(j);
@@ -160,11 +170,13 @@ struct AttentionOracle {
         y += term;
         size += std::fmax(std::fabs(to_double(term)), kSmallest);
         shifts += std::fabs(to_double(term)) * terms[at];
+        rounded += std::fmax(to_double(weight[at]), a.least_weight) *
+                   std::fabs(to_double(arrays[a.values_name].load(a.key(n, j, head) * a.e + c)));
       }
       if (any) y = y / sum;
       const double of = any ? to_double(sum) : 1;
       arrays["y"].store(a.query(n, i, head) * a.e + c, y,
-                        (size + shifts) / of + std::fabs(to_double(y)) * shift / of);
+                        (size + shifts) / of + std::fabs(to_double(y)) * shift / of, rounded / of);
     }
   }
 };

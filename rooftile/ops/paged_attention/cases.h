@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <set>
 
-#include "rooftile/harness/fill.h"
+#include "rooftile/harness/check/fill.h"
 #include "rooftile/harness/letters.h"
 #include "rooftile/harness/tensor.h"
 #include "rooftile/ops/paged_attention/oracle.h"
@@ -242,6 +242,7 @@ inline Spec paged_spec() {
                                    return double(std::max({c.shape[3], c.shape[5] * c.shape[8], c.shape[7]}));
                                  },
                              .accumulator = [](const Case&) { return DType::f32; },
+                             .factor_rounding = rounding_of_weights,
                              .reason = "two sums of products, an exponential, and the rescaling of a "
                                        "row's sums when its maximum grows"},
                .independent = "B"});

@@ -32,9 +32,21 @@ constexpr Signature kAttention{
 Status any(const void*) { return {}; }
 constexpr Variant kAppendVariants[] = {
     {"tile", "each slot is one worker's, which takes its tokens in their order", Role::standard, any}};
+/// As attention's: a token's bits are those of attention's variant of the same name.
+Status mma_problem(const PagedAttentionProblem& p) {
+  if (p.dtype == DType::f16 || p.dtype == DType::bf16) return {};
+  return Status::error("paged_attention: tensor cores take f16 and bf16 here, q is %s", name(p.dtype));
+}
+Status simt_problem(const PagedAttentionProblem& p) {
+  if (p.dtype == DType::f32) return {};
+  return Status::error("paged_attention: simt takes f32, q is %s, which tensor cores take: mma",
+                       name(p.dtype));
+}
 constexpr Variant kAttentionVariants[] = {
     {"tile", "attention's tiles, keys and values through the page table; heads that share them side by side",
-     Role::standard, any}};
+     Role::standard, any},
+    {"mma", "the same on tensor cores: f16 and bf16", Role::standard, accepts<mma_problem>},
+    {"simt", "the same without them: f32", Role::standard, accepts<simt_problem>}};
 
 /// Where each token begins, as rows of one element.
 ConstView tokens_of(const ConstView& view, int outer) {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "rooftile/ops/attention/attention.gpu.h"
+#include "rooftile/ops/attention/attention.mma.h"
 #include "rooftile/ops/paged_attention/paged_attention.problem.h"
 #include "rooftile/tile/cuda/row_range.h"
 
@@ -47,7 +47,9 @@ struct CacheRows {
                           float what)
       : p(problem), cache(o), batch(place.batch), head(place.head), stride(o.stride[3]), otherwise(what) {}
   ROOFTILE_TILE const T* row(std::int64_t token) const {
-    const std::int64_t index = token / p.page_size, page = p.page(batch, index);
+    // Tokens are below 2^31.
+    const unsigned size = p.page_size < 0x7fffffff ? static_cast<unsigned>(p.page_size) : 0x7fffffffu;
+    const std::int64_t index = static_cast<unsigned>(token) / size, page = p.page(batch, index);
     if (page < 0) return nullptr;
     return static_cast<const T*>(cache.data) + page * cache.stride[0] +
            (token - index * p.page_size) * cache.stride[1] + head * cache.stride[2];
@@ -61,18 +63,22 @@ struct HeadsOfAKey {
   const PagedAttentionProblem& p;
   Place place;
   std::int64_t group, tokens;
-  GroupRows<T> q, y;
-  CacheRows<T> k, v;
+  GroupRows<T> its_q, its_y;
+  CacheRows<T> its_k, its_v;
 
   ROOFTILE_TILE HeadsOfAKey(const PagedAttentionProblem& problem, const Place& its)
       : p(problem),
         place(its),
         group(p.group()),
         tokens(p.length(its.batch)),
-        q(p, p.q, its),
-        y(p, p.y, its),
-        k(p, p.k, its, std::numeric_limits<float>::quiet_NaN()),
-        v(p, p.v, its, 0) {}
+        its_q(p, p.q, its),
+        its_y(p, p.y, its),
+        its_k(p, p.k, its, std::numeric_limits<float>::quiet_NaN()),
+        its_v(p, p.v, its, 0) {}
+  ROOFTILE_TILE const GroupRows<T>& q() const { return its_q; }
+  ROOFTILE_TILE const GroupRows<T>& y() const { return its_y; }
+  ROOFTILE_TILE const CacheRows<T>& k() const { return its_k; }
+  ROOFTILE_TILE const CacheRows<T>& v() const { return its_v; }
   ROOFTILE_TILE std::int64_t first() const { return place.first; }
   ROOFTILE_TILE std::int64_t rows() const { return p.s * group; }
   ROOFTILE_TILE std::int64_t length() const { return tokens; }
@@ -80,6 +86,8 @@ struct HeadsOfAKey {
   ROOFTILE_TILE float score(float x, std::int64_t, std::int64_t) const {
     return score_of<T>(p, x, 0, 0, 0, 0);  // no bias, so of no place
   }
+  ROOFTILE_TILE bool has_bias() const { return false; }
+  ROOFTILE_TILE float biased(float x, std::int64_t, std::int64_t) const { return x; }
   ROOFTILE_TILE void put_lse(std::int64_t row, float lse) const {
     const std::int64_t head = place.head * group + row % group;
     p.lse[place.batch * p.lse_stride[0] + head * p.lse_stride[1] + row / group * p.lse_stride[2]] = lse;
@@ -89,25 +97,41 @@ struct HeadsOfAKey {
     const float nan = std::numeric_limits<float>::quiet_NaN();
     for (std::int64_t row = place.first; row < place.first + kDown && row < rows(); ++row) {
       for (int c = static_cast<int>(threadIdx.x); c < static_cast<int>(p.e); c += kThreads)
-        y.put(row, c, nan);
+        its_y.put(row, c, nan);
       if (p.lse && threadIdx.x == 0) put_lse(row, nan);
     }
   }
 };
 
-template <class T, int kSize>
-__global__ void __launch_bounds__(kThreads, 2) paged_tile(const __grid_constant__ PagedAttentionProblem p) {
-  const HeadsOfAKey<T> its(p, Place(p.b, p.g, p.s * p.group(), kDown));
+template <int kSize>
+__global__ void __launch_bounds__(kThreads, 2) paged_simt(const __grid_constant__ PagedAttentionProblem p) {
+  const HeadsOfAKey<float> its(p, Place(p.b, p.g, p.s * p.group(), kDown));
   if (its.length() < 0) return its.put_nan();
   forward_tile<kSize, 1>(p, its);
 }
+template <class T, int kSize>
+__global__ void __launch_bounds__(kThreads, 2) paged_mma(const __grid_constant__ PagedAttentionProblem p) {
+  static_assert(SplitShape<kSize>::kQueries == kDown && SplitShape<kSize>::kThreads == kThreads);
+  const HeadsOfAKey<T> its(p, Place(p.b, p.g, p.s * p.group(), kDown));
+  if (its.length() < 0) return its.put_nan();
+  forward_mma<T, SplitShape<kSize>, false>(p, its);
+}
 
-Status launch_attention(const CudaLaunch& launch, const PagedAttentionProblem& p) {
+Status launch_paged_simt(const CudaLaunch& launch, const PagedAttentionProblem& p) {
   if (p.b * p.s * p.h == 0) return {};
-  return tile::with_type<float, f16, bf16>(p.dtype, [&]<class T>() {
+  return with_size(p, [&]<int kSize>() {
+    return launch_tiles(launch, "paged_attention", p, p.g, p.s * p.group(), kDown, kForwardFloats<kSize, 1>,
+                        paged_simt<kSize>);
+  });
+}
+Status launch_paged_mma(const CudaLaunch& launch, const PagedAttentionProblem& problem) {
+  if (problem.b * problem.s * problem.h == 0) return {};
+  PagedAttentionProblem p = problem;
+  p.words = in_words(p.q, p.d) && in_words(p.k, p.d) && in_words(p.v, p.e);
+  return tile::with_type<f16, bf16>(p.dtype, [&]<class T>() {
     return with_size(p, [&]<int kSize>() {
-      return launch_tiles(launch, "paged_attention", p, p.g, p.s * p.group(), kDown, kForwardFloats<kSize, 1>,
-                          paged_tile<T, kSize>);
+      return launch_mma<SplitShape<kSize>>(launch, "paged_attention", p, p.g, p.s * p.group(),
+                                           paged_mma<T, kSize>);
     });
   });
 }
@@ -195,7 +219,8 @@ Status launch_append(const CudaLaunch& launch, const KvCacheAppendProblem& p) {
 
 ROOFTILE_CUDA_KERNELS(paged_attention) = {
     entry<launch_append>("kv_cache_append", "tile"),
-    entry<launch_attention>("paged_attention", "tile"),
+    entry<launch_paged_mma>("paged_attention", "mma"),
+    entry<launch_paged_simt>("paged_attention", "simt"),
     {},
 };
 

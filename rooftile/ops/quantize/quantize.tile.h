@@ -12,6 +12,9 @@ using namespace rooftile::tile;
 template <Lanes X>
 ROOFTILE_TILE auto encode(const X& x, const CodeFormat& f) {
   using Integer = std::int32_t;
+#if defined(ROOFTILE_HAS_F8_CODES)
+  if (!f.integer) return f8_codes(x, f.shift == 21);
+#endif
   if (f.integer) {  // by a sum whose last bit weighs 1
     const auto number = select(x == x, x, like(x, 0.0f));
     return bit_cast<Integer>(min(max(number, -127), 127) + 0x1.8p23f) & 0xFF;

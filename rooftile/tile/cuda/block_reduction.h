@@ -51,23 +51,28 @@ ROOFTILE_TILE Real across_team(Real mine, int threads, Operation operation) {
   return r.v[0];
 }
 
+/// The upper `half` of a tile's lanes onto the lower, then the next. Recursive: a loop over halves of 16
+/// lanes is not unrolled, and the tile then lies in memory.
+template <int half, Access kAccess, class Real, int N, class Operation>
+ROOFTILE_TILE void fold(Tile<Real, N>& t, Operation operation) {
+  if constexpr (kAccess == Access::interleaved) {
+    const bool upper = threadIdx.x & static_cast<unsigned>(half);
+    ROOFTILE_EACH_LANE(half) {
+      const Real keep = upper ? t.v[i + half] : t.v[i], send = upper ? t.v[i] : t.v[i + half];
+      t.v[i] = operation(keep, __shfl_xor_sync(0xffffffffu, send, half));
+    }
+  } else {
+    ROOFTILE_EACH_LANE(half) t.v[i] = operation(t.v[i], t.v[i + half]);
+  }
+  if constexpr (half > 1) fold<half / 2, kAccess>(t, operation);
+}
 /// A tile's lanes made one: the upper half folded onto the lower, and so on. Strided, the warp's next lower
 /// bits of the element's number are in the lanes of the warp, and each step sends away the half of the tile
 /// that the thread does not go on with.
 template <Access kAccess, class Real, int N, class Operation>
 ROOFTILE_TILE Real folded(const Tile<Real, N>& tile, Operation operation) {
   Tile<Real, N> t = tile;
-  ROOFTILE_UNROLL for (int half = N / 2; half > 0; half /= 2) {
-    if constexpr (kAccess == Access::interleaved) {
-      const bool upper = threadIdx.x & static_cast<unsigned>(half);
-      ROOFTILE_EACH_LANE(half) {
-        const Real keep = upper ? t.v[i + half] : t.v[i], send = upper ? t.v[i] : t.v[i + half];
-        t.v[i] = operation(keep, __shfl_xor_sync(0xffffffffu, send, half));
-      }
-    } else {
-      ROOFTILE_EACH_LANE(half) t.v[i] = operation(t.v[i], t.v[i + half]);
-    }
-  }
+  if constexpr (N > 1) fold<N / 2, kAccess>(t, operation);
   return t.v[0];
 }
 struct AddUp {

@@ -278,6 +278,21 @@ ROOFTILE_TILE Tile<float, A::kLanes> reciprocal(const A& a) {
   ROOFTILE_EACH_LANE(A::kLanes) r.v[i] = rooftile::cuda::reciprocal_approx(r.v[i]);
   return r;
 }
+#if defined(ROOFTILE_HAS_F8_CODES)
+/// Codes of f8e4m3 or f8e5m2: to nearest, ties to even, beyond the largest to it; of a NaN 0x7F.
+template <Lanes A>
+ROOFTILE_TILE Tile<std::int32_t, A::kLanes> f8_codes(const A& a, bool e5m2) {
+  const Tile<float, A::kLanes> x = a;
+  Tile<std::int32_t, A::kLanes> r;
+  static_assert(A::kLanes % 2 == 0, "rooftile::tile::f8_codes: pairs");
+  ROOFTILE_UNROLL for (int i = 0; i < A::kLanes; i += 2) {
+    const unsigned pair = e5m2 ? rooftile::cuda::f8e5m2_pair(x.v[i], x.v[i + 1])
+                               : rooftile::cuda::f8e4m3_pair(x.v[i], x.v[i + 1]);
+    r.v[i] = static_cast<int>(pair & 0xFF), r.v[i + 1] = static_cast<int>(pair >> 8);
+  }
+  return r;
+}
+#endif
 /// `value` in as many lanes as `a` has.
 template <Lanes A>
 ROOFTILE_TILE TileOfT<A> like(const A&, typename A::Lane value) {

@@ -2,7 +2,7 @@
 // Changed: a block takes 64 queries, and shrinks sums once for 32 keys, not for each. Weights pass through
 //          shared memory, since another thread's channels want them.
 // Binds:   the FMA units of f32, 67 TFLOP/s on an H100, where its tensor cores have 990.
-// Next:    the library's kernel has all dtypes, heads and options; mma.sync takes the products over.
+// Next:    mma.sync takes the products over.
 #include "rooftile/ops/attention/attention.gpu.h"
 #include "rooftile/ops/attention/ladder/ladder.h"
 

@@ -1,0 +1,137 @@
+#include "rooftile/harness/course/exercise_functions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <stdexcept>
+
+#include "rooftile/harness/check/problem.h"
+#include "rooftile/harness/check/standard_cases.h"
+#include "rooftile/harness/tensor.h"
+
+namespace rooftile::harness {
+namespace {
+
+/// Larger cases say nothing more about a kernel, and take the checked device long.
+constexpr std::int64_t kMaxElements = 20000;
+constexpr std::int64_t kBins = 256;
+
+/// gray = (red + green + blue) / 3, to the nearest whole number; a third of a sum is never halfway.
+struct GrayMeanOracle {
+  template <class S>
+  static void run(const Case&, Arrays<S>& arrays) {
+    for (std::int64_t i = 0; i < arrays["gray"].size(); ++i) {
+      const auto& rgb = arrays["rgb"];
+      const S sum = rgb.load(3 * i) + rgb.load(3 * i + 1) + rgb.load(3 * i + 2);
+      arrays["gray"].store(i, S(std::floor(to_double((sum + S(1)) / S(3)))));
+    }
+  }
+};
+
+/// counts[v]: how many elements of x are v.
+struct HistogramOracle {
+  template <class S>
+  static void run(const Case&, Arrays<S>& arrays) {
+    std::vector<std::int64_t> counts(kBins);
+    for (std::int64_t i = 0; i < arrays["x"].size(); ++i)
+      ++counts[static_cast<std::size_t>(to_double(arrays["x"].load(i)))];
+    for (std::int64_t v = 0; v < kBins; ++v)
+      arrays["counts"].store(v, S(static_cast<double>(counts[static_cast<std::size_t>(v)])));
+  }
+};
+
+/// y[i] = x[0] + … + x[i].
+struct ScanOracle {
+  template <class S>
+  static void run(const Case&, Arrays<S>& arrays) {
+    S sum(0);
+    for (std::int64_t i = 0; i < arrays["x"].size(); ++i) {
+      sum += arrays["x"].load(i);
+      arrays["y"].store(i, sum);
+    }
+  }
+};
+
+/// Whole numbers in, whole numbers out: a vector of n elements, and what is made of it.
+Spec function(const char* name, DType dtype, const OracleFunctions& oracle,
+              std::vector<Operand> (*operands)(const Case&)) {
+  Spec spec{};
+  spec.function = name;
+  spec.axes = "n";
+  spec.dtypes = {dtype};
+  spec.operands = operands;
+  spec.oracle = oracle;
+  spec.flops = [](const Case& c) { return static_cast<double>(c.shape[0]); };
+  spec.bytes = [operands](const Case& c) {
+    double bytes = 0;
+    for (const Operand& o : operands(c)) bytes += static_cast<double>(o.shape[0] * bits(o.dtype)) / 8;
+    return bytes;
+  };
+  spec.tolerance = {.exact = true, .reason = "whole numbers"};
+  spec.standard = false;
+  // Around a warp, a block, and more blocks than one has threads for; zeros and one value throughout: all
+  // threads want the same bin.
+  spec.cases = [dtype] {
+    std::vector<Case> cases;
+    for (std::int64_t n : {0, 1, 2, 31, 33, 255, 256, 257, 512, 1000, 4095, 4097, 20000})
+      cases.push_back({{n}, dtype, {}, Layout::contiguous, Fill::bytes});
+    for (Fill fill : {Fill::zeros, Fill::constant_rows})
+      cases.push_back({{1500}, dtype, {}, Layout::contiguous, fill});
+    return cases;
+  };
+  return spec;
+}
+
+}  // namespace
+
+const Spec* find_exercise_spec(std::string_view name) {
+  static const std::vector<Spec> specs = {
+      function("histogram", DType::u8, oracles<HistogramOracle>(),
+               [](const Case& c) {
+                 return std::vector<Operand>{{"x", Operand::Kind::input, DType::u8, c.shape},
+                                             {"counts", Operand::Kind::output, DType::i32, {kBins}}};
+               }),
+      function("scan", DType::i32, oracles<ScanOracle>(), [](const Case& c) {
+        Operand x{"x", Operand::Kind::input, DType::i32, c.shape};
+        x.below = 100;  // so that no sum overflows
+        return std::vector<Operand>{x, {"y", Operand::Kind::output, DType::i32, c.shape}};
+      })};
+  for (const Spec& spec : specs)
+    if (name == spec.function) return &spec;
+  return nullptr;
+}
+
+Spec spec_of(const Exercise& exercise) {
+  if (const Spec* own = find_exercise_spec(exercise.function)) return *own;
+  Spec spec = *find_spec(exercise.function);
+  if (exercise.oracle.empty()) return spec;
+  if (exercise.oracle != "gray_mean")
+    throw std::runtime_error(fmt::format("{}: there is no oracle \"{}\"", exercise.name, exercise.oracle));
+  spec.oracle = oracles<GrayMeanOracle>();
+  return spec;
+}
+
+DType dtype_of(const Spec& spec) {
+  const bool f32 = std::find(spec.dtypes.begin(), spec.dtypes.end(), DType::f32) != spec.dtypes.end();
+  return f32 ? DType::f32 : spec.dtypes.front();
+}
+
+std::vector<Case> cases_of(const Exercise& exercise, const Spec& spec) {
+  const DType dtype = dtype_of(spec);
+  std::vector<Case> cases, all = exercise.first;
+  for (Case& c : all) c.dtype = dtype;
+  for (const Case& c : all_cases(spec, dtype, false))
+    if (count_of(c.shape) <= kMaxElements) all.push_back(c);
+  std::set<std::string> seen;
+  for (Case c : all) {
+    if (c.layout != Layout::contiguous) continue;
+    if (spec.refuses && spec.refuses(c)) continue;
+    for (const auto& [name, value] : exercise.set) c.parameters[name] = value;
+    if ((!spec.suits || spec.suits(c)) && seen.insert(describe(c)).second) cases.push_back(std::move(c));
+  }
+  return cases;
+}
+
+}  // namespace rooftile::harness
