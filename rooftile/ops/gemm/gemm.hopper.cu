@@ -52,6 +52,6 @@ Status launch_hopper(const CudaLaunch& launch, const GemmProblem& problem) {
   const HopperPlan plan =
       hopper_plan(p.m, p.n, p.batch.rows, p.a.k_first, p.b.k_first, launch.multiprocessors);
   if (plan.skinny) return launch_skinny(launch, problem.type, p, plan);
-  return problem.type == DType::bf16 ? launch_wide<bf16>(launch, p, plan) : launch_wide<f16>(launch, p, plan);
+  return with_type<bf16, f16>(problem.type, [&]<class T>() { return launch_wide<T>(launch, p, plan); });
 }
 }  // namespace rooftile::gemm_gpu

@@ -99,9 +99,10 @@ ROOFTILE_TILE void multiply(float (&sums)[Tile::kN / 2], typename Tile::Shared& 
     const std::uint64_t b = wgmma_descriptor(shared.b[ring.slot], kBoxBytes, kGroup, Swizzle::k128);
     wgmma_pin(sums);
     wgmma_fence();
-    ROOFTILE_UNROLL for (int i = 0; i < Tile::kK / 16; ++i)
-        wgmma<T, Tile::kN, kA, kB>(sums, advance_descriptor(a, static_cast<unsigned>(i) * kStepA),
-                                   advance_descriptor(b, static_cast<unsigned>(i) * kStepB), (s | i) != 0);
+    ROOFTILE_UNROLL for (int i = 0; i < Tile::kK / 16; ++i) {
+      wgmma<T, Tile::kN, kA, kB>(sums, advance_descriptor(a, static_cast<unsigned>(i) * kStepA),
+                                 advance_descriptor(b, static_cast<unsigned>(i) * kStepB), (s | i) != 0);
+    }
     wgmma_commit();
     wgmma_pin(sums);
     if (s > 0) {  // the slice before has been read; this one keeps the tensor cores busy

@@ -31,6 +31,6 @@ Status launch_type(const CudaLaunch& launch, const GpuProduct& p, const HopperPl
 }  // namespace
 
 Status launch_skinny(const CudaLaunch& launch, DType type, const GpuProduct& p, const HopperPlan& plan) {
-  return type == DType::bf16 ? launch_type<bf16>(launch, p, plan) : launch_type<f16>(launch, p, plan);
+  return with_type<bf16, f16>(type, [&]<class T>() { return launch_type<T>(launch, p, plan); });
 }
 }  // namespace rooftile::gemm_gpu
