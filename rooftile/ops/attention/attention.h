@@ -35,9 +35,10 @@ struct AttentionOutputs {
 ///
 ///     attention(queue, {.q = q, .k = k, .v = v}, {.y = y}, {.causal = true});
 ///
-/// Any strides, so {B, H, S, D} in memory, too; D and E from 1 to 256; B, S and T from 0. Arithmetic in f32,
-/// y rounded once; memory for S·T scores is never needed, and no workspace. A NaN or +∞ among a row's scores
-/// makes its y NaN; of a key that a query does not see, k and v must be finite.
+/// Any strides, so {B, H, S, D} in memory, too; D and E from 1 to 256; B, S and T from 0. Sums in f32, y
+/// rounded once; on a GPU's tensor cores weights of f16 and bf16 data are rounded to its dtype, too. Memory
+/// for S·T scores is never needed, and no workspace. A NaN or +∞ among a row's scores makes its y NaN; of a
+/// key that a query does not see, k and v must be finite.
 ///
 /// Errors: q, k, v or y absent, a dtype or shape other than said above, null or misaligned data, H no
 /// multiple of G, an option out of its range, an output that overlaps itself or another argument; a variant
