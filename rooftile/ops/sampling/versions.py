@@ -159,7 +159,8 @@ def sample_plain(logits, seed, offset=None, temperature=1.0, top_k=0, top_p=1.0,
 
 # [sample_numpy]
 def sample_numpy(logits, seed, offset=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0):
-    rows, scale, single = logits.reshape(-1, logits.shape[-1]), np.float32(scale_of(temperature)), np.float32
+    single, shape = np.float32, (math.prod(logits.shape[:-1]), logits.shape[-1])
+    scale, rows = single(scale_of(temperature)), logits.reshape(shape)
     tokens = np.full(len(rows), -1, np.int64)
     for r, row in enumerate(rows.astype(single)):
         if not row.size or np.isnan(row).any() or row.max() == -np.inf:
