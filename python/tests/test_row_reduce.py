@@ -10,7 +10,8 @@ import rooftile
 torch = pytest.importorskip("torch")
 import rooftile.torch as rt  # noqa: E402
 
-THEIRS = {"sum": torch.sum, "mean": torch.mean, "max": torch.amax, "min": torch.amin, "logsumexp": torch.logsumexp}
+THEIRS = {"sum": torch.sum, "mean": torch.mean, "max": torch.amax, "min": torch.amin, "logsumexp": torch.logsumexp,
+          "product": torch.prod}
 
 
 @pytest.mark.parametrize("kind", THEIRS)
@@ -20,7 +21,7 @@ def test_along_any_dimension(kind, dim):
     torch.testing.assert_close(rt.row_reduce(x.movedim(dim, -1), kind=kind), THEIRS[kind](x, dim), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["sum", "mean", "logsumexp"])
+@pytest.mark.parametrize("kind", ["sum", "mean", "logsumexp", "product"])
 def test_gradients(kind):
     x = torch.randn(4, 33, requires_grad=True)
     dy = torch.randn(4)
@@ -29,9 +30,21 @@ def test_gradients(kind):
     torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("zeros", [0, 1, 2, 5])
+def test_a_products_gradient_with_zeros(zeros):
+    x = 1 + torch.randn(6, 40) / 10
+    x[:, 3 : 3 + zeros] = 0
+    x.requires_grad_()
+    dy = torch.randn(6)
+    ours, = torch.autograd.grad(rt.row_reduce(x, kind="product"), x, dy)
+    theirs, = torch.autograd.grad(torch.prod(x, -1), x, dy)
+    torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-6)
+    assert ours.count_nonzero() == (6 * 40 if zeros == 0 else 6 if zeros == 1 else 0)
+
+
 def test_the_largest_has_no_gradient_and_says_so():
     x = torch.randn(4, 33, requires_grad=True)
-    with pytest.raises(ValueError, match="kind is max, must be sum, mean or logsumexp"):
+    with pytest.raises(ValueError, match="kind is max, must be sum, mean, logsumexp or product"):
         rt.row_reduce(x, kind="max").sum().backward()
 
 
@@ -42,6 +55,7 @@ def test_nan_empty_and_infinite_rows():
         np.testing.assert_array_equal(rooftile.row_reduce(x, kind=kind), expected)
     empty = np.empty((2, 0), np.float32)
     np.testing.assert_array_equal(rooftile.row_reduce(empty), [0, 0])
+    np.testing.assert_array_equal(rooftile.row_reduce(empty, kind="product"), [1, 1])
     np.testing.assert_array_equal(rooftile.row_reduce(empty, kind="mean"), [math.nan] * 2)
     np.testing.assert_array_equal(rooftile.row_reduce(empty, kind="logsumexp"), [-math.inf] * 2)
     with pytest.raises(ValueError, match="an empty row has no largest and no smallest element"):

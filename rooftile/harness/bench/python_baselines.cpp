@@ -186,11 +186,11 @@ json options_json(const Spec& spec, const Case& c) {
     values.erase(signature.operands[o].name);
     if (signature.operands[o].role != Signature::Role::input) outputs.push_back(signature.operands[o].name);
   }
-  // Kernels get reals as f32; but for whole numbers, and optimisers', of which f32 would leave 1 - 0.999 four
-  // digits.
+  // Kernels get reals as f32; but for whole numbers, optimisers', of which f32 would leave 1 - 0.999 four
+  // digits, and those of exact functions, where a share of 0.8 cuts elsewhere than its f32.
   std::set<std::string> wide;
   for (int k = 0; k < signature.option_count(); ++k)
-    if (signature.has_lists() || signature.options[k].kind == Signature::Option::Kind::whole)
+    if (signature.has_lists() || spec.tolerance.exact || signature.options[k].kind == Signature::Option::Kind::whole)
       wide.insert(signature.options[k].name);
   for (const auto& [name, value] : values) {
     const double its = c.dtype == DType::f64 || wide.count(name) > 0 ? value : static_cast<float>(value);

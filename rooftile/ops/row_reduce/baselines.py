@@ -2,7 +2,8 @@
 
 import torch
 
-KINDS = (lambda x: x.sum(-1), lambda x: x.mean(-1), lambda x: x.amax(-1), lambda x: x.amin(-1), lambda x: x.logsumexp(-1))
+KINDS = (lambda x: x.sum(-1), lambda x: x.mean(-1), lambda x: x.amax(-1), lambda x: x.amin(-1), lambda x: x.logsumexp(-1),
+         lambda x: x.prod(-1))
 
 PYTORCH = {
     "row_reduce": lambda c: (KINDS[int(c.parameter("kind", 0))], [c.get("x")]),

@@ -29,6 +29,12 @@ struct RowReduceOracle {
         a["y"].store(row, n == 1 ? sum : sum / S(n), terms / n);
         continue;
       }
+      if (kind == RowReduction::product) {
+        S product(1);
+        for (std::int64_t i = 0; i < columns; ++i) product = product * x(i);
+        a["y"].store(row, product, std::fabs(to_double(product)));
+        continue;
+      }
       S most(kind == RowReduction::min ? HUGE_VAL : -HUGE_VAL);
       for (std::int64_t i = 0; i < columns; ++i)
         if (kind == RowReduction::min ? to_double(x(i)) < to_double(most) : to_double(x(i)) > to_double(most))
@@ -53,10 +59,34 @@ struct RowReduceOracle {
 };
 
 struct RowReduceBackwardOracle {
+  /// dy times the product of the others, with zeros apart.
+  template <class S>
+  static void product(const Case& c, Arrays<S>& a) {
+    const std::int64_t columns = c.shape.back();
+    for (std::int64_t row = 0; row < rows_of_case(c); ++row) {
+      S all(1);
+      int zeros = 0;
+      for (std::int64_t at = row * columns; at < (row + 1) * columns; ++at) {
+        const S x = a["x"].load(at);
+        const bool zero = to_double(x) == 0;
+        zeros += zero;
+        all = all * (zero ? S(1) : x);
+      }
+      (void)a["y"].load(row);
+      const S dy = a["dy"].load(row);
+      for (std::int64_t at = row * columns; at < (row + 1) * columns; ++at) {
+        const S x = a["x"].load(at);
+        const bool whole = zeros == 1 && to_double(x) == 0;
+        const S dx = (zeros == 0 ? all / x : whole ? all * S(1) : all * S(0)) * dy;
+        a["dx"].store(at, dx, std::fabs(to_double(dx)));
+      }
+    }
+  }
   template <class S>
   static void run(const Case& c, Arrays<S>& a) {
     const std::int64_t columns = c.shape.back();
     const RowReduction kind = reduction_of(c);
+    if (kind == RowReduction::product) return product(c, a);
     for (std::int64_t at = 0; at < rows_of_case(c) * columns; ++at) {
       const S x = a["x"].load(at), y = a["y"].load(at / columns), dy = a["dy"].load(at / columns);
       S dx = dy;

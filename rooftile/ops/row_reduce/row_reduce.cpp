@@ -9,7 +9,7 @@ namespace {
 
 constexpr Signature::Types kT{'T', {DType::f32, DType::f16, DType::bf16}};
 constexpr Signature::Types kI{'I', {DType::i64}};
-constexpr Signature::Option kKind = choice("kind", "sum mean max min logsumexp");
+constexpr Signature::Option kKind = choice("kind", "sum mean max min logsumexp product");
 
 constexpr Signature kReduce{"row_reduce", {kT}, {input("x", 'T', "... C"), output("y", 'T', "...")}, {kKind}};
 constexpr Signature kBackward{"row_reduce_backward",
@@ -50,7 +50,7 @@ Status launch_backward(const Queue& queue, const Op& op, const Call& c) {
       x.dtype,
       static_cast<int>(c.whole(0))};
   if (is_extreme(p.kind))
-    return Status::error("row_reduce_backward: kind is %s, must be sum, mean or logsumexp",
+    return Status::error("row_reduce_backward: kind is %s, must be sum, mean, logsumexp or product",
                          p.kind == static_cast<int>(RowReduction::max) ? "max" : "min");
   return dispatch(queue, op, &p, c.variant);
 }

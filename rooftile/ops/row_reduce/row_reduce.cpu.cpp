@@ -49,9 +49,12 @@ void launch_backward(const CpuLaunch& launch, const RowReduceBackwardProblem& p)
                    return static_cast<float>(load_scalar(
                        static_cast<const std::byte*>(data) + p.rows.offset(operand, row) * width, p.dtype));
                  };
-                 kernels::row_reduce_backward(team, row_of<const T>(p.rows, P::kX, p.x, row, end),
-                                              row_of<T>(p.rows, P::kDx, p.dx, row, end), number(p.y, P::kY),
-                                              number(p.dy, P::kDy), p.rows.columns, p.kind);
+                 const auto x = row_of<const T>(p.rows, P::kX, p.x, row, end);
+                 const auto dx = row_of<T>(p.rows, P::kDx, p.dx, row, end);
+                 const float dy = number(p.dy, P::kDy);
+                 if (p.kind == static_cast<int>(RowReduction::product))
+                   return kernels::row_product_backward(team, x, dx, kSegment, dy);
+                 kernels::row_reduce_backward(team, x, dx, number(p.y, P::kY), dy, p.rows.columns, p.kind);
                });
 }
 

@@ -11,11 +11,14 @@ using namespace tile;
 constexpr int kItems = 32;
 constexpr int kHeldThreads = 512;
 
-template <class T, bool kArg>
-struct Reduce {
+struct OfRows {
   static constexpr int kHeldThreads = rooftile::kHeldThreads;
   static constexpr Clusters kClusters{};
   static constexpr int least_blocks(Scope scope) { return scope == Scope::block ? 2 : 0; }
+};
+
+template <class T, bool kArg>
+struct Reduce : OfRows {
   RowReduceProblem p;
   std::int64_t segment;
   template <class Team>
@@ -34,15 +37,22 @@ struct Reduce {
   }
 };
 
+/// The team of a row, which takes it by segments.
+template <class T>
+RowShape shape_of(std::int64_t columns) {
+  constexpr int kLanes = 16 / int(sizeof(T));
+  constexpr std::int64_t kLongest = std::int64_t{kHeldThreads} * kItems;
+  return row_shape(std::clamp<std::int64_t>(columns, 1, kLongest), kLanes, kItems / kLanes, kHeldThreads, 1,
+                   false, nullptr);
+}
+
 template <bool kArg>
 Status launch_rows(const CudaLaunch& launch, const char* name, const RowReduceProblem& p) {
   if (p.rows.rows == 0) return {};
   return with_type<float, f16, bf16>(p.dtype, [&]<class T>() -> Status {
     constexpr int kLanes = 16 / int(sizeof(T)), kChunks = kItems / kLanes;
-    constexpr std::int64_t kLongest = std::int64_t{kHeldThreads} * kItems;
-    const std::int64_t length = std::clamp<std::int64_t>(p.rows.columns, 1, kLongest);
-    const RowShape shape = row_shape(length, kLanes, kChunks, kHeldThreads, 1, false, nullptr);
-    const Reduce<T, kArg> program{p, std::int64_t{shape.threads} * kItems};
+    const RowShape shape = shape_of<T>(p.rows.columns);
+    const Reduce<T, kArg> program{{}, p, std::int64_t{shape.threads} * kItems};
     const bool aligned = aligned_rows(p.rows, RowReduceProblem::kX, p.x, sizeof(T));
     const auto run = [&]<Access kAccess, Scope kScope>() {
       return launch_direct<CudaTeam<float, kLanes, kChunks, kAccess, kScope>>(launch, name, program, shape,
@@ -76,8 +86,39 @@ struct Backward {
                                  number(p.dy, P::kDy), p.rows.columns, p.kind);
   }
 };
+
+/// Of a product: a team has a row, since all of it counts for each element.
+template <class T>
+struct ProductBackward : OfRows {
+  RowReduceBackwardProblem p;
+  std::int64_t segment;
+  template <class Team>
+  ROOFTILE_TILE void operator()(const Team& team, const RowRange& range) const {
+    using P = RowReduceBackwardProblem;
+    const auto x = row_of<const T, Team>(p.rows, P::kX, p.x, range, 0, p.x == p.dx);
+    const auto dx = row_of<T, Team>(p.rows, P::kDx, p.dx, range, 0);
+    const float dy = widen<float>(static_cast<const T*>(p.dy)[offset_of(p.rows, P::kDy, range.row)]);
+    kernels::row_product_backward(team, x, dx, segment, dy);
+  }
+};
+Status launch_product_backward(const CudaLaunch& launch, const RowReduceBackwardProblem& p) {
+  if (p.rows.rows == 0 || p.rows.columns == 0) return {};
+  return with_type<float, f16, bf16>(p.dtype, [&]<class T>() -> Status {
+    constexpr int kLanes = 16 / int(sizeof(T)), kChunks = kItems / kLanes;
+    const RowShape shape = shape_of<T>(p.rows.columns);
+    const ProductBackward<T> program{{}, p, std::int64_t{shape.threads} * kItems};
+    const auto run = [&]<Scope kScope>() {
+      return launch_direct<CudaTeam<float, kLanes, kChunks, Access::any, kScope>>(
+          launch, "row_reduce_backward", program, shape, p.rows.rows);
+    };
+    return shape.threads <= kWarp ? run.template operator()<Scope::warp>()
+                                  : run.template operator()<Scope::block>();
+  });
+}
+
 Status launch_backward(const CudaLaunch& launch, const RowReduceBackwardProblem& p) {
   using P = RowReduceBackwardProblem;
+  if (p.kind == static_cast<int>(RowReduction::product)) return launch_product_backward(launch, p);
   return with_type<float, f16, bf16>(p.dtype, [&]<class T>() {
     const bool aligned =
         aligned_rows(p.rows, P::kX, p.x, sizeof(T)) && aligned_rows(p.rows, P::kDx, p.dx, sizeof(T));

@@ -34,6 +34,19 @@ ROOFTILE_TILE float row_sum(const Team& team, const Row<const T>& x, std::int64_
   return team.sum(sums);
 }
 
+/// A segment's product joins the row's, as sums do.
+template <class Team, class T>
+ROOFTILE_TILE float row_product(const Team& team, const Row<const T>& x, std::int64_t segment) {
+  auto products = team.fill(1);
+  for_segments(team, x, segment, 1,
+               [&](auto& reader, const auto& held, std::int64_t, std::int64_t size) ROOFTILE_INLINE {
+                 auto part = team.fill(1);
+                 reader.each(size, [&](auto chunk) ROOFTILE_INLINE { part = part * held[chunk]; });
+                 products = products * part;
+               });
+  return team.product(products);
+}
+
 // [largest]
 /// The largest of sign · x, and NaN where one is: a lane that met a NaN keeps it, as nothing is larger.
 template <class Team, class T>
@@ -92,6 +105,8 @@ ROOFTILE_TILE float row_reduce(const Team& team, const Row<const T>& x, std::int
     }
     case RowReduction::logsumexp:
       return row_log_sum_exp(team, x, segment);
+    case RowReduction::product:
+      return row_product(team, x, segment);
     default: {
       const float sign = static_cast<RowReduction>(kind) == RowReduction::max ? 1 : -1;
       return row_largest(team, x, segment, sign) * sign;
@@ -130,6 +145,38 @@ ROOFTILE_TILE RowPlace row_arg(const Team& team, const Row<const T>& x, std::int
   if (upper == 0x7FFF && lower == 0xFFFF) upper = lower = 0;  // all are -∞
   return {upper, lower};
 }
+
+// [product]
+/// dx = dy times the product of the others. A zero is no divisor: the product leaves zeros out, and counts
+/// them.
+template <class Team, class T>
+ROOFTILE_TILE void row_product_backward(const Team& team, const Row<const T>& x, const Row<T>& dx,
+                                        std::int64_t segment, float dy) {
+  const auto one = team.fill(1), none = team.fill(0);
+  auto products = one, zeros = none;
+  for_segments(team, x, segment, 1,
+               [&](auto& reader, const auto& held, std::int64_t, std::int64_t size) ROOFTILE_INLINE {
+                 auto part = one;
+                 reader.each(size, [&](auto chunk) ROOFTILE_INLINE {
+                   const auto its = held[chunk];
+                   part = part * select(its == 0, one, its);
+                   zeros += select(its == 0, one, none);
+                 });
+                 products = products * part;
+               });
+  const float product = team.product(products), count = team.sum(zeros);
+  const auto at_zero = team.fill(count == 1 ? product * dy : product * 0 * dy);
+  const auto elsewhere = team.fill(product * 0 * dy);
+  for_segments(team, x, segment, 1,
+               [&](auto& reader, const auto& held, std::int64_t begin, std::int64_t size) ROOFTILE_INLINE {
+                 reader.each(size, [&](auto chunk) ROOFTILE_INLINE {
+                   const auto its = held[chunk];
+                   const auto others = count == 0 ? product / its * dy : select(its == 0, at_zero, elsewhere);
+                   reader.store(dx.part(begin, segment), chunk, others);
+                 });
+               });
+}
+// [/product]
 
 /// A row, or a part of one of `columns` elements: dx = dy, dy/N, or dy·e^(x - y).
 template <class Team, class T>

@@ -1,6 +1,6 @@
 """Reductions of rows in four languages: rooftile/ops/languages.py says how these functions are found, run and judged.
 
-kind: 0 sum, 1 mean, 2 max, 3 min, 4 logsumexp.
+kind: 0 sum, 1 mean, 2 max, 3 min, 4 logsumexp, 5 product.
 """
 
 import math
@@ -19,6 +19,8 @@ def row_reduce_plain(x, kind=0):
             y.append(math.nan)
         elif kind in (2, 3):
             y.append(max(row) if kind == 2 else min(row))
+        elif kind == 5:
+            y.append(math.prod(row))
         else:
             most = max(row, default=-math.inf)
             y.append(most if math.isinf(most) else most + math.log(math.fsum(math.exp(v - most) for v in row)))
@@ -30,7 +32,9 @@ def row_reduce_plain(x, kind=0):
 def row_reduce_numpy(x, kind=0):
     wide = x.astype(np.float64)
     with np.errstate(all="ignore"):
-        if kind < 4:
+        if kind == 5:
+            y = wide.prod(-1)
+        elif kind < 4:
             y = (np.sum, np.mean, np.max, np.min)[int(kind)](wide, axis=-1) if x.shape[-1] or kind == 0 else (
                 np.full(x.shape[:-1], np.nan))
         else:
@@ -54,17 +58,31 @@ def row_reduce_numpy_without_shift(x, kind=0):
 # [row_reduce_torch]
 def row_reduce_torch(x, kind=0):
     wide = x.double()
-    return (wide.sum, wide.mean, wide.amax, wide.amin, wide.logsumexp)[int(kind)](-1).to(x.dtype)
+    return (wide.sum, wide.mean, wide.amax, wide.amin, wide.logsumexp, wide.prod)[int(kind)](-1).to(x.dtype)
 # [/row_reduce_torch]
 
 
 # [row_reduce_backward_torch]
 def row_reduce_backward_torch(x, y, dy, kind=0):
     dy, shift = dy.double()[..., None], y.double()[..., None]
+    if kind == 5:
+        zeros = (x == 0).sum(-1, keepdim=True)
+        product = torch.where(x == 0, 1.0, x.double()).prod(-1, keepdim=True)
+        others = torch.where(zeros == 0, product / x.double(), product * ((zeros == 1) & (x == 0)))
+        return (dy * others).to(x.dtype)
     if kind == 4:
         return torch.where(shift == -math.inf, 0.0, dy * torch.exp(x.double() - shift)).to(x.dtype)
     return (dy / (x.shape[-1] if kind == 1 else 1)).expand(x.shape).to(x.dtype)
 # [/row_reduce_backward_torch]
+
+
+# [row_reduce_backward_torch_quotient]
+@trap("y/x is 0/0 where x is 0")
+def row_reduce_backward_torch_quotient(x, y, dy, kind=0):
+    if kind != 5:
+        return row_reduce_backward_torch(x, y, dy, kind)
+    return (dy.double()[..., None] * (x.double().prod(-1, keepdim=True) / x.double())).to(x.dtype)
+# [/row_reduce_backward_torch_quotient]
 
 
 # [row_arg_plain]

@@ -226,6 +226,7 @@ class CpuTeam {
   };
   ROOFTILE_TILE Accumulator accumulator() const { return {fill(0)}; }
   ROOFTILE_TILE Real sum(const Tile& t) const { return reduce_sum(t); }
+  ROOFTILE_TILE Real product(const Tile& t) const { return reduce_product(t); }
   /// Both at once, which on a GPU costs one.
   struct Sums {
     Real first, second;

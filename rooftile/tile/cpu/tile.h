@@ -328,6 +328,10 @@ template <class V>
 ROOFTILE_TILE V vadd(V a, V b) {
   return a + b;
 }
+template <class V>
+ROOFTILE_TILE V vmultiply(V a, V b) {
+  return a * b;
+}
 /// The upper `kHalf` of 2 · kHalf lanes folded onto the lower ones, and so on down to one lane.
 template <class S, int kHalf, class F, std::size_t... I>
 ROOFTILE_TILE S reduce_halves(Vec<S> v, F operation, std::index_sequence<I...> lanes) {
@@ -337,6 +341,7 @@ ROOFTILE_TILE S reduce_halves(Vec<S> v, F operation, std::index_sequence<I...> l
   return v[0];
 }
 ROOFTILE_REDUCE(reduce_sum, vadd)
+ROOFTILE_REDUCE(reduce_product, vmultiply)
 ROOFTILE_REDUCE(reduce_max, vmax)
 ROOFTILE_REDUCE(reduce_min, vmin)
 #undef ROOFTILE_REDUCE

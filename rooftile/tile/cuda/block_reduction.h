@@ -81,6 +81,12 @@ struct AddUp {
     return a + b;
   }
 };
+struct Multiply {
+  template <class Real>
+  ROOFTILE_TILE Real operator()(Real a, Real b) const {
+    return a * b;
+  }
+};
 struct Larger {
   template <class Real>
   ROOFTILE_TILE Real operator()(Real a, Real b) const {

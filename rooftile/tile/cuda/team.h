@@ -212,9 +212,9 @@ class CudaTeam {
   ROOFTILE_TILE Tile round_to(const Tile& t) const {
     return widened<Real>(narrowed<T>(t));
   }
-
   ROOFTILE_TILE Real sum(const Accumulator& t) const { return reduce({t}, Real(0), AddUp{}).v[0]; }
-  /// The same where its warp's other teams may have fewer rows, and be elsewhere.
+  ROOFTILE_TILE Real product(const Accumulator& t) const { return reduce({t}, Real(1), Multiply{}).v[0]; }
+  /// sum() where its warp's other teams may have fewer rows, and be elsewhere.
   ROOFTILE_TILE Real sum_of_team(const Accumulator& t) const {
     if ((kScope == Scope::warp || kScope == Scope::any) && threads_ < kWarp)
       return across_team(folded<kAccess>(t.tiles[0], AddUp{}), threads_, AddUp{});

@@ -1,0 +1,54 @@
+#pragma once
+// What passes from validation (sampling.cpp) to the launches (sampling.cpu.cpp, sampling.cu).
+#include "rooftile/core/rows.h"
+#include "rooftile/ops/sampling/sampling.weights.h"
+
+namespace rooftile {
+
+struct TopKProblem {
+  enum { kX, kValues, kIndices };
+  Rows<3> rows;  ///< of values and indices as if they had x's columns: each row's beginning
+  const void* x;
+  void* values;
+  std::int64_t* indices;
+  std::int64_t value_stride, index_stride;
+  DType dtype;
+  int k;
+};
+
+struct SampleProblem {
+  enum { kLogits, kToken };
+  Rows<2> rows;
+  const void* logits;
+  std::int64_t* token;
+  const void *seed, *offset;  ///< one number each; no offset: null
+  bool wide;                  ///< they are i64, not i32
+  DType dtype;
+  double temperature, top_p, min_p;
+  std::int64_t top_k;
+  SampleRule rule;
+
+  /// With the rule that the options make: in the launch, as the caller's rounding mode must not show in it.
+  SampleProblem ruled() const {
+    SampleProblem p = *this;
+    p.rule = sample_rule(temperature, top_k, top_p, min_p);
+    return p;
+  }
+  constexpr std::uint64_t whole(const void* p) const {
+    if (!p) return 0;
+    return wide ? static_cast<std::uint64_t>(*static_cast<const std::int64_t*>(p))
+                : static_cast<std::uint64_t>(std::int64_t{*static_cast<const std::int32_t*>(p)});
+  }
+  constexpr std::uint64_t random(std::int64_t row) const {
+    return sample_random(whole(seed), whole(offset) + static_cast<std::uint64_t>(row));
+  }
+  /// How many of the largest elements are all that a row's token depends on; 0: too many to keep.
+  constexpr int listed() const {
+    if (rule.top_k > 0 && rule.top_k <= kMaxListed) {
+      return static_cast<int>(rule.top_k < rows.columns ? rule.top_k : rows.columns);
+    }
+    return rows.columns <= kMaxListed ? static_cast<int>(rows.columns) : 0;
+  }
+};
+
+}  // namespace rooftile
