@@ -202,6 +202,6 @@ globals().update(functions)
 __all__ = ["log_softmax", *functions]
 
 
-def log_softmax(x, *, scale=1.0, axis=-1):
+def log_softmax(x, *, scale=1.0, causal=False, masked=False, axis=-1):
     """softmax(x, log=True): the logarithm of softmax, with its gradient."""
-    return functions["softmax"](x, scale=scale, log=True, axis=axis)
+    return functions["softmax"](x, scale=scale, log=True, causal=causal, masked=masked, axis=axis)
