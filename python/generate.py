@@ -70,7 +70,8 @@ from rooftile.torch._optim import (SGD as SGD, AdamW as AdamW, clip_grad_norm_ a
                                    get_ema_multi_avg_fn as get_ema_multi_avg_fn)
 from rooftile.torch._patch import Patched as Patched, patch as patch, unpatch as unpatch
 
-def log_softmax(x: Tensor, *, scale: float = 1.0, dim: Union[int, Sequence[int]] = -1) -> Tensor: ...
+def log_softmax(x: Tensor, *, scale: float = 1.0, causal: bool = False, masked: bool = False,
+                dim: Union[int, Sequence[int]] = -1) -> Tensor: ...
 '''
 
 JAX_HEAD = '''"""Written by python/generate.py from the functions' signatures."""
@@ -79,7 +80,8 @@ from typing import Any, Literal, Optional, Sequence, Tuple, Union
 from jax import Array
 from jax.typing import ArrayLike
 
-def log_softmax(x: ArrayLike, *, scale: float = 1.0, axis: Union[int, Sequence[int]] = -1) -> Array: ...
+def log_softmax(x: ArrayLike, *, scale: float = 1.0, causal: bool = False, masked: bool = False,
+                axis: Union[int, Sequence[int]] = -1) -> Array: ...
 '''
 
 

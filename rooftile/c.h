@@ -5,7 +5,7 @@
  *     rooftile_status s = rooftile_queue_cpu(0, &queue);
  *     const int64_t shape[] = {64, 1024};
  *     rooftile_view x = rooftile_dense(data, ROOFTILE_F32, 2, shape), y = rooftile_dense(out, ROOFTILE_F32,
- * 2, shape); s = rooftile_softmax(queue, &x, &y, 1.0, 0); if (s.message[0]) puts(s.message);
+ * 2, shape); s = rooftile_softmax(queue, &x, &y, 1.0, 0, 0, 0); if (s.message[0]) puts(s.message);
  *     rooftile_queue_free(queue);
  *
  * What each function computes, takes and costs: its C++ header, and docs/reference.md. */

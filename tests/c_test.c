@@ -88,10 +88,10 @@ int main(void) {
   const rooftile_view w = rooftile_dense(weight, ROOFTILE_F32, 1, row), g = rooftile_dense(gradient, ROOFTILE_F32, 1, row);
   const rooftile_view m = rooftile_dense(mean, ROOFTILE_F32, 1, outer), r = rooftile_dense(rstd, ROOFTILE_F32, 1, outer);
 
-  expect_message(rooftile_softmax(queue, &x, &y, 1.0, 0), "");
+  expect_message(rooftile_softmax(queue, &x, &y, 1.0, 0, 0, 0), "");
   expect(fabsf(result[5] - 1.f / 3) < 1e-6f && fabsf(result[2] - 0.66524096f) < 1e-6f, "softmax is wrong");
-  expect_message(rooftile_softmax(queue, &x, &y, 1.0, 2), "softmax: log is 2, must be 0 or 1");
-  expect_message(rooftile_softmax(queue, &x, NULL, 1.0, 0), "softmax: y is absent");
+  expect_message(rooftile_softmax(queue, &x, &y, 1.0, 2, 0, 0), "softmax: log is 2, must be 0 or 1");
+  expect_message(rooftile_softmax(queue, &x, NULL, 1.0, 0, 0, 0), "softmax: y is absent");
 
   /* Operands left out, statistics, and a backward that needs a workspace. */
   expect_message(rooftile_layer_norm(queue, &x, NULL, &w, NULL, &y, NULL, &m, &r, 1e-5), "");
@@ -110,7 +110,7 @@ int main(void) {
 
   /* By name, with a variant. */
   const rooftile_view* views[] = {&x, &y};
-  const double options[] = {1, 0};
+  const double options[] = {1, 0, 0, 0};
   const rooftile_workspace none = {NULL, 0};
   expect_message(rooftile_call(queue, "softmax", views, options, "01_scalar", none), "");
   expect_message(rooftile_call(queue, "softmaks", views, options, NULL, none), "rooftile_call: no function \"softmaks\"");

@@ -87,6 +87,10 @@ class Signature:
         for place in places:
             if place not in arrays:
                 raise TypeError(f"{name}: {place} is absent; it takes {self.usage}")
+        first = self.inputs[0]
+        if options.get("causal") and first["outer"] and len(first["letters"]) == 1 and len(getattr(arrays[first["name"]], "shape", "QK")) < 2:
+            # The library's own words; under vmap it would take the batch for queries.
+            raise ValueError(f"{name}: {first['name']} has rank 1; with causal it has queries and keys, rank 2 at least")
         return arrays, options, wanted, rows if rows != self.row_words else None
 
     def number(self, option, value):
@@ -192,6 +196,15 @@ class Signature:
         shape = self.outer_of(arrays) if operand["outer"] else []
         shape += [self.size_of(letter, arrays, options) for letter in operand["letters"]]
         return shape, operand["dtypes"][0] if dtype is None else dtype
+
+    def rows_are_apart(self, present, made):
+        """Whether rows, or elements, know nothing of each other, but for a weight's gradient, which is a sum over them: whether
+        devices may share them out. `present`, `made`: a call's operands."""
+        if not any(o["outer"] for o in present) or self.mutates:
+            return False
+        if any(o["one"] and (o["optional"] or "f32" not in o["dtypes"]) for o in self.operands):
+            return False  # a mean over all rows; a seed, beside which an element's place counts
+        return all(o["outer"] or self.name.endswith("_backward") for o in made)
 
     # -- Gradients
 

@@ -10,7 +10,7 @@ from the library's backward functions; statistics (mean, rstd) have none. Each c
 import jax
 import numpy
 
-from rooftile import _core, _frameworks, _functions, _products, _vectors
+from rooftile import _core, _frameworks, _functions, _products, _sharding, _vectors
 from rooftile._signature import IN_OUT, OUTPUT, Signature
 
 TARGET = "rooftile_call"
@@ -47,6 +47,25 @@ class Function(Signature):
     def run(self, options, wanted, arrays):
         """The call itself: all outputs that are not optional or asked for, by name."""
         made = [o for o in self.results if not o["optional"] or o["name"] in wanted]
+        present = [o for o in self.inputs if o["name"] in arrays]
+        given = [arrays[o["name"]] for o in present]
+
+        def whole(*parts):
+            return self.call(options, present, made, dict(zip((o["name"] for o in present), parts)))
+
+        traced = any(isinstance(a, jax.core.Tracer) for a in given)
+        if not traced and any(isinstance(a, jax.Array) and len(a.devices()) > 1 for a in given):
+            return jax.jit(lambda parts: self.run(options, wanted, parts))(arrays)
+        results = None
+        if traced and self.rows_are_apart(present, made):
+            rows = _sharding.Rows(present, made, whole, fixed=int(dict(zip(self.defaults, options)).get("causal", 0)))
+            shapes = self.shapes(options, made, arrays)
+            results = rows.explicit(given, shapes)
+            if results is None and not any(map(_sharding.varying, given)):
+                results = rows.automatic(given, shapes)
+        return dict(zip([o["name"] for o in made], whole(*given) if results is None else results))
+
+    def shapes(self, options, made, arrays):
         shapes = []
         for o in made:
             shape, dtype = self.infer(arrays, o, dict(zip(self.defaults, options)))
@@ -55,18 +74,20 @@ class Function(Signature):
             elif isinstance(dtype, str):
                 dtype = _frameworks.DTYPES[dtype]
             shapes.append(jax.ShapeDtypeStruct(tuple(shape), dtype))
-        present = [o for o in self.inputs if o["name"] in arrays]
+        return shapes
+
+    def call(self, options, present, made, arrays):
         # A batch is one more outer size, where all have such.
         outer = all(o["outer"] for o in (*present, *made))
+        shapes = self.shapes(options, made, arrays)
         call = jax.ffi.ffi_call(TARGET, shapes, vmap_method="broadcast_all" if outer else "sequential")
 
         def mask(operands):
             return sum(1 << self.operands.index(o) for o in operands)
 
-        results = call(*(arrays[o["name"]] for o in present), place=numpy.int64(self.place),
-                       inputs=numpy.int64(mask(present)), outputs=numpy.int64(mask(made)),
-                       options=numpy.array([*options, 0.0], numpy.float64))
-        return dict(zip([o["name"] for o in made], results))
+        results = call(*(arrays[o["name"]] for o in present), place=numpy.int64(self.place), inputs=numpy.int64(mask(present)),
+                       outputs=numpy.int64(mask(made)), options=numpy.array([*options, 0.0], numpy.float64))
+        return _sharding.varied(results, arrays.values())
 
     def refuse(self, options, wanted, arrays, tangents):
         raise TypeError(f"{self.name} has no gradient: the library has no function for it; put jax.lax.stop_gradient around its arrays")
@@ -74,7 +95,7 @@ class Function(Signature):
     def forward(self, options, wanted, arrays):
         results = self.apply(options, tuple({*wanted, *self.needed_outputs(arrays)}), arrays)
         shown = {n: r for n, r in results.items() if n not in self.optional_outputs or n in wanted}
-        return shown, (self.saved(arrays, results), dict.fromkeys(arrays))
+        return shown, (self.saved(arrays, results), _sharding.kinds(arrays))
 
     def gradient(self, options, wanted, saved, arrived):
         given, present = saved
@@ -83,7 +104,7 @@ class Function(Signature):
         for o in backward.inputs:
             if o["name"] not in given and o["name"][1:] in arrived:
                 given[o["name"]] = arrived[o["name"][1:]]
-        names = self.gradient_names(present)
+        names = self.gradient_names(dict(present))
         asked = tuple(set(names.values()) & set(backward.optional_outputs))
         by_name = dict(zip(self.defaults, options))
         results = backward.apply(tuple(by_name[o] for o in backward.defaults), asked, given)
@@ -92,7 +113,7 @@ class Function(Signature):
             if d not in results and n not in kept and next(o for o in self.inputs if o["name"] == n)["dtypes"][0][0] != "i":
                 raise TypeError(f"{self.name}: there is no gradient of {n}; leave it out where you take gradients")
         gradients = {n: results.get(d) for n, d in names.items()}  # None of indices, which have none
-        return (self.shaped(self.with_sums(gradients, arrived), given),)
+        return (_sharding.summed(self.shaped(self.with_sums(gradients, arrived), given), present),)
 
     def check_dtypes(self, arrays):
         """The library's own check runs inside of XLA, whose errors are no TypeErrors."""
@@ -126,8 +147,14 @@ class Function(Signature):
                 arrays = _frameworks.broadcast_views(arrays)
             self.check_dtypes(arrays)
             arrays, brought = self.along(arrays, rows) if rows else (arrays, None)
-            results = self.apply(tuple(float({**self.defaults, **options}[n]) for n in self.defaults), tuple(sorted(wanted)),
-                                 arrays)
+            try:
+                results = self.apply(tuple(float({**self.defaults, **options}[n]) for n in self.defaults), tuple(sorted(wanted)),
+                                     arrays)
+            except TypeError as error:
+                if "forward-mode" not in str(error):
+                    raise
+                raise TypeError(f"{self.name}: has no derivative in forward mode (jvp, jacfwd, hessian); take jax.grad, jax.vjp or "
+                                "jax.jacrev") from None
             if not self.outputs:
                 return self.named(list(results), results)
             if self.backward:
@@ -147,14 +174,15 @@ class Composed(Function):
 
     def forward(self, options, wanted, arrays):
         results = self.apply(options, wanted, arrays)  # a second gradient goes through it
-        return results, (self.kept(arrays, dict(zip(self.defaults, options)), results), dict.fromkeys(arrays))
+        return results, (self.kept(arrays, dict(zip(self.defaults, options)), results), _sharding.kinds(arrays))
 
     def gradient(self, options, wanted, saved, arrived):
         kept, present = saved
+        names = dict(present)
         if any(d.dtype == jax.dtypes.float0 for d in arrived.values()):  # of integers
-            return (present,)
-        made = self.gradients(kept, dict(zip(self.defaults, options)), arrived, set(present))
-        return ({n: made.get(n) for n in present},)
+            return (dict.fromkeys(names),)
+        made = self.gradients(kept, dict(zip(self.defaults, options)), arrived, set(names))
+        return (_sharding.summed({n: made.get(n) for n in names}, present),)
 
     select = staticmethod(jax.numpy.where)
     cast = staticmethod(jax.numpy.astype)
@@ -203,6 +231,6 @@ globals().update(functions)
 __all__ = ["log_softmax", *functions]
 
 
-def log_softmax(x, *, scale=1.0, axis=-1):
+def log_softmax(x, *, scale=1.0, causal=False, masked=False, axis=-1):
     """softmax(x, log=True): the logarithm of softmax, with its gradient."""
-    return functions["softmax"](x, scale=scale, log=True, axis=axis)
+    return functions["softmax"](x, scale=scale, log=True, causal=causal, masked=masked, axis=axis)

@@ -153,3 +153,12 @@ def test_a_gradient_of_one_element_has_its_shape():
     ours = jax.grad(lambda x, alpha: (rooftile.jax.dyt(x, alpha) ** 2).sum(), argnums=(0, 1))(x, alpha)
     theirs = jax.grad(lambda x, alpha: (jnp.tanh(alpha * x) ** 2).sum(), argnums=(0, 1))(x, alpha)
     same(ours, theirs, rtol=1e-5)
+
+
+def test_forward_mode_is_refused():
+    x = jnp.ones((2, 3))
+    for call in (rooftile.jax.softmax, rooftile.jax.gelu):
+        with pytest.raises(TypeError, match=f"{call.__name__}: has no derivative in forward mode .*; take jax.grad, jax.vjp or jax.jacrev"):
+            jax.jvp(call, (x,), (x,))
+    with pytest.raises(TypeError, match="has no derivative in forward mode|softmax_backward has no gradient"):
+        jax.hessian(lambda x: rooftile.jax.softmax(x).sum())(x)

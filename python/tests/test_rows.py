@@ -209,3 +209,46 @@ def test_log_softmax():
     torch.testing.assert_close(*torch.autograd.grad(ours.sin().sum(), t), *torch.autograd.grad(theirs.sin().sum(), t))
     gradients = [jax.grad(lambda a, f=f: jax.numpy.sin(f(a, axis=1)).sum())(a) for f in (rooftile.jax.log_softmax, jax.nn.log_softmax)]
     np.testing.assert_allclose(*gradients, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("queries, keys", [(5, 5), (3, 7), (7, 3)])  # of the last, the first four see none
+def test_causal_softmax(queries, keys, log):
+    torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")
+    import rooftile.jax
+    import rooftile.torch
+
+    scores = np.random.default_rng(0).standard_normal((2, queries, keys)).astype(np.float32)
+    seen = np.tri(queries, keys, keys - queries, bool)
+    dy = np.random.default_rng(1).standard_normal(scores.shape).astype(np.float32)
+    t = torch.from_numpy(scores).double().requires_grad_()
+    hidden = t.masked_fill(~torch.from_numpy(seen), -torch.inf)
+    expected = (torch.log_softmax if log else torch.softmax)(hidden, -1).nan_to_num(-torch.inf if log else 0, neginf=-torch.inf)
+    torch.where(torch.from_numpy(seen), expected * torch.from_numpy(dy), 0).sum().backward()
+    gradient = t.grad.nan_to_num(0).float().numpy()
+    expected = expected.detach().float().numpy()
+
+    unseen = np.where(seen, scores, np.nan)  # what is not seen is not read
+    for given in (scores, unseen):
+        np.testing.assert_allclose(rooftile.softmax(given, causal=True, log=log), expected, rtol=1e-5, atol=1e-6)
+    leaf = torch.from_numpy(scores).requires_grad_()
+    y = rooftile.torch.softmax(leaf, causal=True, log=log)
+    y.backward(torch.from_numpy(np.where(seen, dy, np.nan)))
+    np.testing.assert_allclose(y.detach(), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(leaf.grad, gradient, rtol=1e-4, atol=1e-6)
+    y, back = jax.vjp(lambda x: rooftile.jax.softmax(x, causal=True, log=log), scores)
+    np.testing.assert_allclose(back(jax.numpy.asarray(dy))[0], gradient, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(jax.vmap(lambda x: rooftile.jax.softmax(x, causal=True, log=log))(scores), expected, rtol=1e-5, atol=1e-6)
+    # The same by what an additive mask leaves.
+    minus = np.where(seen, scores, -np.inf).astype(np.float32)
+    np.testing.assert_array_equal(rooftile.softmax(minus, masked=True, log=log), rooftile.softmax(scores, causal=True, log=log))
+
+
+def test_causal_needs_queries():
+    torch = pytest.importorskip("torch")
+    import rooftile.torch
+
+    words = "softmax: x has rank 1; with causal it has queries and keys, rank 2 at least"
+    for call in (rooftile.softmax, rooftile.torch.softmax, lambda x, causal: torch.vmap(lambda r: rooftile.torch.softmax(r, causal=causal))(x[None])):
+        with pytest.raises(ValueError, match=words):
+            call(torch.ones(4), causal=True)

@@ -42,6 +42,9 @@ rooftile.torch.nn.GatedMLP(8)
 rooftile.torch.add(x, 2.0).relu()  # good
 rooftile.torch.log_softmax(x, dim=0).relu()  # good
 rooftile.jax.log_softmax(a, dim=0)
+rooftile.jax.log_softmax(a, causal=True).at[0].set(1)  # good
+rooftile.torch.softmax(x, causal=True, masked=False).relu()  # good
+rooftile.torch.log_softmax(x, causal="yes")
 rooftile.torch.add(x, "2")
 rooftile.jax.softmax(a, log=True).at[0].set(1)  # good
 rooftile.jax.softmax(a, log="yes")

@@ -12,9 +12,9 @@ from rooftile.torch._operators import functions
 globals().update(functions)
 
 
-def log_softmax(x, *, scale=1.0, dim=-1):
+def log_softmax(x, *, scale=1.0, causal=False, masked=False, dim=-1):
     """softmax(x, log=True): the logarithm of softmax, with its gradient."""
-    return functions["softmax"](x, scale=scale, log=True, dim=dim)
+    return functions["softmax"](x, scale=scale, log=True, causal=causal, masked=masked, dim=dim)
 
 
 from rooftile.torch import nn  # noqa: E402

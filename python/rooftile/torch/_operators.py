@@ -10,6 +10,7 @@ from torch.autograd import forward_ad
 
 from rooftile import _frameworks, _functions, _products, _vectors
 from rooftile._signature import IN_OUT, Signature
+from rooftile.torch import _dtensor
 
 
 class Library(torch.library.Library):
@@ -46,6 +47,7 @@ def straight(name, layer):
         if forward_ad._current_level >= 0:
             _frameworks.refuse_tangents(name, args[:tensors])
         if keys.raw_repr() not in PLAIN:
+            _dtensor.register()
             return layer(keys, *args)
         if enabled():
             for t in args[:tensors]:

@@ -62,8 +62,8 @@ std::string compare_gradient(const Spec& backward, const Spec& forward, const Ca
       return fmt::format("input {} is neither an operand of {} nor the gradient of one", name,
                          forward.function);
   }
-  // A loss that is no number (a mean of no rows, say) has no differences.
-  if (std::isnan(loss(outputs, gradients))) return "";
+  // A loss that is no number (a mean of no rows, a masked logarithm) has no differences.
+  if (!std::isfinite(loss(outputs, gradients))) return "";
   const Values analytic = run_oracle(backward, c, backward_inputs);
 
   for (const Operand& operand : backward.operands(c)) {

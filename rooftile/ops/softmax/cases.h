@@ -6,7 +6,8 @@
 namespace rooftile::harness {
 
 inline SoftmaxOptions softmax_options(const Case& c, const char* variant) {
-  return {static_cast<float>(softmax_scale(c)), c.parameter("log") != 0, variant};
+  return {static_cast<float>(softmax_scale(c)), c.parameter("log") != 0, c.parameter("causal") != 0,
+          c.parameter("masked") != 0, variant};
 }
 
 /// Rows of large numbers, by "extreme": 1 all the same, a masked row's; 2 a half of them; 3 the largest
@@ -27,7 +28,15 @@ inline void softmax_extremes(const Case& c, std::vector<double>& values) {
   }
 }
 inline std::vector<Option> softmax_option_list() {
-  return {{"scale", Option::Kind::real, 1, -kMaxFloat, kMaxFloat}, {"log"}};
+  return {{"scale", Option::Kind::real, 1, -kMaxFloat, kMaxFloat}, {"log"}, {"causal"}, {"masked"}};
+}
+inline const char* softmax_refuses(const Case& c) {
+  return c.parameter("causal") != 0 && c.shape.size() < 2 ? "rank" : nullptr;
+}
+/// With causal a query knows how many there are.
+inline Operand softmax_rows(const Case& c, const char* name, Operand::Kind kind,
+                            const char* may_be = nullptr) {
+  return {name, kind, c.dtype, c.shape, c.parameter("causal") == 0 || c.shape.size() > 2, may_be};
 }
 
 /// One of each class: exact, rounded, near the ends.
@@ -76,6 +85,20 @@ inline std::vector<Case> softmax_cases(bool forward) {
         if (forward) cases.push_back({shape, type, {{"log", log}}, Layout::contiguous, Fill::masked});
   }
   cases.push_back({{1, 1 << 20}, DType::f32, {}});
+  // As many queries as keys, fewer, and more: then the first ones see none. A warp's rows, a block's, one of
+  // several segments, which begin at odd places; rows that see nothing above -inf.
+  for (DType type : {DType::f32, DType::f16, DType::bf16})
+    for (double log : {0., 1.}) {
+      const std::map<std::string, double> causal{{"causal", 1}, {"log", log}, {"scale", 0.125}};
+      for (Shape shape : {Shape{2, 6, 6}, Shape{3, 5, 77}, Shape{2, 9, 4}, Shape{2, 3, 130, 130},
+                          Shape{40, 1}, Shape{3, 1111}, Shape{2, 9001}})
+        cases.push_back({shape, type, causal});
+      for (Fill fill : {Fill::minus_infinities, Fill::one_nan, Fill::one_infinity, Fill::masked})
+        for (const char* flag : {"causal", "masked"})
+          cases.push_back({{2, 9, 40}, type, {{flag, 1}, {"log", log}}, Layout::contiguous, fill});
+      for (Layout layout : {Layout::strided_columns, Layout::reversed, Layout::transposed})
+        cases.push_back({{2, 7, 33}, type, causal, layout});
+    }
   return cases;
 }
 
@@ -109,20 +132,26 @@ inline std::vector<Spec> softmax_specs() {
     return n;
   };
   static const auto count = elements;
+  static const auto seen = [](const Case& c) {
+    double n = 0;
+    const std::int64_t rows = c.shape.size() < 2 ? 1 : c.shape[c.shape.size() - 2];
+    for (std::int64_t row = 0; row < rows; ++row) n += static_cast<double>(softmax_seen(c, row));
+    return rows == 0 ? 0
+                     : n * count(c) / static_cast<double>(rows * std::max<std::int64_t>(c.shape.back(), 1));
+  };
   Spec forward{
       .function = "softmax",
       .axes = "rows x columns (more outer dimensions may precede)",
       .dtypes = {DType::f32, DType::f16, DType::bf16},
       .operands = [](const Case& c) -> std::vector<Operand> {
-        return {{"x", Operand::Kind::input, c.dtype, c.shape},
-                {"y", Operand::Kind::output, c.dtype, c.shape, true, "x"}};
+        return {softmax_rows(c, "x", Operand::Kind::input), softmax_rows(c, "y", Operand::Kind::output, "x")};
       },
       .call = [](const Queue& q, const Case& c, const Arguments& a, const char* variant,
                  Workspace) { return softmax(q, a.in("x"), a.out("y"), softmax_options(c, variant)); },
       .oracle = oracles<SoftmaxOracle>(),
       // For each element: scale and maximum; scale, shift, exp and sum; scale, shift, exp and quotient.
-      .flops = [](const Case& c) { return (c.parameter("log") ? 9 : 10) * count(c); },
-      .bytes = [](const Case& c) { return 2 * count(c) * bits(c.dtype) / 8; },
+      .flops = [](const Case& c) { return (c.parameter("log") ? 9 : 10) * seen(c); },
+      .bytes = [](const Case& c) { return (seen(c) + count(c)) * bits(c.dtype) / 8; },
       .tolerance = {.c = 2,
                     .chain = softmax_chain,
                     .accumulator = [](const Case&) { return DType::f32; },
@@ -132,15 +161,15 @@ inline std::vector<Spec> softmax_specs() {
       .bench = [] { return softmax_bench(true); },
       .options = softmax_option_list(),
       .prepare = [](const Case& c, Arrays<double>& inputs) { softmax_extremes(c, inputs["x"].values()); },
+      .refuses = softmax_refuses,
   };
   Spec backward{
       .function = "softmax_backward",
       .axes = forward.axes,
       .dtypes = forward.dtypes,
       .operands = [](const Case& c) -> std::vector<Operand> {
-        return {{"y", Operand::Kind::input, c.dtype, c.shape},
-                {"dy", Operand::Kind::input, c.dtype, c.shape},
-                {"dx", Operand::Kind::output, c.dtype, c.shape, true, "dy"}};
+        return {softmax_rows(c, "y", Operand::Kind::input), softmax_rows(c, "dy", Operand::Kind::input),
+                softmax_rows(c, "dx", Operand::Kind::output, "dy")};
       },
       .call =
           [](const Queue& q, const Case& c, const Arguments& a, const char* variant, Workspace) {
@@ -170,7 +199,14 @@ inline std::vector<Spec> softmax_specs() {
             }
             if (c.parameter("log"))
               for (double& y : inputs["y"].values()) y = -std::fabs(y);
+            if (!softmax_masks(c)) return;
+            std::vector<double>&y = inputs["y"].values(), &dy = inputs["dy"].values();
+            for (std::size_t i = 1; i < y.size(); i += 3) {
+              y[i] = c.parameter("log") ? -HUGE_VAL : 0;
+              if (i % 2) dy[i] = NAN;  // of no account
+            }
           },
+      .refuses = softmax_refuses,
   };
   return {forward, backward};
 }

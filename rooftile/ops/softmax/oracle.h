@@ -7,6 +7,16 @@ namespace rooftile::harness {
 /// The option is a float.
 inline double softmax_scale(const Case& c) { return static_cast<float>(c.parameter("scale", 1)); }
 
+/// Whether -inf stands for what a mask hides.
+inline bool softmax_masks(const Case& c) { return c.parameter("causal") != 0 || c.parameter("masked") != 0; }
+/// The keys that row `row` sees, from its first on: with causal the last query sees all.
+inline std::int64_t softmax_seen(const Case& c, std::int64_t row) {
+  const std::int64_t keys = c.shape.back();
+  if (c.parameter("causal") == 0) return keys;
+  const std::int64_t queries = c.shape.size() < 2 ? 1 : c.shape[c.shape.size() - 2];
+  return std::max<std::int64_t>(row % queries + keys - queries + 1, 0);
+}
+
 /// y_i = exp(s·x_i - m) / Σ_j exp(s·x_j - m), or its logarithm.
 struct SoftmaxOracle {
   template <class S>
@@ -17,13 +27,22 @@ struct SoftmaxOracle {
     const S scale(softmax_scale(c));
     const bool log_of_it = c.parameter("log") != 0;
     for (std::int64_t row = 0; row < rows; ++row) {
-      const std::int64_t at = row * columns;
+      const std::int64_t at = row * columns, seen = softmax_seen(c, row);
       S row_max(-HUGE_VAL);
-      for (std::int64_t i = 0; i < columns; ++i) row_max = max(row_max, scale * x.load(at + i));
+      bool any = !softmax_masks(c);
+      for (std::int64_t i = 0; i < seen; ++i) {
+        const S its = scale * x.load(at + i);
+        row_max = max(row_max, its);
+        any = any || to_double(its) != -HUGE_VAL;
+      }
       S sum(0);
-      for (std::int64_t i = 0; i < columns; ++i) sum += exp(scale * x.load(at + i) - row_max);
+      for (std::int64_t i = 0; i < seen; ++i) sum += exp(scale * x.load(at + i) - row_max);
       const S log_sum = log_of_it ? log(sum) : S(0);
       for (std::int64_t i = 0; i < columns; ++i) {
+        if (i >= seen || !any) {
+          y.store(at + i, S(log_of_it ? -HUGE_VAL : 0), 0);
+          continue;
+        }
         const S shifted = scale * x.load(at + i) - row_max;
         // The exponent's error grows with |s·x - m|: that is where its terms cancel.
         const double distance = 1 + std::fabs(to_double(shifted));
@@ -51,10 +70,14 @@ struct SoftmaxBackwardOracle {
         0x1p-126;  // products below the normal numbers have an absolute error, which s scales
     for (std::int64_t row = 0; row < rows; ++row) {
       const std::int64_t at = row * columns;
+      const auto masked = [&](std::int64_t i) {
+        return softmax_masks(c) && to_double(y_of.load(at + i)) == (log_of_it ? -HUGE_VAL : 0);
+      };
       S sum(0);
       double terms = 0;
       for (std::int64_t i = 0; i < columns; ++i) {
-        const S term = log_of_it ? dy_of.load(at + i) : y_of.load(at + i) * dy_of.load(at + i);
+        const S its = log_of_it ? dy_of.load(at + i) : y_of.load(at + i) * dy_of.load(at + i);
+        const S term = masked(i) ? S(0) : its;
         sum += term;
         terms += std::fabs(to_double(term));
       }
@@ -63,11 +86,13 @@ struct SoftmaxBackwardOracle {
         const double s = std::fabs(to_double(scale));
         if (log_of_it) {
           const S p = exp(y);
-          dx.store(at + i, scale * (dy - p * sum),
+          const S its = scale * (dy - p * sum);
+          dx.store(at + i, masked(i) ? S(0) : its,
                    s * (std::fabs(to_double(dy)) + to_double(p) * terms + kMin));
         } else {
           const double size = std::fabs(to_double(y)) * (std::fabs(to_double(dy)) + terms) + kMin;
-          dx.store(at + i, scale * (y * (dy - sum)), s * size);
+          const S its = scale * (y * (dy - sum));
+          dx.store(at + i, masked(i) ? S(0) : its, s * size);
         }
       }
     }

@@ -13,12 +13,12 @@ constexpr Signature::Types kT{'T', {DType::f32, DType::f16, DType::bf16}};
 constexpr Signature kForward{"softmax",
                              {kT},
                              {input("x", 'T', "... C"), output("y", 'T', "... C", "x")},
-                             {any_real("scale", 1), flag("log")}};
+                             {any_real("scale", 1), flag("log"), flag("causal"), flag("masked")}};
 constexpr Signature kBackward{
     "softmax_backward",
     {kT},
     {input("y", 'T', "... C"), input("dy", 'T', "... C"), output("dx", 'T', "... C", "y dy")},
-    {any_real("scale", 1), flag("log")}};
+    {any_real("scale", 1), flag("log"), flag("causal"), flag("masked")}};
 
 /// Rows up to here keep their exponentials in scratch (kScratchBytes of f32); longer ones are read again.
 constexpr std::int64_t kLongestHeldRow = 65536;
@@ -28,6 +28,7 @@ Status any_row(const Problem&) {
   return {};
 }
 Status held_row(const SoftmaxProblem& p) {
+  if (p.masked) return Status::error("softmax: \"tile\" takes no causal or masked rows, \"online\" does");
   if (p.rows.columns <= kLongestHeldRow) return {};
   return Status::error("softmax: \"tile\" holds rows of up to %lld elements, these have %lld",
                        static_cast<long long>(kLongestHeldRow), static_cast<long long>(p.rows.columns));
@@ -40,6 +41,7 @@ Status plain_f32(const SoftmaxProblem& p) {
         "softmax: the ladder's rungs take dense rows, these have element strides %lld and %lld",
         static_cast<long long>(p.rows.column_stride[0]), static_cast<long long>(p.rows.column_stride[1]));
   if (p.log) return Status::error("softmax: the ladder's rungs compute softmax, not log-softmax");
+  if (p.masked) return Status::error("softmax: the ladder's rungs take no causal or masked rows");
   return {};
 }
 Status plain_held_f32(const SoftmaxProblem& p) {
@@ -88,7 +90,12 @@ constexpr Variant kForwardVariants[] = {
 };
 Status launch(const Queue& queue, const Op& op, const Call& c) {
   const ConstView &x = c.view(0), &y = c.view(1);
-  const SoftmaxProblem problem{rows_of(x, y), x.data, c.output(1), x.dtype, c.real(0), c.flag(1)};
+  const bool causal = c.flag(2);
+  if (causal && x.rank < 2)
+    return Status::error("softmax: x has rank 1; with causal it has queries and keys, rank 2 at least");
+  SoftmaxProblem problem{rows_of(x, y), x.data, c.output(1), x.dtype, c.real(0), c.flag(1)};
+  problem.masked = causal || c.flag(3);
+  problem.queries = causal ? x.shape[x.rank - 2] : 0;
   return dispatch(queue, op, &problem, c.variant);
 }
 }  // namespace
@@ -97,14 +104,14 @@ extern const Op softmax_op{"softmax", "forward", kForward.function, kForwardVari
 extern const Op softmax_backward_op = row_op<kBackward, SoftmaxBackwardProblem>("softmax", "backward");
 extern const Op* const softmax_ops[] = {&softmax_op, &softmax_backward_op, nullptr};
 
-Status softmax(const Queue& queue, ConstView x, View y, const SoftmaxOptions& options) {
-  return call(queue, softmax_op, {&x, &y}, {options.scale, double(options.log)}, options.variant);
+Status softmax(const Queue& queue, ConstView x, View y, const SoftmaxOptions& o) {
+  return call(queue, softmax_op, {&x, &y}, {o.scale, double(o.log), double(o.causal), double(o.masked)},
+              o.variant);
 }
 
-Status softmax_backward(const Queue& queue, ConstView y, ConstView dy, View dx,
-                        const SoftmaxOptions& options) {
-  return call(queue, softmax_backward_op, {&y, &dy, &dx}, {options.scale, double(options.log)},
-              options.variant);
+Status softmax_backward(const Queue& queue, ConstView y, ConstView dy, View dx, const SoftmaxOptions& o) {
+  return call(queue, softmax_backward_op, {&y, &dy, &dx},
+              {o.scale, double(o.log), double(o.causal), double(o.masked)}, o.variant);
 }
 
 }  // namespace rooftile

@@ -24,15 +24,16 @@ void launch_online(const CpuLaunch& launch, const SoftmaxProblem& p) {
   const SplitScale scale(p.scale);
   for_each_row(launch, p.rows, p.dtype,
                [&]<class T>(auto team, std::int64_t row, std::int64_t end) ROOFTILE_INLINE {
-                 kernels::softmax_online(team, row_of<const T>(p.rows, 0, p.x, row, end),
-                                         row_of<T>(p.rows, 1, p.y, row, end), scale, p.log);
+                 const Row<T> y = row_of<T>(p.rows, 1, p.y, row, end);
+                 const std::int64_t seen = p.seen(row);
+                 kernels::softmax_online(team, row_of<const T>(p.rows, 0, p.x, row, end).part(0, seen),
+                                         y.part(0, seen), y.part(seen, y.size), scale, p.log, p.masked);
                });
 }
 
 Status launch_backward(const CpuLaunch& launch, const SoftmaxBackwardProblem& p) {
-  const float scale = p.real(0);
-  return p.flag(1) ? for_row_program(launch, "softmax_backward", p, kernels::SoftmaxBackward<true>{scale})
-                   : for_row_program(launch, "softmax_backward", p, kernels::SoftmaxBackward<false>{scale});
+  return p.flag(1) ? for_row_program(launch, "softmax_backward", p, kernels::SoftmaxBackward<true>(p))
+                   : for_row_program(launch, "softmax_backward", p, kernels::SoftmaxBackward<false>(p));
 }
 
 }  // namespace

@@ -43,7 +43,9 @@ struct Forward {
       kernels::softmax<T, kLog>(team, 0, range.count, row_at, scale);
     } else {
       const auto row = row_at(0);
-      kernels::softmax_online(team, row.x, row.y, scale, kLog);
+      const std::int64_t seen = p.seen(range.row);
+      kernels::softmax_online(team, row.x.part(0, seen), row.y.part(0, seen), row.y.part(seen, row.y.size),
+                              scale, kLog, p.masked);
     }
   }
 };
@@ -53,7 +55,18 @@ Status launch_forward(const CudaLaunch& launch, const SoftmaxProblem& p) {
     constexpr int kLanes = 16 / int(sizeof(T)), kChunks = 32 / kLanes;
     const RowAlignment alignment =
         std::max(alignment_of(p.rows, 0, p.x, sizeof(T)), alignment_of(p.rows, 1, p.y, sizeof(T)));
-    const auto run = [&](const auto& program) {
+    const auto run = [&]<class Program>(const Program& program) {
+      // Rows of one team may see fewer keys than another's, and shuffles take all of a warp: teams are warps
+      // at least, and those that read rows again.
+      if (p.masked) {
+        using Team = CudaTeam<float, kLanes, 0, Access::any>;
+        const RowShape its = row_shape(p.rows.columns, kLanes, kChunks, kMaxThreads, kWarp, false, nullptr);
+        const bool warps = its.threads <= kWarp;
+        return launch_direct<Team>(
+            launch, "softmax", program,
+            RowShape{warps ? kWarp : its.threads, warps ? kWarpsThreads / kWarp : 1, 1, p.rows.columns},
+            p.rows.rows);
+      }
       return for_rows<kLanes, kChunks>(launch, "softmax", p.rows.rows, alignment, program);
     };
     const SplitScale scale(p.scale);
@@ -62,9 +75,8 @@ Status launch_forward(const CudaLaunch& launch, const SoftmaxProblem& p) {
 }
 
 Status launch_backward(const CudaLaunch& launch, const SoftmaxBackwardProblem& p) {
-  const float scale = p.real(0);
-  return p.flag(1) ? for_row_program(launch, "softmax_backward", p, kernels::SoftmaxBackward<true>{scale})
-                   : for_row_program(launch, "softmax_backward", p, kernels::SoftmaxBackward<false>{scale});
+  return p.flag(1) ? for_row_program(launch, "softmax_backward", p, kernels::SoftmaxBackward<true>(p))
+                   : for_row_program(launch, "softmax_backward", p, kernels::SoftmaxBackward<false>(p));
 }
 
 }  // namespace

@@ -60,10 +60,11 @@ ROOFTILE_TILE void softmax(Team team, std::int64_t begin, std::int64_t end, RowA
 /// A row too long to hold: its maximum and sum in one pass, segment by segment, the output in a second.
 /// Within a segment, which stays in the first cache, the maximum is known before the exponentials; between
 /// segments the sums so far are rescaled. One exponential an element, where a running maximum for each lane
-/// would take two.
+/// would take two. Of a row that sees its first keys alone, x and y are these; `unseen` is the rest of y, and
+/// `masked` says that a row may have no element above -inf.
 template <class Team, class T>
-ROOFTILE_TILE void softmax_online(Team team, Row<const T> x, Row<T> y, const SplitScale& scale,
-                                  bool log_of_it) {
+ROOFTILE_TILE void softmax_online(Team team, Row<const T> x, Row<T> y, Row<T> unseen, const SplitScale& scale,
+                                  bool log_of_it, bool masked) {
   using Tile = typename Team::Tile;
   constexpr std::int64_t kSegment = 4096;
   float row_max = -kInfinity;
@@ -95,6 +96,12 @@ ROOFTILE_TILE void softmax_online(Team team, Row<const T> x, Row<T> y, const Spl
     // [/online]
   }
   const float sum = team.sum(sums + lost);
+  const auto fill_masked = [&](const Row<T>& row) {
+    const Tile nothing = team.fill(log_of_it ? -kInfinity : 0);
+    team.each(row.size, [&](auto chunk) { team.store(row, chunk, nothing); });
+  };
+  fill_masked(unseen);
+  if (masked && sum == 0) return fill_masked(y);
   if (log_of_it) {
     const float log_sum = log(sum);
     team.each(x.size, [&](auto chunk) {
@@ -108,13 +115,19 @@ ROOFTILE_TILE void softmax_online(Team team, Row<const T> x, Row<T> y, const Spl
   }
 }
 
-/// One row: dx = s·y·(dy - Σ y·dy); of the logarithm (kLog) dx = s·(dy - exp(y)·Σ dy).
+/// One row: dx = s·y·(dy - Σ y·dy); of the logarithm (kLog) dx = s·(dy - exp(y)·Σ dy). Elements whose y is
+/// `masked` have no part in it; where there are none, that is a NaN, which equals nothing.
 template <bool kLog>
 struct SoftmaxBackward {
   using Problem = SoftmaxBackwardProblem;
   static constexpr bool kAddsResidual = false, kReadsAgain = true;
   enum { kY, kDy };
-  float scale;
+  float scale, masked;
+  explicit SoftmaxBackward(const Problem& p)
+      : scale(p.real(0)),
+        masked(!p.flag(2) && !p.flag(3) ? __builtin_nanf("")
+               : kLog                   ? -kInfinity
+                                        : 0) {}
 
   template <class Team, class In>
   ROOFTILE_TILE auto begin(const Team& team, std::int64_t, const In&) const {
@@ -122,10 +135,11 @@ struct SoftmaxBackward {
   }
   template <class Team, class Sums, class C, class In, class W, class Row>
   ROOFTILE_TILE void read(const Team&, Sums& sums, C chunk, const In& in, const W&, const Row&) const {
+    const auto dy = select(in[kY] == masked, like(in[kDy], 0), in[kDy]);
     if constexpr (kLog)
-      sums[chunk] += in[kDy];
+      sums[chunk] += dy;
     else
-      sums[chunk] = fma(in[kY], in[kDy], sums[chunk]);
+      sums[chunk] = fma(in[kY], dy, sums[chunk]);
   }
   template <class Team, class Sums, class Row>
   ROOFTILE_TILE float measure(const Team& team, const Sums& sums, const Row&, float) const {
@@ -134,10 +148,13 @@ struct SoftmaxBackward {
   template <class Team, class C, class In, class W, class Row, class Columns>
   ROOFTILE_TILE auto write(const Team&, float sum, C, const In& in, const W&, const Row&,
                            const Columns&) const {
-    if constexpr (kLog)
-      return (in[kDy] - exp(in[kY]) * sum) * scale;
-    else
-      return in[kY] * (in[kDy] - sum) * scale;
+    const auto dx = [&] {
+      if constexpr (kLog)
+        return (in[kDy] - exp(in[kY]) * sum) * scale;
+      else
+        return in[kY] * (in[kDy] - sum) * scale;
+    }();
+    return select(in[kY] == masked, like(dx, 0), dx);
   }
 };
 
