@@ -1,5 +1,5 @@
-// What the cases of `rooftile check` cannot say: that the box's division is exact for every radius, and how far
-// the Gaussian's whole numbers are from the Gaussian.
+// What the cases of `rooftile check` cannot say: that the box's division is exact for every radius, and how
+// far the Gaussian's whole numbers are from the Gaussian.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,8 @@ TEST(Blur, BoxDivisionIsExact) {
   }
 }
 
-/// The same division in floats, which the CPU takes for small radii: whether or not its fma rounds in between.
+/// The same division in floats, which the CPU takes for small radii: whether or not its fma rounds in
+/// between.
 TEST(Blur, BoxDivisionByFloatsIsExact) {
   for (int radius = 0; radius <= 63; ++radius) {
     const int n = (2 * radius + 1) * (2 * radius + 1);
@@ -45,7 +46,8 @@ TEST(Blur, BoxDivisionByFloatsIsExact) {
   }
 }
 
-/// 255 times what the weights of one pass are off, both passes; half of a step, and what lies between the passes.
+/// 255 times what the weights of one pass are off, both passes; half of a step, and what lies between the
+/// passes.
 TEST(Blur, GaussianIsWithinOne) {
   for (double sigma = 0.25; sigma <= kMaxSigma; sigma *= 1.01) {
     const GaussianWeights w = gaussian_weights(sigma);

@@ -4,6 +4,7 @@
 #include "rooftile/core/check.h"
 #include "rooftile/core/signature.h"
 #include "rooftile/ops/blur/blur.problem.h"
+#include "rooftile/ops/blur/ladder/ladder.h"
 
 namespace rooftile {
 namespace {
@@ -29,9 +30,34 @@ constexpr Variant kGaussianVariants[] = {
      accepts<any_gaussian>},
 };
 
+Status rung_box(const BoxProblem& problem) {
+  const Pictures& p = problem.pictures;
+  if (p.channels != 1 || !p.dense_x() || !p.dense_y())
+    return Status::error(
+        "box_blur: the ladder's rungs take pictures of one channel, side by side, these have %s",
+        p.channels != 1 ? "more channels" : "gaps");
+  if (p.border != BlurBorder::replicate)
+    return Status::error("box_blur: the ladder's rungs replicate the border, border is another");
+  if (problem.radius > ladder::kMaxRungRadius)
+    return Status::error("box_blur: the ladder's rungs take a radius of up to %lld, it is %lld",
+                         static_cast<long long>(ladder::kMaxRungRadius),
+                         static_cast<long long>(problem.radius));
+  constexpr std::int64_t kMaxHeight = std::int64_t{65535} * 32, kMaxWidth = std::int64_t{1} << 30;
+  if (p.height > kMaxHeight || p.width > kMaxWidth)
+    return Status::error("box_blur: the ladder's rungs take pictures of up to %lldx%lld, these are %lldx%lld",
+                         static_cast<long long>(kMaxHeight), static_cast<long long>(kMaxWidth),
+                         static_cast<long long>(p.height), static_cast<long long>(p.width));
+  return {};
+}
+
 constexpr Variant kBoxVariants[] = {
     {"running", "sums of columns run down the rows, a window's sum runs along them", Role::standard,
      accepts<any_box>},
+    {"04_running_columns", "a thread runs down a column: one pixel enters, one leaves", Role::gpu_rung,
+     accepts<rung_box>},
+    {"03_separable", "sums along the rows, then down the columns", Role::gpu_rung, accepts<rung_box>},
+    {"02_shared_halo", "a tile and its halo in shared memory", Role::gpu_rung, accepts<rung_box>},
+    {"01_naive", "a thread for each pixel, (2r + 1)² loads in it", Role::gpu_rung, accepts<rung_box>},
 };
 
 /// 3 or 4 channels stay side by side where they are so in both; else each channel is a picture.
@@ -68,8 +94,8 @@ Pictures pictures_of(const ConstView& x, const ConstView& y, void* to, BlurBorde
 
 Status launch_box(const Queue& queue, const Op& op, const Call& c) {
   const std::int64_t radius = c.whole(0);
-  const BoxProblem p{pictures_of(c.view(0), c.view(1), c.output(1), static_cast<BlurBorder>(c.whole(1))), radius,
-                     box_division(radius)};
+  const BoxProblem p{pictures_of(c.view(0), c.view(1), c.output(1), static_cast<BlurBorder>(c.whole(1))),
+                     radius, box_division(radius)};
   return dispatch(queue, op, &p, c.variant);
 }
 
@@ -94,7 +120,8 @@ extern const Op* const blur_ops[] = {&box_blur_op, &gaussian_blur_op, nullptr};
 
 Status box_blur(const Queue& queue, ConstView x, View y, const BoxBlurOptions& options) {
   return call(queue, box_blur_op, {&x, &y},
-              {static_cast<double>(options.radius), double(static_cast<int>(options.border))}, options.variant);
+              {static_cast<double>(options.radius), double(static_cast<int>(options.border))},
+              options.variant);
 }
 
 Status gaussian_blur(const Queue& queue, ConstView x, View y, const GaussianBlurOptions& options) {

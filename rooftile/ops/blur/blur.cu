@@ -4,6 +4,7 @@
 #include "rooftile/backend/cuda/shared.h"
 #include "rooftile/core/op.h"
 #include "rooftile/ops/blur/blur.problem.h"
+#include "rooftile/ops/blur/ladder/ladder.h"
 
 namespace rooftile {
 namespace {
@@ -138,8 +139,8 @@ __global__ void __launch_bounds__(kThreads)
 Status launch_running(const CudaLaunch& launch, const BoxProblem& problem) {
   if (problem.pictures.count == 0) return {};
   const BlurParts parts = parts_of(launch, problem.pictures, problem.radius);
-  const std::size_t n = static_cast<std::size_t>(parts.channels) *
-                        static_cast<std::size_t>(parts.width + 2 * problem.radius);
+  const std::size_t n =
+      static_cast<std::size_t>(parts.channels) * static_cast<std::size_t>(parts.width + 2 * problem.radius);
   return cuda::launch(launch, "box_blur",
                       {static_cast<unsigned>(std::min(parts.count, kMaxBlocks)), kThreads,
                        (2 * n + 1) * sizeof(std::uint32_t)},
@@ -148,7 +149,8 @@ Status launch_running(const CudaLaunch& launch, const BoxProblem& problem) {
 
 /// Rows one after the other: each column's pixels weighed, to shared memory; then along the row, to y.
 __global__ void __launch_bounds__(kThreads)
-    gaussian_separable(const __grid_constant__ GaussianProblem problem, const __grid_constant__ BlurParts parts) {
+    gaussian_separable(const __grid_constant__ GaussianProblem problem,
+                       const __grid_constant__ BlurParts parts) {
   ROOFTILE_SHARED(middle, std::uint16_t[kTile + kMaxHalo]);
   const Pictures& p = problem.pictures;
   const GaussianWeights& w = problem.weights;
@@ -190,14 +192,18 @@ Status launch_separable(const CudaLaunch& launch, const GaussianProblem& problem
   if (problem.pictures.count == 0) return {};
   const BlurParts parts = parts_of(launch, problem.pictures, problem.weights.radius);
   return cuda::launch(launch, "gaussian_blur",
-                      {static_cast<unsigned>(std::min(parts.count, kMaxBlocks)), kThreads}, gaussian_separable,
-                      problem, parts);
+                      {static_cast<unsigned>(std::min(parts.count, kMaxBlocks)), kThreads},
+                      gaussian_separable, problem, parts);
 }
 
 }  // namespace
 
 ROOFTILE_CUDA_KERNELS(blur) = {
     entry<launch_running>("box_blur", "running"),
+    entry<ladder::launch_box_columns>("box_blur", "04_running_columns"),
+    entry<ladder::launch_box_separable>("box_blur", "03_separable"),
+    entry<ladder::launch_box_shared>("box_blur", "02_shared_halo"),
+    entry<ladder::launch_box_naive>("box_blur", "01_naive"),
     entry<launch_separable>("gaussian_blur", "separable"),
     {},
 };

@@ -22,9 +22,9 @@ struct BoxBlurOptions {
 /// the nearest whole number (n is odd: there are no halves). In integers, so every machine gives the same
 /// bytes. Channels do not mix.
 ///
-/// x: u8, height x width x channels, or any outer dimensions before these. y: u8, x's shape, apart from x: not
-/// in place. Any strides; 1, 3 or 4 channels side by side are the fast ones. The radius may exceed the picture.
-/// No workspace.
+/// x: u8, height x width x channels, or any outer dimensions before these. y: u8, x's shape, apart from x:
+/// not in place. Any strides; 1, 3 or 4 channels side by side are the fast ones. The radius may exceed the
+/// picture. No workspace.
 ///
 /// Errors: an absent view, another dtype, a rank below 3, shapes that differ, null data, an output that
 /// overlaps itself or x, a radius out of range, a border or a variant that is unknown. Cost: each byte read
@@ -40,10 +40,10 @@ struct GaussianBlurOptions {
 };
 
 /// The mean of each pixel's surroundings, weighted by exp(-d²/2σ²), d the distance: within 1 of the true
-/// Gaussian's value (tests/blur_test.cpp; most pixels are its nearest whole number). Weights are whole numbers of
-/// sum 2^19 (2^16 for sigma below 8) that reach ⌊4·sigma + ½⌋ pixels, as SciPy's do. Down the columns, then along
-/// the rows, in integers; between the two passes a pixel has 4 bits behind the point. So every machine gives the
-/// same bytes, but for a host whose exp() rounds a weight the other way.
+/// Gaussian's value (tests/blur_test.cpp; most pixels are its nearest whole number). Weights are whole
+/// numbers of sum 2^19 (2^16 for sigma below 8) that reach ⌊4·sigma + ½⌋ pixels, as SciPy's do. Down the
+/// columns, then along the rows, in integers; between the two passes a pixel has 4 bits behind the point. So
+/// every machine gives the same bytes, but for a host whose exp() rounds a weight the other way.
 ///
 /// x, y: as box_blur's. No workspace. Errors: as box_blur's, with sigma for the radius. Cost: 4·radius + 2
 /// multiplications and additions for each byte.

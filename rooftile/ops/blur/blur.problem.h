@@ -8,10 +8,10 @@ namespace rooftile {
 
 /// sum / n, rounded to the nearest, for sums of n bytes: ⌊(sum + add) · multiplier / 2^(32 + shift)⌋.
 ///
-/// Let s = ⌈log2 n⌉ - 1, and 2^(32+s) = q·n + e. Rounding the multiplier up is off by (sum + n/2)·(n - e), down
-/// (with one more added) by at most (sum + n/2 + 1)·e, both in units of 1 / (n·2^(32+s)): below one step of the
-/// quotient where that is below 2^(32+s). One of n - e and e is at most n/2, and 255.5·n·n/2 < 2^(32+s) as long
-/// as n < 2^24: for each window of up to 4095 pixels a side.
+/// Let s = ⌈log2 n⌉ - 1, and 2^(32+s) = q·n + e. Rounding the multiplier up is off by (sum + n/2)·(n - e),
+/// down (with one more added) by at most (sum + n/2 + 1)·e, both in units of 1 / (n·2^(32+s)): below one step
+/// of the quotient where that is below 2^(32+s). One of n - e and e is at most n/2, and 255.5·n·n/2 <
+/// 2^(32+s) as long as n < 2^24: for each window of up to 4095 pixels a side.
 struct BoxDivision {
   std::uint32_t add, multiplier;
   int shift;

@@ -14,22 +14,21 @@ struct BlurPart {
   std::int64_t picture, top, bottom, left, right;
 };
 
-/// Calls body(scratch, part) on a share of the pictures for each thread: tiles of `width` columns, and bands of
-/// rows where there are fewer tiles than threads. Sums are exact: where parts end never shows.
+/// Calls body(scratch, part) on a share of the pictures for each thread: tiles of `width` columns, and bands
+/// of rows where there are fewer tiles than threads. Sums are exact: where parts end never shows.
 template <class Body>
 void for_blur_parts(const CpuLaunch& launch, const Pictures& p, std::int64_t width, std::int64_t weight,
                     Body body) {
   if (p.count == 0) return;
   const std::int64_t tiles = (p.width + width - 1) / width, columns = p.count * tiles;
-  const std::int64_t bands =
-      std::clamp<std::int64_t>((launch.threads + columns - 1) / columns, 1, p.height);
+  const std::int64_t bands = std::clamp<std::int64_t>((launch.threads + columns - 1) / columns, 1, p.height);
   for_programs(launch, columns * bands, weight * p.count * p.height * p.width * p.channels,
                [&](const ThreadScratch& scratch, std::int64_t begin, std::int64_t end) {
                  for (std::int64_t part = begin; part < end; ++part) {
                    const std::int64_t band = part % bands, tile = part / bands % tiles;
-                   body(scratch, BlurPart{part / bands / tiles, p.height * band / bands,
-                                          p.height * (band + 1) / bands, tile * width,
-                                          std::min(p.width, (tile + 1) * width)});
+                   body(scratch,
+                        BlurPart{part / bands / tiles, p.height * band / bands, p.height * (band + 1) / bands,
+                                 tile * width, std::min(p.width, (tile + 1) * width)});
                  }
                });
 }

@@ -13,9 +13,9 @@ inline constexpr int kGaussianFraction = 4;
 /// at[k]: the weight of pixels k away; at[0] + 2·Σ at[k > 0] = 2^bits.
 ///
 /// bits: a sum of two weighted pixels of 12 bits stays below 2^31, and half of at[0], like each other weight,
-/// below 2^15. Weights are off by half of one: of all 255·N/4 in 2^19, with N = 8σ a quarter of a step of y for
-/// both passes at σ = 128, less below. What lies past the radius, 6.3e-5, and the 4 bits between the passes are
-/// 0.06 more.
+/// below 2^15. Weights are off by half of one: of all 255·N/4 in 2^19, with N = 8σ a quarter of a step of y
+/// for both passes at σ = 128, less below. What lies past the radius, 6.3e-5, and the 4 bits between the
+/// passes are 0.06 more.
 struct GaussianWeights {
   int radius, bits;
   std::int32_t at[kMaxGaussianRadius + 1];

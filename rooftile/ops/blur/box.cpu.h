@@ -1,7 +1,8 @@
 #pragma once
 // A box blur by running sums. Each column has the sum of its 2r + 1 pixels above and below; from a row to the
-// next, one pixel enters and one leaves. A window's sum runs along these: from a pixel to the next, one column
-// enters and one leaves. Differences of many columns at once, added up within a vector, then carried on.
+// next, one pixel enters and one leaves. A window's sum runs along these: from a pixel to the next, one
+// column enters and one leaves. Differences of many columns at once, added up within a vector, then carried
+// on.
 #include "rooftile/ops/blur/blur.rows.h"
 
 namespace rooftile::tile {
@@ -186,9 +187,9 @@ class BoxBlur {
   /// v / n, rounded down, for v of `add` more than a window's sum.
   ROOFTILE_TILE Vec<std::int32_t> divided(Sums v) const {
     if constexpr (kSmall) {
-      // Half the operations of what follows. v is below 2^24, a float. (v + 1/2) / n is 1 / (2n) or more away from
-      // each whole number, which is more than 2^-15 for n < 2^14; the inverse is off by 2^-24, 2^-16 of the
-      // quotient, and product and sum by 2^-17.
+      // Half the operations of what follows. v is below 2^24, a float. (v + 1/2) / n is 1 / (2n) or more away
+      // from each whole number, which is more than 2^-15 for n < 2^14; the inverse is off by 2^-24, 2^-16 of
+      // the quotient, and product and sum by 2^-17.
       const auto sum = __builtin_convertvector((Vec<std::int32_t>)v, Vec<float>);
       return __builtin_convertvector(vfma(sum, splat(inverse_), splat(half_inverse_)), Vec<std::int32_t>);
     }
@@ -200,8 +201,8 @@ class BoxBlur {
     return (Vec<std::int32_t>)((Sums)(even | odd) >> problem_.division.shift);
   }
 
-  /// `n` elements of a row; the windows' sums, of which the last ones before are in `window`'s last lanes. They
-  /// are again, afterwards.
+  /// `n` elements of a row; the windows' sums, of which the last ones before are in `window`'s last lanes.
+  /// They are again, afterwards.
   Sums run_along(const Sum* enter, const Sum* leave, std::int64_t n, Sums window, std::uint8_t* y) const {
     std::int64_t j = 0;
     for (; j + 4 * kLanes <= n; j += 4 * kLanes) {
@@ -219,8 +220,9 @@ class BoxBlur {
       std::memcpy(ends[0], enter + j, static_cast<std::size_t>(live) * sizeof(Sum));
       std::memcpy(ends[1], leave + j, static_cast<std::size_t>(live) * sizeof(Sum));
       const Sums now = next(ends[0], ends[1], window);
-      const Vec<std::int32_t> quotient = divided(now);
-      put_tail(y + j, live, quotient);
+      const Vec<std::int32_t> quotient[4] = {divided(now)};
+      const Vec<std::uint8_t> bytes = narrow_all(quotient);
+      std::memcpy(y + j, &bytes, static_cast<std::size_t>(live));
       std::uint32_t last[2 * kLanes];  // the live ones at the end
       std::memcpy(last, &window, sizeof window);
       std::memcpy(last + kLanes, &now, sizeof now);

@@ -5,13 +5,14 @@
 
 namespace rooftile::harness {
 
-/// Single pixels, radii beyond the picture, several tiles across, windows whose sums need 32 bits, each border;
-/// 1, 3 and 4 channels side by side, and 2, which are planes.
+/// Single pixels, radii beyond the picture, several tiles across, windows whose sums need 32 bits, each
+/// border; 1, 3 and 4 channels side by side, and 2, which are planes.
 inline std::vector<Case> box_blur_cases() {
   std::vector<Case> cases;
   const auto add = [&](Shape shape, double radius, double border = 0, Layout layout = Layout::contiguous,
                        std::int64_t offset = 0) {
-    cases.push_back({shape, DType::u8, {{"radius", radius}, {"border", border}}, layout, Fill::bytes, offset});
+    cases.push_back(
+        {shape, DType::u8, {{"radius", radius}, {"border", border}}, layout, Fill::bytes, offset});
   };
   for (double border : {0., 1., 2.}) {
     for (std::int64_t channels : {1, 2, 3, 4}) {
@@ -33,6 +34,8 @@ inline std::vector<Case> box_blur_cases() {
                           Layout::broadcast})
       add({12, 130, 3}, 7, border, layout);
   }
+  add({70, 165, 1}, 24);  // the rungs' tiles, and a part of one more each way
+  add({2, 33, 81, 1}, 3);
   add({1, 20500, 1}, 9);  // two tiles
   add({2, 7000, 3}, 30, 1);
   add({1, 3000, 4}, 2047, 1);
@@ -80,7 +83,8 @@ inline BenchCases blur_bench(const char* size, double value) {
   return b;
 }
 
-/// What the oracle adds up: the windows' pixels in two passes, a product and a sum each; the half, the quotient.
+/// What the oracle adds up: the windows' pixels in two passes, a product and a sum each; the half, the
+/// quotient.
 inline double box_blur_flops(const Case& c) {
   const auto r = static_cast<std::int64_t>(c.parameter("radius", 1));
   const auto met = [&](std::int64_t size) {

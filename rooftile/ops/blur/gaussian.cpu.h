@@ -1,14 +1,14 @@
 #pragma once
-// A Gaussian blur in two passes for each row of y: down the columns to a row of sums on chip, along it to y. Two
-// pixels as far from the middle share a weight; two such pairs share a multiplication of 16-bit numbers.
+// A Gaussian blur in two passes for each row of y: down the columns to a row of sums on chip, along it to y.
+// Two pixels as far from the middle share a weight; two such pairs share a multiplication of 16-bit numbers.
 #include "rooftile/ops/blur/blur.rows.h"
 #include "rooftile/tile/cpu/turn.h"
 
 namespace rooftile::tile {
 inline namespace ROOFTILE_ISA {
 
-/// Elements of y's rows that a thread computes at a time: rows of that many, as many as a window is high, stay
-/// in L2.
+/// Elements of y's rows that a thread computes at a time: rows of that many, as many as a window is high,
+/// stay in L2.
 inline constexpr std::int64_t kGaussianTile = 4096;
 
 class GaussianBlur {
@@ -78,17 +78,17 @@ class GaussianBlur {
   /// The low halves of what interleaving led to, in order again.
   template <int... kAt>
   static ROOFTILE_TILE Pixels16 joined_halves(Sums lower, Sums upper, std::integer_sequence<int, kAt...>) {
-    return __builtin_shufflevector(
-        (Pixels16)lower, (Pixels16)upper,
-        (kAt / 8 * 8 + kAt % 4 * 2 + (kAt % 8 < 4 ? 0 : kLanes))...);
+    return __builtin_shufflevector((Pixels16)lower, (Pixels16)upper,
+                                   (kAt / 8 * 8 + kAt % 4 * 2 + (kAt % 8 < 4 ? 0 : kLanes))...);
   }
   template <int... kAt>
-  static ROOFTILE_TILE Vec<std::uint8_t> low_bytes(Pixels16 a, Pixels16 b, std::integer_sequence<int, kAt...>) {
+  static ROOFTILE_TILE Vec<std::uint8_t> low_bytes(Pixels16 a, Pixels16 b,
+                                                   std::integer_sequence<int, kAt...>) {
     return __builtin_shufflevector((Vec<std::uint8_t>)a, (Vec<std::uint8_t>)b, (2 * kAt)...);
   }
 
-  /// Σ over pairs of weights of kStep elements, rounded, shifted. pair(k, v): the sum of both pixels k away, of the
-  /// v-th kLanes elements.
+  /// Σ over pairs of weights of kStep elements, rounded, shifted. pair(k, v): the sum of both pixels k away,
+  /// of the v-th kLanes elements.
   template <class Pair>
   ROOFTILE_TILE void weigh(int shift, Pixels16 (&sum)[2], Pair pair) const {
     Sums lower[2], upper[2];
@@ -106,7 +106,8 @@ class GaussianBlur {
       sum[v] = joined_halves(lower[v] >> shift, upper[v] >> shift, std::make_integer_sequence<int, kLanes>());
   }
 
-  /// A row of middle_: each column's pixels weighed. Of elements that are apart, or fewer than a step, copies.
+  /// A row of middle_: each column's pixels weighed. Of elements that are apart, or fewer than a step,
+  /// copies.
   void down(std::int64_t size, std::uint16_t* to) {
     const int shift = w_.bits - kGaussianFraction;
     Pixels16 sum[2];

@@ -6,8 +6,8 @@
 
 namespace rooftile::harness {
 
-/// y = ⌊(sum + ⌊n/2⌋) / n⌋, n = (2r + 1)²: first along the rows, then down the columns. A window larger than the
-/// picture meets each pixel several times.
+/// y = ⌊(sum + ⌊n/2⌋) / n⌋, n = (2r + 1)²: first along the rows, then down the columns. A window larger than
+/// the picture meets each pixel several times.
 struct BoxBlurOracle {
   template <class S>
   static void run(const Case& c, Arrays<S>& a) {
@@ -33,9 +33,8 @@ struct BoxBlurOracle {
             across.push_back(window(w, j, [&](std::int64_t from) { return a["x"].load(at(i, from)); }));
         for (std::int64_t j = 0; j < w; ++j)
           for (std::int64_t i = 0; i < h; ++i) {
-            const S sum = window(h, i, [&](std::int64_t from) {
-              return across[static_cast<std::size_t>(from * w + j)];
-            });
+            const S sum = window(
+                h, i, [&](std::int64_t from) { return across[static_cast<std::size_t>(from * w + j)]; });
             // Whole numbers below 2^33: the quotient lies on the right side of each whole number.
             const S quotient = (sum + S(static_cast<double>(n / 2))) / S(static_cast<double>(n));
             a["y"].store(at(i, j), S(std::floor(to_double(quotient))));
@@ -44,8 +43,8 @@ struct BoxBlurOracle {
   }
 };
 
-/// m = ⌊(Σ w_k·x + ½) / 2^(bits - 4)⌋ down the columns, y = ⌊(Σ w_k·m + ½) / 2^(bits + 4)⌋ along the rows: ½ of
-/// what is then divided by.
+/// m = ⌊(Σ w_k·x + ½) / 2^(bits - 4)⌋ down the columns, y = ⌊(Σ w_k·m + ½) / 2^(bits + 4)⌋ along the rows: ½
+/// of what is then divided by.
 struct GaussianBlurOracle {
   template <class S>
   static void run(const Case& c, Arrays<S>& a) {
