@@ -112,4 +112,12 @@ struct GrayArguments {
 };
 int image_gray(const GrayArguments& arguments);
 
+struct BlurArguments {
+  std::string in, out;
+  std::int64_t radius = -1;  ///< a box; below 0: none
+  double sigma = 0;          ///< not 0: a Gaussian
+  int border = 0;            ///< of BlurBorder
+};
+int image_blur(const BlurArguments& arguments);
+
 }  // namespace rooftile::cli

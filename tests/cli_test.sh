@@ -286,6 +286,8 @@ for out in gray.png gray.jpg; do
   holds "^red.png: 2x1, gray in .* ms"
   [ -s $out ] || complain "image gray wrote no $out"
 done
+ok image blur red.png blurred.png --radius 3
+ok image blur red.png blurred.jpg --sigma 2.5 --border reflect_101
 ok image gray gray.png twice.png
 holds 'gray already'
 cmp -s gray.png twice.png || complain "gray of gray is another picture"
