@@ -7,8 +7,8 @@
 #include "cli/output.h"
 #include "rooftile/core/signature.h"
 #include "rooftile/core/view.h"
+#include "rooftile/harness/bench/timing.h"
 #include "rooftile/harness/spec.h"
-#include "rooftile/harness/timing.h"
 
 namespace rooftile::cli {
 
