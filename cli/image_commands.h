@@ -1,0 +1,13 @@
+#pragma once
+#include <CLI/CLI.hpp>
+#include <functional>
+
+#include "cli/commands.h"
+
+namespace rooftile::cli {
+
+/// `rooftile image …`: a command of commands. What was given stays in the arguments' structures, which
+/// outlive the app.
+void add_image(CLI::App& app, GrayArguments& gray, BlurArguments& blur, std::function<int()>& command);
+
+}  // namespace rooftile::cli
