@@ -20,7 +20,7 @@ class View(ctypes.Structure):
 
 
 class Status(ctypes.Structure):
-    _fields_ = [("message", ctypes.c_char * 400)]
+    _fields_ = [("message", ctypes.c_char * 1000)]
 
 
 class Workspace(ctypes.Structure):

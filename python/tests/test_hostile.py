@@ -426,7 +426,7 @@ def test_unloading_the_library_leaves_a_live_queue_alone():
     program = """
 import _ctypes, ctypes, sys, time
 class Status(ctypes.Structure):
-    _fields_ = [("message", ctypes.c_char * 400)]
+    _fields_ = [("message", ctypes.c_char * 1000)]
 library, queue = ctypes.CDLL(sys.argv[1]), ctypes.c_void_p()
 library.rooftile_queue_cpu.restype = Status
 said = library.rooftile_queue_cpu(2, ctypes.byref(queue)).message

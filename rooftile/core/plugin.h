@@ -14,7 +14,7 @@ struct TraceTotals;
 
 /// What librooftile.so and a plug-in agree on. Both are built from one source tree; the number guards against
 /// mixing trees.
-inline constexpr int kPluginVersion = 6;
+inline constexpr int kPluginVersion = 7;
 
 /// Scratch of one thread, on which `scratch()` rows live; longer rows take the online form.
 inline constexpr std::size_t kScratchBytes = 256 * 1024;

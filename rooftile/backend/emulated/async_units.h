@@ -3,6 +3,7 @@
 // told to do stands here until they do it, which is as late as can be: when no thread of the cluster can go
 // on, or, with a seed, at a moment drawn from it. So whoever forgot to wait runs into what is not there yet.
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -121,6 +122,7 @@ struct AsyncUnits {
   std::vector<ThreadUnits> threads;
   std::uint64_t order = 0, fenced_before = 0;  // the progress that some proxy fence covers all writes before
   float a[64][kDepth], b[256][kDepth];         // a product's operands
+  std::bitset<(1 << 18) / 16> seen;            // pieces of an operand, while it is checked
 };
 
 /// State of the cluster that the current thread is in.

@@ -222,8 +222,8 @@ void report_deadlock(ClusterRunner& c) {
       }
       char more[300];
       describe_wait(t, more, sizeof more);
-      text.add("wait%s at %s (%s:%u)%s", alike == 1 ? "s" : "", wait_name(t.wait),
-               t.where.file ? t.where.file : "?", t.where.line, more);
+      text.add("wait%s at %s (%s:%u)%s", alike == 1 ? "s" : "", wait_name(t.wait), base_name(t.where.file),
+               t.where.line, more);
     }
   }
   set_status(*c.launch, text.text);

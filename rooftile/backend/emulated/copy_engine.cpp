@@ -14,11 +14,11 @@ const EncodedMap& get(const cuda::TensorMap* map, int rank, Site where) {
   const EncodedMap* m = decode(map);
   if (!m)
     fail(static_cast<int>(FindingKind::kUnwritten), where,
-         "%p is no tensor map that make_tensor_map made (%s:%u)", static_cast<const void*>(map), where.file,
-         where.line);
+         "%p is no tensor map that make_tensor_map made (%s:%u)", static_cast<const void*>(map),
+         base_name(where.file), where.line);
   if (m->rank != rank)
     fail(kBounds, where, "%d coordinates for a tensor map of %d dimensions (%s:%u)", rank, m->rank,
-         where.file, where.line);
+         base_name(where.file), where.line);
   return *m;
 }
 
@@ -28,7 +28,7 @@ Range place(const void* at, std::size_t bytes, std::size_t alignment, const char
     fail(kBounds, where,
          "%s of %zu bytes at %p (%s:%u): its place in shared memory is in one array, at a multiple of %zu "
          "bytes",
-         what, bytes, at, where.file, where.line, alignment);
+         what, bytes, at, base_name(where.file), where.line, alignment);
   return r;
 }
 
@@ -40,19 +40,19 @@ void begin(Load load) {
   if (!b)
     fail(static_cast<int>(FindingKind::kUnwritten), where,
          "a load that arrives at %p in block %u of the cluster, where no mbarrier was initialised (%s:%u)",
-         static_cast<void*>(load.barrier), load.to.block->rank, where.file, where.line);
+         static_cast<void*>(load.barrier), load.to.block->rank, base_name(where.file), where.line);
   if (!b->visible)
     fail(kMissing, where,
          "no fence_mbarrier_init stands between the mbarrier's initialisation (%s:%u) and a load to it "
          "(%s:%u)",
-         b->made.file, b->made.line, where.file, where.line);
+         base_name(b->made.file), b->made.line, base_name(where.file), where.line);
   if (load.to.block->alive == 0)
     fail(kBounds, where, "a load into block %u of the cluster, which has ended (%s:%u)", load.to.block->rank,
-         where.file, where.line);
+         base_name(where.file), where.line);
   for (const Load& l : u.loads)
     if (l.to.meets(load.to))
       fail(kMissing, where, "a load (%s:%u) into shared memory that an earlier one (%s:%u) has yet to write",
-           where.file, where.line, l.where.file, l.where.line);
+           base_name(where.file), where.line, base_name(l.where.file), l.where.line);
   refuse_in_use(load.to, "a load", where);
   refuse_unread(load.to, "a load", where);
   const std::uint32_t bytes = load.to.bytes();
@@ -110,7 +110,7 @@ void bulk_copy(void* to, const void* from, unsigned bytes, std::uint64_t* barrie
     fail(kBounds, where,
          "a bulk copy of %u bytes from %p to %p (%s:%u): to shared memory, sizes and addresses multiples of "
          "16",
-         bytes, from, to, where.file, where.line);
+         bytes, from, to, base_name(where.file), where.line);
   Load load;
   load.to = place(to, bytes, 16, "a bulk copy", where);
   load.barrier = barrier;
@@ -126,7 +126,7 @@ void tensor_load(void* to, const cuda::TensorMap* map, const int* at, int rank, 
   const auto all = static_cast<std::uint32_t>(runner.blocks.size()), mask = blocks & ~kToAll;
   if (mask >> all != 0 || (blocks == kToAll))
     fail(kBounds, where, "a load to the blocks of mask %#x, in a cluster of %u (%s:%u)", mask, all,
-         where.file, where.line);
+         base_name(where.file), where.line);
   Load load;
   load.to = place(to, m.box_bytes(), 128, "a tensor load", where);
   load.barrier = barrier;
@@ -158,12 +158,12 @@ void tensor_store(const cuda::TensorMap* map, const int* at, int rank, const voi
            "no fence_proxy_async stands between thread %u's write to shared memory (%s%s:%u) and the store "
            "that "
            "reads it (%s:%u)",
-           w->writer->number, w->exact ? "" : "after ", w->where.file ? w->where.file : "?", w->where.line,
-           where.file, where.line);
+           w->writer->number, w->exact ? "" : "after ", base_name(w->where.file), w->where.line,
+           base_name(where.file), where.line);
   for (const Load& l : u.loads)
     if (l.to.meets(store.from))
       fail(kMissing, where, "a store (%s:%u) of shared memory that the load of %s:%u has yet to write",
-           where.file, where.line, l.where.file, l.where.line);
+           base_name(where.file), where.line, base_name(l.where.file), l.where.line);
   u.stores.push_back(store);
 }
 void bulk_commit(Site) { ++own_units().store_groups; }

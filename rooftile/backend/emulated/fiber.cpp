@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #if defined(ROOFTILE_FIBER_ASAN)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -71,6 +72,10 @@ void prepare(Fiber& fiber, void (*main)(Fiber&), unsigned color) {
   constexpr std::size_t kColors = 16, kStep = 192;
   const std::size_t bytes = fiber.stack_bytes - color % kColors * kStep;
   fiber.fake_stack = nullptr;
+#if defined(ROOFTILE_FIBER_ASAN)
+  // A thread that was left in the middle of a kernel left its frames' marks, which others would run into.
+  __asan_unpoison_memory_region(fiber.stack, fiber.stack_bytes);
+#endif
 #if defined(ROOFTILE_FIBER_UCONTEXT)
   getcontext(&fiber.context);
   fiber.context.uc_stack.ss_sp = fiber.stack;

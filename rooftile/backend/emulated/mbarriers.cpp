@@ -14,11 +14,11 @@ Mbarrier& get(std::uint64_t* address, Site where) {
   Mbarrier* b = find_mbarrier(runner, address);
   if (!b)
     fail(static_cast<int>(FindingKind::kUnwritten), where, "the mbarrier at %p was not initialised (%s:%u)",
-         static_cast<void*>(address), where.file, where.line);
+         static_cast<void*>(address), base_name(where.file), where.line);
   if (b->block->alive == 0)
     fail(static_cast<int>(FindingKind::kOutOfBounds), where,
          "an arrival at an mbarrier of block %u of the cluster, which has ended (%s:%u)", b->block->rank,
-         where.file, where.line);
+         base_name(where.file), where.line);
   return *b;
 }
 
@@ -31,8 +31,9 @@ void complete(ClusterRunner& runner, Mbarrier& b) {
           runner, FindingKind::kMissingWait, l.where,
           "phase %u of the mbarrier of %s:%u ended with the %lld bytes that were announced (%s:%u), "
           "while a load of %u bytes to it is on the way (%s:%u): expect_tx is too small",
-          b.phase, b.made.file, b.made.line, static_cast<long long>(b.announced), b.announced_at.file,
-          b.announced_at.line, l.to.bytes(), l.where.file, l.where.line);
+          b.phase, base_name(b.made.file), b.made.line, static_cast<long long>(b.announced),
+          base_name(b.announced_at.file), b.announced_at.line, l.to.bytes(), base_name(l.where.file),
+          l.where.line);
   b.pending = b.arrivals;
   ++b.phase;
   if (b.loads != 0) b.loaded = b.phase;
@@ -66,9 +67,9 @@ void complete_bytes(ClusterRunner& runner, const Load& l) {
         "%lld bytes more came to the mbarrier of %s:%u (block %u of the cluster) than the %lld "
         "announced (%s:%u), the last by the load at %s:%u: expect_tx is too small, or too many blocks "
         "send here",
-        static_cast<long long>(-b.bytes_missing), b.made.file, b.made.line, l.to.block->rank,
-        static_cast<long long>(b.announced), b.announced_at.file, b.announced_at.line, l.where.file,
-        l.where.line);
+        static_cast<long long>(-b.bytes_missing), base_name(b.made.file), b.made.line, l.to.block->rank,
+        static_cast<long long>(b.announced), base_name(b.announced_at.file), b.announced_at.line,
+        base_name(l.where.file), l.where.line);
   complete(runner, b);
 }
 
@@ -87,7 +88,7 @@ void describe_mbarrier(const Thread& t, char* text, std::size_t capacity) {
                     b.pending != 0 ? ", " : "", static_cast<long long>(b.bytes_missing),
                     static_cast<long long>(b.announced), static_cast<long long>(coming));
     std::snprintf(text, capacity, " for parity %u of the one initialised at %s:%u, in phase %u: %s%s",
-                  t.parity, b.made.file, b.made.line, b.phase, arrivals, bytes);
+                  t.parity, base_name(b.made.file), b.made.line, b.phase, arrivals, bytes);
     return;
   }
 }
@@ -102,7 +103,7 @@ void mbarrier_init(std::uint64_t* address, unsigned arrivals, Site where) {
     fail(static_cast<int>(FindingKind::kOutOfBounds), where,
          "an mbarrier for %u arrivals at %p (%s:%u): 8 bytes of the block's shared memory, at least one "
          "arrival",
-         arrivals, static_cast<void*>(address), where.file, where.line);
+         arrivals, static_cast<void*>(address), base_name(where.file), where.line);
   Mbarrier* b = find_mbarrier(runner, address);
   if (!b) b = &runner.mbarriers.emplace_back();
   *b = {};
@@ -127,14 +128,15 @@ void mbarrier_arrive(std::uint64_t* address, unsigned expected_bytes, bool arriv
   if (b.bytes_missing > kMostBytes)
     fail(static_cast<int>(FindingKind::kTrap), where,
          "an mbarrier that waits for %lld bytes; a phase has at most %lld (%s:%u)",
-         static_cast<long long>(b.bytes_missing), static_cast<long long>(kMostBytes), where.file, where.line);
+         static_cast<long long>(b.bytes_missing), static_cast<long long>(kMostBytes), base_name(where.file),
+         where.line);
   if (!arrive) return;
   if (b.pending == 0)
     fail(static_cast<int>(FindingKind::kDivergentBarrier), where,
          "one more arrival at an mbarrier than the %u it was initialised for (%s:%u), before its phase %u is "
          "over "
          "(%s:%u)",
-         b.arrivals, b.made.file, b.made.line, b.phase, where.file, where.line);
+         b.arrivals, base_name(b.made.file), b.made.line, b.phase, base_name(where.file), where.line);
   if (observer) observer->release(me, address);
   --b.pending;
   complete(*me.block->runner, b);

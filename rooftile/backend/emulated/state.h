@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -182,6 +183,12 @@ void yield();
 [[noreturn]] void fail(int finding_kind, Site, const char* format, ...) __attribute__((format(printf, 3, 4)));
 /// Ends the launch with a sentence that is no finding of the checked build.
 [[noreturn]] void fail_plainly(const char* format, ...) __attribute__((format(printf, 1, 2)));
+
+/// A source's name without its folders: a deadlock's sentence names many places.
+inline const char* base_name(const char* file) {
+  const char* slash = file ? std::strrchr(file, '/') : nullptr;
+  return slash ? slash + 1 : file ? file : "?";
+}
 
 // What one file of the engine asks of another.
 void thread_ended(Thread&);  // barriers.cpp: those who waited for it may go on

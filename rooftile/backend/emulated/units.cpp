@@ -62,7 +62,7 @@ void finish_units(Thread& t) {
            "thread %u ended, and its store of %s:%u has yet to read shared memory: no tensor_store_wait_read "
            "for "
            "it%s",
-           t.number, s.where.file, s.where.line,
+           t.number, base_name(s.where.file), s.where.line,
            s.group == own.store_groups ? ", which was not committed either" : "");
   if (!own.pending.empty())
     fail(kMissing, t.where, "thread %u ended without waiting for its wgmma%s", t.number,
@@ -79,7 +79,7 @@ void check_units(ClusterRunner& runner) {
           runner, FindingKind::kMissingWait, b.announced_at,
           "the block ended, and nobody waited for phase %u of the mbarrier of %s:%u, which brought what "
           "was announced at %s:%u: more is loaded than used",
-          b.loaded - 1, b.made.file, b.made.line, b.announced_at.file ? b.announced_at.file : "?",
+          b.loaded - 1, base_name(b.made.file), b.made.line, base_name(b.announced_at.file),
           b.announced_at.line);
   if (u.loads.empty()) return;
   const Load& l = u.loads.front();
@@ -87,7 +87,8 @@ void check_units(ClusterRunner& runner) {
   report(runner, FindingKind::kMissingWait, l.where,
          "the block ended while %zu loads into its shared memory are on the way, the first from thread %u at "
          "%s:%u, to the mbarrier of %s:%u: nobody waited for them",
-         u.loads.size(), l.issuer->number, l.where.file, l.where.line, b.made.file, b.made.line);
+         u.loads.size(), l.issuer->number, base_name(l.where.file), l.where.line, base_name(b.made.file),
+         b.made.line);
 }
 
 void describe_wait(const Thread& t, char* text, std::size_t capacity) {
@@ -163,7 +164,7 @@ void refuse_unread(const Range& r, const char* who, Site where) {
       fail(kMissing, where,
            "%s (%s:%u) writes shared memory that a store (%s:%u) has yet to read: no tensor_store_wait_read "
            "for it",
-           who, where.file, where.line, s.where.file, s.where.line);
+           who, base_name(where.file), where.line, base_name(s.where.file), s.where.line);
 }
 
 namespace device {
@@ -184,7 +185,7 @@ void shared_written(const void* at, unsigned bytes, Site where) {
   for (const Load& l : u.loads)
     if (l.to.meets(r))
       fail(kMissing, where, "stmatrix (%s:%u) to shared memory that the load of %s:%u has yet to write",
-           where.file, where.line, l.where.file, l.where.line);
+           base_name(where.file), where.line, base_name(l.where.file), l.where.line);
   note_write(*current, *r.block, r.begin, bytes, where, true);
 }
 
@@ -202,7 +203,7 @@ void set_max_registers(unsigned count, bool increase, Site where) {
     if (increase ? count < mine : count > mine)
       fail(static_cast<int>(FindingKind::kTrap), where,
            "setmaxnreg.%s to %u registers, and the warp has %u (%s:%u)", increase ? "inc" : "dec", count,
-           mine, where.file, where.line);
+           mine, base_name(where.file), where.line);
     if (!increase) {
       block.free_registers += (mine - count) * kWarpSize;
       mine = count;

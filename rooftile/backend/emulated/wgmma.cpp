@@ -2,7 +2,6 @@
 // accumulators; operands are read at the last moment, so that a slot which is given back too early is found.
 #include <algorithm>
 #include <bit>
-#include <bitset>
 #include <cstdio>
 #include <cstring>
 
@@ -21,7 +20,7 @@ Warpgroup& own_warpgroup(Site where) {
   std::vector<Warpgroup>& all = units().blocks[me.block->rank].warpgroups;
   if (me.number / kWarpgroup >= all.size())
     fail(kDivergent, where, "wgmma by thread %u, which is in no whole warpgroup (%s:%u)", me.number,
-         where.file ? where.file : "?", where.line);
+         base_name(where.file), where.line);
   return all[me.number / kWarpgroup];
 }
 
@@ -77,11 +76,11 @@ Range check_operand(const char* name, const MatrixOperand& o, Site where) {
     fail(kBounds, where,
          "wgmma (%s:%u) reads %s from shared addresses %#x to %#x, outside of the block's arrays (start %#x, "
          "leading %u, stride %u)",
-         where.file, where.line, name, r.begin, r.end, d.start, d.leading, d.stride);
+         base_name(where.file), where.line, name, r.begin, r.end, d.start, d.leading, d.stride);
   if (d.base_offset != 0)
     fail(static_cast<int>(FindingKind::kTrap), where,
-         "a descriptor with a base offset is not emulated (%s:%u)", where.file, where.line);
-  static thread_local std::bitset<(1 << 18) / 16> seen;
+         "a descriptor with a base offset is not emulated (%s:%u)", base_name(where.file), where.line);
+  std::bitset<(1 << 18) / 16>& seen = units().seen;
   bool twice = false;
   for_each_piece(
       o, [&](std::uint32_t address, int, int) { twice |= seen[address / 16], seen[address / 16] = true; });
@@ -89,20 +88,21 @@ Range check_operand(const char* name, const MatrixOperand& o, Site where) {
   if (twice)
     fail(kBounds, where,
          "the descriptor of %s names places twice (%s:%u): start %#x, leading %u, stride %u, %s swizzle",
-         name, where.file, where.line, d.start, d.leading, d.stride, rooftile::emulated::name(d.swizzle));
+         name, base_name(where.file), where.line, d.start, d.leading, d.stride,
+         rooftile::emulated::name(d.swizzle));
   for (const Load& l : u.loads)
     if (reads(r, o, l.to))
       fail(
           kMissing, where,
           "wgmma (%s:%u) reads %s from shared memory that the load of %s:%u has yet to write: no wait at its "
           "mbarrier",
-          where.file, where.line, name, l.where.file, l.where.line);
+          base_name(where.file), where.line, name, base_name(l.where.file), l.where.line);
   for (const Loaded& l : u.loaded)
     if (l.by_map && l.swizzle != d.swizzle && reads(r, o, l.range))
       fail(kBounds, where,
            "the descriptor of %s has %s swizzle (%s:%u), and the load that brought it %s one (%s:%u)", name,
-           rooftile::emulated::name(d.swizzle), where.file, where.line, rooftile::emulated::name(l.swizzle),
-           l.where.file, l.where.line);
+           rooftile::emulated::name(d.swizzle), base_name(where.file), where.line,
+           rooftile::emulated::name(l.swizzle), base_name(l.where.file), l.where.line);
   const Written* w = nullptr;
   for_each_piece(o, [&](std::uint32_t address, int, int) {
     if (!w) w = unfenced(u, block, address);
@@ -112,8 +112,8 @@ Range check_operand(const char* name, const MatrixOperand& o, Site where) {
         kMissing, where,
         "no fence_proxy_async stands between thread %u's write to shared memory (%s%s:%u) and the wgmma that "
         "reads it (%s:%u)",
-        w->writer->number, w->exact ? "" : "after ", w->where.file ? w->where.file : "?", w->where.line,
-        where.file, where.line);
+        w->writer->number, w->exact ? "" : "after ", base_name(w->where.file), w->where.line,
+        base_name(where.file), where.line);
   return r;
 }
 
@@ -158,7 +158,7 @@ bool run(AsyncUnits& u, const Block& block, Warpgroup& g, const WgmmaStep& s) {
         if (s.a_from[t][r] != pair) {
           report(*u.runner, FindingKind::kMissingWait, s.where,
                  "thread %u changed register %u of A before it waited for the wgmma that reads it (%s:%u)",
-                 block.threads[0].number + t, r, s.where.file, s.where.line);
+                 block.threads[0].number + t, r, base_name(s.where.file), s.where.line);
           return false;
         }
         const unsigned row = t / 32 * 16 + t % 32 / 4 + r % 2 * 8, k = t % 4 * 2 + r / 2 * 8;
@@ -174,7 +174,7 @@ bool run(AsyncUnits& u, const Block& block, Warpgroup& g, const WgmmaStep& s) {
            "wgmma (%s:%u) reads %s from shared memory that nobody has written (start %#x): a wait at its "
            "mbarrier "
            "is missing, or has the wrong parity",
-           s.where.file, s.where.line, whole_a ? "B" : "A",
+           base_name(s.where.file), s.where.line, whole_a ? "B" : "A",
            MatrixDescriptor(whole_a ? s.product.b : s.product.a).start);
     return false;
   }
@@ -194,13 +194,13 @@ PendingSums& begin_sums(Warpgroup& g, const Product& p, std::size_t number, Site
         fail(
             kMissing, where,
             "wgmma's accumulators (%s:%u) overlap those of one that was not waited for, and are not the same",
-            where.file, where.line);
+            base_name(where.file), where.line);
       pending = &x;
     }
   if ((!pending || p.a_registers) && !own.fenced)
     fail(kMissing, where,
          "no wgmma_fence stands between other instructions on registers and the wgmma that uses them (%s:%u)",
-         where.file, where.line);
+         base_name(where.file), where.line);
   if (pending) return *pending;
   const std::size_t accumulator = own.accumulators++;
   Accumulator& sums = g.accumulators[accumulator];
@@ -216,7 +216,7 @@ PendingSums& begin_sums(Warpgroup& g, const Product& p, std::size_t number, Site
   }
   own.pending.push_back({p.sums, count, accumulator, number});
   current->sums_pending = true;
-  std::fill_n(reinterpret_cast<std::uint32_t*>(p.sums), count, kPendingPoison);
+  for (int i = 0; i < count; ++i) std::memmove(&p.sums[i], &kPendingPoison, sizeof kPendingPoison);
   return own.pending.back();
 }
 
@@ -226,7 +226,7 @@ PendingSums& begin_sums(Warpgroup& g, const Product& p, std::size_t number, Site
   fail(kMissing, where,
        "thread %u changed accumulator %d before it waited for the wgmma that writes it (%s:%u, waited for at "
        "%s:%u)",
-       current->number, i, made.file, made.line, where.file, where.line);
+       current->number, i, base_name(made.file), made.line, base_name(where.file), where.line);
 }
 std::uint32_t bits_at(const PendingSums& p, int i) { return std::bit_cast<std::uint32_t>(p.at[i]); }
 }  // namespace
@@ -250,7 +250,7 @@ void refuse_in_use(const Range& r, const char* who, Site where) {
        "%s (%s:%u) into shared memory that a wgmma of warpgroup %zu (block %u of the cluster, %s:%u) has yet "
        "to "
        "read: %s",
-       who, where.file, where.line, w, r.block->rank, s->where.file, s->where.line,
+       who, base_name(where.file), where.line, w, r.block->rank, base_name(s->where.file), s->where.line,
        s->committed == 0 ? "no wgmma_commit stands behind it"
        : poisoned(*r.block, *s, r)
            ? "nobody had written it when the wgmma was issued; no wait at its mbarrier, or the wrong parity"
@@ -306,7 +306,7 @@ void describe_wgmma(const Thread& t, char* text, std::size_t capacity) {
     if (s.committed != kWarpgroup) {
       std::snprintf(text, capacity,
                     ": of its warpgroup, %u threads have issued the product of %s:%u, and %u committed it",
-                    s.issued, s.where.file, s.where.line, s.committed);
+                    s.issued, base_name(s.where.file), s.where.line, s.committed);
       return;
     }
 }
@@ -315,11 +315,11 @@ void refuse_poison(std::uint32_t bits, Site where) {
   if (bits == kPendingPoison || bits == kPendingUsed)
     fail(kMissing, where,
          "thread %u reads an accumulator that a wgmma has yet to write (%s:%u): no wgmma_wait",
-         current->number, where.file, where.line);
+         current->number, base_name(where.file), where.line);
   if (bits == kUnwrittenPoison)
     fail(static_cast<int>(FindingKind::kUnwritten), where,
          "thread %u uses a sum that a wgmma made of shared memory which nobody has written (%s:%u)",
-         current->number, where.file, where.line);
+         current->number, base_name(where.file), where.line);
 }
 
 namespace device {
@@ -349,15 +349,15 @@ void wgmma(const Product& p, Site where) {
          "threads of a warpgroup issue different products: thread %u at %s:%u, and another at %s:%u "
          "(descriptors "
          "of B %#llx, %#llx)",
-         me.number, where.file, where.line, s.where.file, s.where.line, static_cast<unsigned long long>(p.b),
-         static_cast<unsigned long long>(q.b));
+         me.number, base_name(where.file), where.line, base_name(s.where.file), s.where.line,
+         static_cast<unsigned long long>(p.b), static_cast<unsigned long long>(q.b));
   ++s.issued;
   PendingSums& pending = begin_sums(g, p, number, where);
   pending.last_step = number;
   if (s.issued == 1) s.sums = pending.number;
   if (s.sums != pending.number)
-    fail(kDivergent, where, "threads of a warpgroup add to different accumulators (%s:%u)", where.file,
-         where.line);
+    fail(kDivergent, where, "threads of a warpgroup add to different accumulators (%s:%u)",
+         base_name(where.file), where.line);
   if (p.a_registers) {
     std::memcpy(&s.a_held[thread * 4], p.a_registers, 16);
     s.a_from[thread] = p.a_registers;
@@ -380,7 +380,7 @@ void wgmma_wait(unsigned groups_left, Site where) {
   if (groups_left == 0 && own.committed < own.issued)
     fail(kMissing, where,
          "%zu products of this thread are in no group that the wait could mean (%s:%u): no wgmma_commit",
-         own.issued - own.committed, where.file, where.line);
+         own.issued - own.committed, base_name(where.file), where.line);
   if (own.groups.size() <= groups_left) return;
   const std::size_t target = own.groups[own.groups.size() - groups_left - 1];
   own.groups.erase(own.groups.begin(), own.groups.end() - static_cast<std::ptrdiff_t>(groups_left));
