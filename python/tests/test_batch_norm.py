@@ -112,3 +112,25 @@ def test_jax():
     np.testing.assert_allclose(dx, expected, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(made.new_running_mean, mean, rtol=1e-5, atol=1e-7)
     np.testing.assert_allclose(made.new_running_var, var, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+@pytest.mark.parametrize(("shape", "groups"), [((3, 8, 40), 4), ((2, 8, 6, 7), 8), ((2, 6, 2, 3, 5), 1), ((5, 6), 2)], ids=str)
+def test_group_norm(dtype, shape, groups):
+    torch.manual_seed(4)
+    x = torch.randn(shape, dtype=dtype, requires_grad=True)
+    w, b = (torch.randn(shape[1], requires_grad=True) for _ in range(2))
+    y, e = ours.group_norm(x, groups, w, b), F.group_norm(x.double(), groups, w.double(), b.double())
+    torch.testing.assert_close(y.double(), e, rtol=TOLERANCE[dtype], atol=3 * TOLERANCE[dtype])
+    g = torch.randn_like(e).to(dtype)
+    for mine, theirs in zip(torch.autograd.grad(y, (x, w, b), g), torch.autograd.grad(e, (x, w, b), g.double()), strict=True):
+        torch.testing.assert_close(mine.double(), theirs.double(), rtol=10 * TOLERANCE[dtype], atol=10 * TOLERANCE[dtype])
+
+
+def test_group_and_instance_norm_modules():
+    x = torch.randn(2, 6, 5, 4).to(memory_format=torch.channels_last)
+    torch.testing.assert_close(ours.GroupNorm(3, 6)(x), nn.GroupNorm(3, 6)(x), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(ours.InstanceNorm2d(6)(x), nn.InstanceNorm2d(6)(x), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(ours.InstanceNorm2d(6)(x[0]), nn.InstanceNorm2d(6)(x[0]), rtol=1e-5, atol=1e-5)
+    with pytest.raises(ValueError, match="track_running_stats is True"):
+        ours.InstanceNorm2d(6, track_running_stats=True)(x)

@@ -218,6 +218,49 @@ class BatchNorm3d(torch.nn.BatchNorm3d):
     forward = batch_norm_forward
 
 
+def group_norm(x: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
+    """torch.nn.functional.group_norm. The result is contiguous, whatever x is."""
+    if x.dim() < 2:
+        raise ValueError(f"rooftile.torch.nn.group_norm: x has {x.dim()} dimensions, must have 2 at least: N, C, …")
+    x3 = x.reshape(*x.shape[:2], math.prod(x.shape[2:]))
+    return functions["group_norm"](x3, weight=weight, bias=bias, groups=num_groups, eps=eps).view(x.shape)
+
+
+class GroupNorm(torch.nn.GroupNorm):
+    """torch.nn.GroupNorm."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
+
+
+def instance_norm_forward(self, x: Tensor) -> Tensor:
+    """forward() of the three modules: a group for each channel."""
+    if self.track_running_stats:
+        raise ValueError(f"rooftile.torch.nn.{type(self).__name__}: track_running_stats is True, which the library does not have; "
+                         "use torch.nn's")
+    self._check_input_dim(x)
+    batch = x if x.dim() == self._get_no_batch_dim() + 1 else x.unsqueeze(0)
+    return group_norm(batch, batch.shape[1], self.weight, self.bias, self.eps).view(x.shape)
+
+
+class InstanceNorm1d(torch.nn.InstanceNorm1d):
+    """torch.nn.InstanceNorm1d, without running statistics."""
+
+    forward = instance_norm_forward
+
+
+class InstanceNorm2d(torch.nn.InstanceNorm2d):
+    """torch.nn.InstanceNorm2d, without running statistics."""
+
+    forward = instance_norm_forward
+
+
+class InstanceNorm3d(torch.nn.InstanceNorm3d):
+    """torch.nn.InstanceNorm3d, without running statistics."""
+
+    forward = instance_norm_forward
+
+
 def dropout(x, p=0.5, training=True, residual=None):
     """torch.nn.functional.dropout; of x and a residual: residual + dropout(x). The seed comes from PyTorch's generator of x's
     device, in that device's memory: compiled and captured steps draw anew, checkpoints draw again."""

@@ -1,5 +1,5 @@
 #pragma once
-// What passes from validation (batch_norm.cpp) to the launches (batch_norm.cpu.cpp, batch_norm.cu).
+// What passes from validation (batch_norm.cpp; group_norm's) to the launches.
 #include <algorithm>
 
 #include "rooftile/core/row_problem.h"
@@ -24,12 +24,14 @@ struct NormSegments {
   std::int64_t count = 0;
 
   NormSegments() = default;
-  constexpr NormSegments(std::int64_t samples, std::int64_t size) : n(samples), s(size) {
+  /// `together`: a segment may be of several samples.
+  constexpr NormSegments(std::int64_t samples, std::int64_t size, bool together = true)
+      : n(samples), s(size) {
     if (n == 0 || s == 0) return;
     parts = (s + kNormSegment - 1) / kNormSegment;
     part = parts == 1 ? s : ((s + parts - 1) / parts + kNormLanes - 1) / kNormLanes * kNormLanes;
     parts = (s + part - 1) / part;
-    planes = std::max<std::int64_t>(1, kNormSegment / s);
+    planes = together ? std::max<std::int64_t>(1, kNormSegment / s) : 1;
     count = parts > 1 ? n * parts : (n + planes - 1) / planes;
   }
   constexpr NormSegment at(std::int64_t i) const {
@@ -50,13 +52,16 @@ struct NormTensor {
     return at_n * n + at_c * c + at_s * s;
   }
 };
-/// {C} of f32, or of weights' dtype.
+/// {C} of f32, or of weights' dtype; or {N, groups} of f32.
 struct NormVector {
   void* data = nullptr;  ///< null: absent
   std::int64_t stride = 1;
   DType dtype = DType::f32;
+  std::int64_t outer = 0;
 
-  constexpr float* f32(std::int64_t i) const { return static_cast<float*>(data) + i * stride; }
+  constexpr float* f32(std::int64_t i, std::int64_t n = 0) const {
+    return static_cast<float*>(data) + n * outer + i * stride;
+  }
 };
 
 /// What an element needs of its channel, four floats. Forward: y = ((x - [0]) - [1]) · [2] + [3], the mean in
@@ -66,6 +71,7 @@ inline constexpr int kNormNumbers = 4;
 struct BatchNormProblem {
   enum { kY, kX, kDy };
   std::int64_t n, c, s;
+  std::int64_t groups;  ///< of each sample; 0: channels over all samples
   NormSegments segments;
   NormTensor x, dy;
   Rows<3> rows;  ///< y (or dx), x and dy (forward: x) as the elements are computed: along S, or along C
@@ -83,6 +89,10 @@ struct BatchNormProblem {
   constexpr double size() const { return static_cast<double>(n) * static_cast<double>(s); }
   constexpr float* partial_of(std::int64_t channel, std::int64_t segment) const {
     return partial + (channel * segments.count + segment) * 3;
+  }
+  /// What a channel of a sample has as its mean.
+  constexpr float mean_of(std::int64_t sample, std::int64_t channel) const {
+    return groups ? *mean.f32(channel / (c / groups), sample) : *mean.f32(channel);
   }
   /// The channel of a row along S, in the rows' order.
   constexpr std::int64_t channel_of(std::int64_t row) const {

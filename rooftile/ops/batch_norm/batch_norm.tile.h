@@ -31,15 +31,21 @@ struct SegmentMoments {
 };
 // [/join]
 
+/// Stores what the elements of numbers' place `at` need.
+ROOFTILE_TILE void store_numbers(const BatchNormProblem& p, std::int64_t at, double mean, double scale,
+                                 float bias) {
+  float* number = p.numbers + at;
+  number[0] = static_cast<float>(mean);
+  number[p.numbers_stride] = static_cast<float>(mean - static_cast<double>(number[0]));
+  number[2 * p.numbers_stride] = static_cast<float>(scale);
+  number[3 * p.numbers_stride] = bias;
+}
+
 /// Stores what a channel's elements need, and its statistics. `weight`, `bias`: its own.
 ROOFTILE_TILE void store_forward(const BatchNormProblem& p, std::int64_t channel, double mean, double squares,
                                  float weight, float bias) {
   const double m = p.size(), var = squares / m, rstd = 1 / ::sqrt(var + p.eps);
-  float* number = p.numbers + channel;
-  number[0] = static_cast<float>(mean);
-  number[p.numbers_stride] = static_cast<float>(mean - static_cast<double>(number[0]));
-  number[2 * p.numbers_stride] = static_cast<float>(rstd * static_cast<double>(weight));
-  number[3 * p.numbers_stride] = bias;
+  store_numbers(p, channel, mean, rstd * static_cast<double>(weight), bias);
   if (p.mean.data) *p.mean.f32(channel) = static_cast<float>(mean);
   if (p.rstd.data) *p.rstd.f32(channel) = static_cast<float>(rstd);
   const auto update = [&](const NormVector& to, const NormVector& from, double now) {
@@ -54,11 +60,8 @@ ROOFTILE_TILE void store_forward(const BatchNormProblem& p, std::int64_t channel
 ROOFTILE_TILE void store_inference(const BatchNormProblem& p, std::int64_t channel, float weight,
                                    float bias) {
   const double rstd = 1 / ::sqrt(static_cast<double>(*p.running_var.f32(channel)) + p.eps);
-  float* number = p.numbers + channel;
-  number[0] = *p.running_mean.f32(channel);
-  number[p.numbers_stride] = 0;
-  number[2 * p.numbers_stride] = static_cast<float>(rstd * static_cast<double>(weight));
-  number[3 * p.numbers_stride] = bias;
+  store_numbers(p, channel, static_cast<double>(*p.running_mean.f32(channel)),
+                rstd * static_cast<double>(weight), bias);
 }
 
 /// From Σ dy and Σ dy·(x - mean). Gives dweight; dbias is the first sum.
@@ -82,7 +85,9 @@ struct NormNumbers {
   ROOFTILE_TILE NormNumbers(const BatchNormProblem& p, std::int64_t row_index, std::int64_t first,
                             std::int64_t size)
       : along_channels(p.along_channels) {
-    const std::int64_t at = along_channels ? first : p.channel_of(row_index);
+    const std::int64_t at = along_channels ? (p.groups ? row_index / p.s * p.c : 0) + first
+                            : p.groups     ? row_index
+                                           : p.channel_of(row_index);
     for (int k = 0; k < kNormNumbers; ++k)
       row[k] = {p.numbers + k * p.numbers_stride + at, along_channels ? size : 1};
   }
