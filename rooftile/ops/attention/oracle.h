@@ -161,8 +161,7 @@ struct AttentionOracle {
     }
     for (std::int64_t c = 0; c < a.e; ++c) {
       S y(0);
-      double size = 0, shifts = 0,
-             rounded = 0;  // of y; of what a weight's error, and its rounding, does to it
+      double size = 0, shifts = 0, rounded = 0;  // of y; of what a weight's error and its rounding do to it
       for (std::int64_t j = 0; any && j < a.t; ++j) {
         if (!a.sees(i, j)) continue;
         const auto at = static_cast<std::size_t>(j);
