@@ -80,10 +80,11 @@ ROOFTILE_TILE float sum_of_row(float x) {
   return x + __shfl_xor_sync(0xffffffffu, x, 2);
 }
 
-/// softcap · tanh(x / softcap) with an error of a few ulp of softcap, in 5 instructions.
+/// softcap · tanh(x / softcap) with an error of a few ulp of softcap.
 ROOFTILE_TILE float capped(float x, float softcap) {
   const float power_of = rooftile::cuda::exp2_approx(x / softcap * (2 * kLog2E));
-  return softcap - 2 * softcap * rooftile::cuda::reciprocal_approx(1 + power_of);
+  const float bent = softcap * (1 - 2 * rooftile::cuda::reciprocal_approx(1 + power_of));
+  return fabsf(x) <= softcap * 0x1p-12f ? x : bent;  // itself where tanh bends by less than an f32 tells
 }
 
 /// Rows from `first` on to shared memory; zeros past the `live`-th, and in channels past `size` up to the

@@ -9,6 +9,7 @@ namespace {
 /// Whether the copy engine can store y.
 bool is_whole(const GpuProduct& p, DType type) {
   const GpuEpilogue& e = p.epilogue;
+  if (p.n % 2 != 0) return false;  // it stores words of 4 bytes (H200): of an odd row the next element, too
   if (e.out != type || e.c || e.bias || e.activation != 0) return false;
   constexpr std::int64_t kMaxStride = std::int64_t{1} << 39;
   if (e.y_row < 0 || e.y_row >= kMaxStride) return false;
