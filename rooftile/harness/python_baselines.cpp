@@ -190,7 +190,8 @@ json options_json(const Spec& spec, const Case& c) {
   // digits, and those of exact functions, where a share of 0.8 cuts elsewhere than its f32.
   std::set<std::string> wide;
   for (int k = 0; k < signature.option_count(); ++k)
-    if (signature.has_lists() || spec.tolerance.exact || signature.options[k].kind == Signature::Option::Kind::whole)
+    if (signature.has_lists() || spec.tolerance.exact ||
+        signature.options[k].kind == Signature::Option::Kind::whole)
       wide.insert(signature.options[k].name);
   for (const auto& [name, value] : values) {
     const double its = c.dtype == DType::f64 || wide.count(name) > 0 ? value : static_cast<float>(value);
