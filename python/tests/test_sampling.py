@@ -97,7 +97,7 @@ def test_top_k(columns, k):
         x[1, 20] = x[1, 11] = math.nan
         x[2] = x[2].round()
         values, indices = rooftile.top_k(x, k=k)
-        expected = torch.sort(x, -1, descending=True, stable=True)
+        expected = torch.sort(x, dim=-1, descending=True, stable=True)
         torch.testing.assert_close(values, expected.values[:, :k], rtol=0, atol=0, equal_nan=True)
         torch.testing.assert_close(indices, expected.indices[:, :k], rtol=0, atol=0)
 
