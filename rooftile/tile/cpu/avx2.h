@@ -68,6 +68,12 @@ ROOFTILE_TILE void widen(const std::int32_t* p, Vec<std::int32_t>& v) {
 ROOFTILE_TILE void widen(const std::uint8_t* p, Vec<std::int32_t>& v) {
   v = (Vec<std::int32_t>)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i*)p));
 }
+ROOFTILE_TILE void widen(const std::uint16_t* p, Vec<std::int32_t>& v) {
+  v = (Vec<std::int32_t>)_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i*)p));
+}
+ROOFTILE_TILE void widen(const std::uint8_t* p, Vec<std::uint16_t>& v) {
+  v = (Vec<std::uint16_t>)_mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i*)p));
+}
 
 // Lanes to elements of memory, rounded to nearest, ties to even.
 ROOFTILE_TILE Vec<float> narrow(Vec<float> v, const float*) { return v; }

@@ -88,6 +88,12 @@ ROOFTILE_TILE void widen(const std::int32_t* p, Vec<std::int32_t>& v) {
 ROOFTILE_TILE void widen(const std::uint8_t* p, Vec<std::int32_t>& v) {
   v = (Vec<std::int32_t>)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i*)p));
 }
+ROOFTILE_TILE void widen(const std::uint16_t* p, Vec<std::int32_t>& v) {
+  v = (Vec<std::int32_t>)_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i*)p));
+}
+ROOFTILE_TILE void widen(const std::uint8_t* p, Vec<std::uint16_t>& v) {
+  v = (Vec<std::uint16_t>)_mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i*)p));
+}
 
 // The first `live` lanes; nothing past them is touched.
 ROOFTILE_TILE __mmask16 first_lanes(int live) { return (__mmask16)_bzhi_u32(0xffff, (unsigned)live); }

@@ -99,6 +99,12 @@ ROOFTILE_TILE void widen(const std::int32_t* p, Vec<std::int32_t>& v) {
 ROOFTILE_TILE void widen(const std::uint8_t* p, Vec<std::int32_t>& v) {
   v = __builtin_convertvector((load_unaligned<Narrow<std::uint8_t, float>>(p)), Vec<std::int32_t>);
 }
+ROOFTILE_TILE void widen(const std::uint16_t* p, Vec<std::int32_t>& v) {
+  v = __builtin_convertvector((load_unaligned<Narrow<std::uint16_t, std::int32_t>>(p)), Vec<std::int32_t>);
+}
+ROOFTILE_TILE void widen(const std::uint8_t* p, Vec<std::uint16_t>& v) {
+  v = __builtin_convertvector((load_unaligned<Narrow<std::uint8_t, std::uint16_t>>(p)), Vec<std::uint16_t>);
+}
 
 // Lanes to elements of memory, rounded to nearest, ties to even.
 ROOFTILE_TILE Vec<float> narrow(Vec<float> v, const float*) { return v; }
