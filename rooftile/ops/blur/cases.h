@@ -34,9 +34,9 @@ inline std::vector<Case> box_blur_cases() {
                           Layout::broadcast})
       add({12, 130, 3}, 7, border, layout);
   }
-  add({70, 165, 1}, 24);  // the rungs' tiles, and a part of one more each way
-  add({2, 33, 81, 1}, 3);
-  add({1, 20500, 1}, 9);  // two tiles
+  add({70, 165, 1}, 9);  // the rungs' tiles, and a part of one more each way
+  add({2, 33, 81, 1}, 24);
+  add({1, 20500, 1}, 2);  // two tiles
   add({2, 7000, 3}, 30, 1);
   add({1, 3000, 4}, 2047, 1);
   for (std::int64_t offset : {1, 15, 63}) add({5, 1000, 1}, 25, 0, Layout::offset, offset);
