@@ -80,6 +80,36 @@ static inline rooftile_status rooftile_attention_backward(const rooftile_queue* 
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "attention_backward", views, options, NULL, none);
 }
+static inline rooftile_status rooftile_batch_norm(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* weight, const rooftile_view* bias, const rooftile_view* running_mean, const rooftile_view* running_var, const rooftile_view* y, const rooftile_view* mean, const rooftile_view* rstd, const rooftile_view* new_running_mean, const rooftile_view* new_running_var, double eps, double momentum, rooftile_workspace workspace) {
+  const rooftile_view* const views[] = {x, weight, bias, running_mean, running_var, y, mean, rstd, new_running_mean, new_running_var};
+  const double options[] = {eps, momentum};
+  return rooftile_call(queue, "batch_norm", views, options, NULL, workspace);
+}
+static inline rooftile_status rooftile_batch_norm_workspace(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* weight, const rooftile_view* bias, const rooftile_view* running_mean, const rooftile_view* running_var, const rooftile_view* y, const rooftile_view* mean, const rooftile_view* rstd, const rooftile_view* new_running_mean, const rooftile_view* new_running_var, double eps, double momentum, size_t* bytes) {
+  const rooftile_view* const views[] = {x, weight, bias, running_mean, running_var, y, mean, rstd, new_running_mean, new_running_var};
+  const double options[] = {eps, momentum};
+  return rooftile_workspace_of(queue, "batch_norm", views, options, bytes);
+}
+static inline rooftile_status rooftile_batch_norm_inference(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* weight, const rooftile_view* bias, const rooftile_view* running_mean, const rooftile_view* running_var, const rooftile_view* y, double eps, rooftile_workspace workspace) {
+  const rooftile_view* const views[] = {x, weight, bias, running_mean, running_var, y};
+  const double options[] = {eps};
+  return rooftile_call(queue, "batch_norm_inference", views, options, NULL, workspace);
+}
+static inline rooftile_status rooftile_batch_norm_inference_workspace(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* weight, const rooftile_view* bias, const rooftile_view* running_mean, const rooftile_view* running_var, const rooftile_view* y, double eps, size_t* bytes) {
+  const rooftile_view* const views[] = {x, weight, bias, running_mean, running_var, y};
+  const double options[] = {eps};
+  return rooftile_workspace_of(queue, "batch_norm_inference", views, options, bytes);
+}
+static inline rooftile_status rooftile_batch_norm_backward(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* dy, const rooftile_view* weight, const rooftile_view* mean, const rooftile_view* rstd, const rooftile_view* dx, const rooftile_view* dweight, const rooftile_view* dbias, rooftile_workspace workspace) {
+  const rooftile_view* const views[] = {x, dy, weight, mean, rstd, dx, dweight, dbias};
+  const double options[] = {0};
+  return rooftile_call(queue, "batch_norm_backward", views, options, NULL, workspace);
+}
+static inline rooftile_status rooftile_batch_norm_backward_workspace(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* dy, const rooftile_view* weight, const rooftile_view* mean, const rooftile_view* rstd, const rooftile_view* dx, const rooftile_view* dweight, const rooftile_view* dbias, size_t* bytes) {
+  const rooftile_view* const views[] = {x, dy, weight, mean, rstd, dx, dweight, dbias};
+  const double options[] = {0};
+  return rooftile_workspace_of(queue, "batch_norm_backward", views, options, bytes);
+}
 static inline rooftile_status rooftile_copy(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y) {
   const rooftile_view* const views[] = {x, y};
   const double options[] = {0};
@@ -152,6 +182,18 @@ static inline rooftile_status rooftile_geru_backward(const rooftile_queue* queue
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "geru_backward", views, options, NULL, none);
 }
+static inline rooftile_status rooftile_box_blur(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y, int64_t radius, int border) {
+  const rooftile_view* const views[] = {x, y};
+  const double options[] = {(double)radius, (double)border};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "box_blur", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_gaussian_blur(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y, double sigma, int border) {
+  const rooftile_view* const views[] = {x, y};
+  const double options[] = {sigma, (double)border};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "gaussian_blur", views, options, NULL, none);
+}
 static inline rooftile_status rooftile_cross_entropy(const rooftile_queue* queue, const rooftile_view* logits, const rooftile_view* target, const rooftile_view* weight, const rooftile_view* loss, const rooftile_view* losses, const rooftile_view* lse, int reduction, int64_t ignore_index, double label_smoothing, double z_loss, rooftile_workspace workspace) {
   const rooftile_view* const views[] = {logits, target, weight, loss, losses, lse};
   const double options[] = {(double)reduction, (double)ignore_index, label_smoothing, z_loss};
@@ -167,6 +209,18 @@ static inline rooftile_status rooftile_cross_entropy_backward(const rooftile_que
   const double options[] = {(double)reduction, (double)ignore_index, label_smoothing, z_loss};
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "cross_entropy_backward", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_cumsum(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y, int exclusive, int reverse) {
+  const rooftile_view* const views[] = {x, y};
+  const double options[] = {(double)exclusive, (double)reverse};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "cumsum", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_cumsum_backward(const rooftile_queue* queue, const rooftile_view* dy, const rooftile_view* dx, int exclusive, int reverse) {
+  const rooftile_view* const views[] = {dy, dx};
+  const double options[] = {(double)exclusive, (double)reverse};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "cumsum_backward", views, options, NULL, none);
 }
 static inline rooftile_status rooftile_dropout(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* seed, const rooftile_view* offset, const rooftile_view* residual, const rooftile_view* y, double p) {
   const rooftile_view* const views[] = {x, seed, offset, residual, y};
@@ -259,6 +313,26 @@ static inline rooftile_status rooftile_clip_by_norm(const rooftile_queue* queue,
   const double options[] = {max_norm};
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call_lists(queue, "clip_by_norm", views, tensors, options, NULL, none);
+}
+static inline rooftile_status rooftile_group_norm(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* weight, const rooftile_view* bias, const rooftile_view* y, const rooftile_view* mean, const rooftile_view* rstd, int64_t groups, double eps, rooftile_workspace workspace) {
+  const rooftile_view* const views[] = {x, weight, bias, y, mean, rstd};
+  const double options[] = {(double)groups, eps};
+  return rooftile_call(queue, "group_norm", views, options, NULL, workspace);
+}
+static inline rooftile_status rooftile_group_norm_workspace(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* weight, const rooftile_view* bias, const rooftile_view* y, const rooftile_view* mean, const rooftile_view* rstd, int64_t groups, double eps, size_t* bytes) {
+  const rooftile_view* const views[] = {x, weight, bias, y, mean, rstd};
+  const double options[] = {(double)groups, eps};
+  return rooftile_workspace_of(queue, "group_norm", views, options, bytes);
+}
+static inline rooftile_status rooftile_group_norm_backward(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* dy, const rooftile_view* weight, const rooftile_view* mean, const rooftile_view* rstd, const rooftile_view* dx, const rooftile_view* dweight, const rooftile_view* dbias, int64_t groups, rooftile_workspace workspace) {
+  const rooftile_view* const views[] = {x, dy, weight, mean, rstd, dx, dweight, dbias};
+  const double options[] = {(double)groups};
+  return rooftile_call(queue, "group_norm_backward", views, options, NULL, workspace);
+}
+static inline rooftile_status rooftile_group_norm_backward_workspace(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* dy, const rooftile_view* weight, const rooftile_view* mean, const rooftile_view* rstd, const rooftile_view* dx, const rooftile_view* dweight, const rooftile_view* dbias, int64_t groups, size_t* bytes) {
+  const rooftile_view* const views[] = {x, dy, weight, mean, rstd, dx, dweight, dbias};
+  const double options[] = {(double)groups};
+  return rooftile_workspace_of(queue, "group_norm_backward", views, options, bytes);
 }
 static inline rooftile_status rooftile_rgb_to_gray(const rooftile_queue* queue, const rooftile_view* rgb, const rooftile_view* gray, int weights) {
   const rooftile_view* const views[] = {rgb, gray};
@@ -424,21 +498,33 @@ static inline rooftile_status rooftile_row_arg(const rooftile_queue* queue, cons
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "row_arg", views, options, NULL, none);
 }
+static inline rooftile_status rooftile_top_k(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* values, const rooftile_view* indices, int64_t k) {
+  const rooftile_view* const views[] = {x, values, indices};
+  const double options[] = {(double)k};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "top_k", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_sample(const rooftile_queue* queue, const rooftile_view* logits, const rooftile_view* seed, const rooftile_view* offset, const rooftile_view* token, double temperature, int64_t top_k, double top_p, double min_p) {
+  const rooftile_view* const views[] = {logits, seed, offset, token};
+  const double options[] = {temperature, (double)top_k, top_p, min_p};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "sample", views, options, NULL, none);
+}
 static inline rooftile_status rooftile_sgd(const rooftile_queue* queue, int64_t tensors, const rooftile_view* parameter, const rooftile_view* gradient, const rooftile_view* momentum_buffer, const rooftile_view* master, const rooftile_view* steps, const rooftile_view* gradient_scale, const rooftile_view* found_inf, double lr, double momentum, double dampening, double weight_decay, int nesterov, int maximize, int64_t step) {
   const rooftile_view* const views[] = {parameter, gradient, momentum_buffer, master, steps, gradient_scale, found_inf};
   const double options[] = {lr, momentum, dampening, weight_decay, (double)nesterov, (double)maximize, (double)step};
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call_lists(queue, "sgd", views, tensors, options, NULL, none);
 }
-static inline rooftile_status rooftile_softmax(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y, double scale, int log) {
+static inline rooftile_status rooftile_softmax(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y, double scale, int log, int causal, int masked) {
   const rooftile_view* const views[] = {x, y};
-  const double options[] = {scale, (double)log};
+  const double options[] = {scale, (double)log, (double)causal, (double)masked};
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "softmax", views, options, NULL, none);
 }
-static inline rooftile_status rooftile_softmax_backward(const rooftile_queue* queue, const rooftile_view* y, const rooftile_view* dy, const rooftile_view* dx, double scale, int log) {
+static inline rooftile_status rooftile_softmax_backward(const rooftile_queue* queue, const rooftile_view* y, const rooftile_view* dy, const rooftile_view* dx, double scale, int log, int causal, int masked) {
   const rooftile_view* const views[] = {y, dy, dx};
-  const double options[] = {scale, (double)log};
+  const double options[] = {scale, (double)log, (double)causal, (double)masked};
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "softmax_backward", views, options, NULL, none);
 }
