@@ -12,8 +12,9 @@ namespace rooftile::harness {
 /// What an output should hold: value + rest (rest: what a double leaves of a quadruple; empty where the
 /// oracle computed in double), the tolerance's magnitude, and the value rounded to the output's dtype.
 struct Answer {
-  std::vector<double> value, rest, magnitude, factors;  ///< rest, factors: empty where there are none
+  std::vector<double> value, rest, magnitude;
   Bytes rounded;
+  std::vector<double> factors = {};  ///< Array::factors; as rest, empty where there are none
 };
 
 class Problem {

@@ -65,6 +65,8 @@ inline std::vector<Case> gaussian_blur_cases() {
                           Layout::broadcast})
       add({6, 70, 3}, 2.3, border, layout);
   }
+  for (std::int64_t h : {1, 2, 3, 5})
+    for (std::int64_t w : {1, 4, 17, 33, 70}) add({h, w, 1}, 1.5);
   add({1, 4200, 1}, 17);  // two tiles
   add({2, 1400, 3}, 4, 1);
   for (std::int64_t offset : {1, 63}) add({4, 300, 1}, 3, 0, Layout::offset, offset);

@@ -58,7 +58,8 @@ __global__ void __launch_bounds__(kThreads) sum_rows(const __grid_constant__ Cum
   for (std::int64_t row = std::int64_t{blockIdx.x} * (kThreads / kTeam) + threadIdx.x / kTeam;
        row < p.rows.rows; row += std::int64_t{gridDim.x} * (kThreads / kTeam)) {
     const RowRange range{row, 0, 1, 0, columns};
-    const auto x = row_of<const T, Team>(p.rows, CumsumProblem::kX, p.x, range, 0, p.x == p.y);
+    auto x = row_of<const T, Team>(p.rows, CumsumProblem::kX, p.x, range, 0);
+    if (p.x == p.y) x.begin = x.end = x.data;  // others write beside a thread's own elements
     const auto y = row_of<T, Team>(p.rows, CumsumProblem::kY, p.y, range, 0);
     float base = 0;
     for (std::int64_t i = 0; i < tiles; ++i) {

@@ -21,7 +21,7 @@ inline std::vector<Case> group_norm_cases(bool forward) {
     add({3, 20, 49}, 4);
     add({3, 20, 49}, 1, {{"weight", 0}, {"bias", 0}, {"W", 1}});
     add({3, 6, 49}, 2, {{"W", 1}, {"eps", 1e-3}, {"mean", 0}, {"D", 1}});
-    add({4, 6, 196}, 3, {{"weight", 0}, {"dbias", 0}, {"rstd", 0}, {"W", 1}});
+    add({4, 6, 196}, 2, {{"weight", 0}, {"dbias", 0}, {"rstd", 0}, {"W", 1}});
     add({4, 6, 196}, 6, {{"bias", 0}, {"dweight", 0}});  // instance normalisation
     for (Shape s :
          {Shape{2, 4, 2049}, Shape{1, 2, 12545}, Shape{40, 4, 3}, Shape{9, 64, 1}, Shape{2, 130, 16},
@@ -42,7 +42,7 @@ inline std::vector<Case> group_norm_cases(bool forward) {
 inline BenchCases group_norm_bench() {
   BenchCases b;
   for (DType type : {DType::f32, DType::bf16, DType::f16}) {
-    b.cache.push_back({{4, 32, 256}, type, {{"groups", 8}}});
+    b.cache.push_back({{16, 8, 256}, type, {{"groups", 2}}});
     b.memory.push_back({{64, 256, 3136}, type, {{"groups", 32}}});
     b.gpu.push_back({{64, 256, 3136}, type, {{"groups", 32}}});
     b.gpu.push_back({{64, 256, 3136}, type, {{"groups", 32}}, Layout::transposed});
@@ -104,6 +104,11 @@ inline std::vector<Spec> group_norm_specs() {
            sets(c) * 4;
   };
   backward.largest_exponent = 16;
+  // Of an infinity times a difference of 0 it is chance where the NaN begins.
+  backward.suits = [its = backward.suits](const Case& c) {
+    return its(c) && c.fill != Fill::masked && c.fill != Fill::one_infinity &&
+           c.fill != Fill::minus_infinities;
+  };
   return {forward, backward};
 }
 

@@ -121,7 +121,7 @@ inline std::vector<Case> sample_cases() {
 inline BenchCases sampling_bench(const SamplingOptions& options) {
   BenchCases b;
   for (DType type : {DType::f32, DType::bf16}) {
-    b.cache.push_back({{1, 128256}, type, options});
+    b.cache.push_back({{64, 4096}, type, options});
     b.memory.push_back({{2048, 128256}, type, options});
     for (std::int64_t rows : {1, 64, 512}) b.gpu.push_back({{rows, 128256}, type, options});
     b.gpu.push_back({{16384, 256}, type, options});
