@@ -90,8 +90,8 @@ Limits limits_of(const Spec& spec, const Case& c, std::string_view variant, bool
   const DType accumulator = t.accumulator ? t.accumulator(c) : DType::f32;
   const double stated = t.chain ? t.chain(c, variant) : 1, chain = stated > 1 ? stated : 1;
   return {false, t.c * (alike ? chain : std::sqrt(chain)) * unit_roundoff(accumulator),
-          smallest_normal(accumulator), t.factor_rounding ? t.factor_rounding(c, variant) : 0,
-          overflow_from(accumulator)};
+          smallest_normal(accumulator), overflow_from(accumulator),
+          t.factor_rounding ? t.factor_rounding(c, variant) : 0};
 }
 
 std::int64_t first_difference(DType type, const std::byte* a, const std::byte* b, std::size_t bytes) {

@@ -15,8 +15,8 @@ struct Limits {
   bool exact = false;
   double per_magnitude = 0;    ///< c·√K·u(accumulator)
   double least_magnitude = 0;  ///< below the accumulator's normal numbers, its rounding no longer shrinks
-  double per_factor = 0;       ///< the rounding of factors on their way
   double overflow = HUGE_VAL;  ///< terms of this size overflow the accumulator: infinities and NaN are right
+  double per_factor = 0;       ///< the rounding of factors on their way
 };
 /// `alike`: terms that are all alike may round the same way at every step; errors grow as their number, not
 /// as its root.
