@@ -43,7 +43,9 @@ def values(operand, seed=0, outer=(3, 4)):
         return random.integers(0, max(SIZES.get(operand["below"], 6), 1), shape_of(operand, outer)).astype(NUMPY[dtype_of(operand)])
     x = random.standard_normal(shape_of(operand, outer))
     dtype = NUMPY[dtype_of(operand)]
-    return (np.abs(x) * 50 if dtype == np.uint8 else x).astype(dtype)
+    if dtype == np.uint8:
+        x = np.abs(x) * 50
+    return (np.abs(x) if operand.get("name") == "running_var" else x).astype(dtype)
 
 
 def arguments(name, optional=False, outer=(3, 4)):

@@ -66,8 +66,9 @@ def test_a_size_of_0(signature, call, monkeypatch):
                     call(*places, **words)
                 continue
             if signature["name"] == "top_k":
-                with pytest.raises(ValueError, match="C >= k"):
-                    call(*places, **words)
+                if letter != "K":  # the values', k
+                    with pytest.raises(ValueError, match="C >= k"):
+                        call(*places, **words)
                 continue
             for operand, result in zip(_functions.outputs(signature), as_list(call(*places, **words))):
                 assert result.shape == shape_of(operand)
