@@ -28,7 +28,7 @@ def places(name, axis):
     given = []
     for i, o in enumerate(_functions.inputs(_functions.signatures[name])):
         if o["one"]:
-            given.append((np.full(1, 0.5, np.float32),) * 2)
+            given.append((np.full(1, 0.5, np.float32) if "f32" in o["dtypes"] else np.full(1, 7, np.int64),) * 2)
         elif not o["outer"]:
             given.append((w, w))
         elif o["letters"]:

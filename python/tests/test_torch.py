@@ -119,6 +119,8 @@ def test_opcheck(function, optional):
     f = known[function]
     for count in range(len(f.optional_outputs) + 1):
         for wanted in itertools.combinations(f.optional_outputs, count):
+            if not optional and any(n.startswith("new_running") for n in wanted):  # without the old one
+                continue
             args = operator_arguments(function, optional, wanted)
             smooth = set(f.order) - without_gradients(f) if function in DIFFERENTIABLE else ()
             args = [a.clone().requires_grad_() if n in smooth and isinstance(a, torch.Tensor) else a
@@ -139,10 +141,11 @@ def test_an_operators_gradient_does_not_depend_on_what_was_asked_for(name):
         first = as_list(operator(*args[:len(args) - len(f.optional_outputs)], *(n in wanted for n in f.optional_outputs)))[0]
         return torch.autograd.grad(first.square().sum(), inputs)
 
-    expected = gradients(f.operator, f.optional_outputs)
+    outputs = [n for n in f.optional_outputs if not n.startswith("new_running")]  # they need the old ones
+    expected = gradients(f.operator, outputs)
     torch._dynamo.reset()
     compiled = torch.compile(f.operator, fullgraph=True, backend="aot_eager")
-    for wanted in ((), *((n,) for n in f.optional_outputs)):
+    for wanted in ((), *((n,) for n in outputs)):
         for operator in (f.operator, compiled):
             for a, e in zip(gradients(operator, wanted), expected, strict=True):
                 assert torch.equal(a, e)
