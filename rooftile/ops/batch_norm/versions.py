@@ -112,8 +112,7 @@ def batch_norm_backward_numpy(x, dy, mean, rstd, weight=None):
 
 # [batch_norm_triton]
 @triton.jit
-def batch_norm_kernel(x, weight, bias, old_mean, old_var, y, mean, rstd, new_mean, new_var, C, S, M, eps, momentum,
-                      BLOCK: tl.constexpr):
+def batch_norm_kernel(x, weight, bias, y, mean, rstd, variance, C, S, M, eps, BLOCK: tl.constexpr):
     """One program, one channel, BLOCK of its M = N·S elements at a time, three times."""
     c, lane = tl.program_id(0), tl.arange(0, BLOCK)
     first = tl.load(x + c * S).to(tl.float32)  # sums about an element lose no digits far from 0
@@ -133,10 +132,7 @@ def batch_norm_kernel(x, weight, bias, old_mean, old_var, y, mean, rstd, new_mea
     scale = 1 / tl.sqrt(total / M + eps)
     tl.store(mean + c, first + middle)
     tl.store(rstd + c, scale)
-    if old_mean is not None:
-        tl.store(new_mean + c, (1 - momentum) * tl.load(old_mean + c) + momentum * (first + middle))
-    if old_var is not None:
-        tl.store(new_var + c, (1 - momentum) * tl.load(old_var + c) + momentum * (total / (M - 1)))
+    tl.store(variance + c, total / (M - 1))
     for begin in range(0, M, BLOCK):
         i = begin + lane
         at = (i // S * C + c) * S + i % S
@@ -151,10 +147,12 @@ def batch_norm_kernel(x, weight, bias, old_mean, old_var, y, mean, rstd, new_mea
 def batch_norm_triton(x, weight=None, bias=None, running_mean=None, running_var=None, eps=1e-5, momentum=0.1):
     n, c, s = x.shape
     y = torch.empty_like(x)
-    mean, rstd = (torch.full((c,), float("nan"), device=x.device) for _ in range(2))
-    new_mean, new_var = (None if old is None else old.clone() for old in (running_mean, running_var))
+    mean, rstd, variance = (torch.full((c,), float("nan"), device=x.device) for _ in range(3))
     if x.numel() > 0:
-        batch_norm_kernel[(c,)](x, weight, bias, running_mean, running_var, y, mean, rstd, new_mean, new_var, c, s, n * s, eps,
-                                momentum, BLOCK=1024)
-    return y, mean, rstd, new_mean, new_var
+        batch_norm_kernel[(c,)](x, weight, bias, y, mean, rstd, variance, c, s, n * s, eps, BLOCK=1024)
+
+    def updated(old, now):  # 0.1 as an f32 is off by 1.5e-8 of itself
+        return old if old is None or x.numel() == 0 else ((1 - momentum) * old.double() + momentum * now.double()).float()
+
+    return y, mean, rstd, updated(running_mean, mean), updated(running_var, variance)
 # [/batch_norm_triton]
