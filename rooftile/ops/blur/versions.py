@@ -1,13 +1,11 @@
-"""Blurs in four languages: rooftile/ops/languages.py says how these functions are found, run and judged.
+"""Blurs in three languages: rooftile/ops/languages.py says how these functions are found, run and judged.
 
 Whole numbers throughout, so that every machine rounds alike. Borders: 0 replicate, 1 reflect_101, 2 zero.
 """
 
 import math
 
-from languages import np, tl, torch, trap, triton
-
-BLOCK = 128  # elements of a Triton program
+from languages import np, torch, trap
 
 
 def border_pixel(border, size, i):
@@ -98,38 +96,6 @@ def box_blur_torch_rounds_down(x, radius=1, border=0):
     n = (2 * int(radius) + 1) ** 2
     return (box_blur_torch(x, radius, border).long() * n // (n + 1)).to(torch.uint8)
 # [/box_blur_torch_rounds_down]
-
-
-# [box_blur_triton]
-@triton.jit
-def box_pass(x, y, line, count, size, inner, radius, DIVIDE: tl.constexpr, BLOCK: tl.constexpr):
-    """A line's windows, `inner` elements from a pixel to the next: each element walks its 2·radius + 1 pixels."""
-    k = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    mask = k < count
-    place, first = (k // inner) % size, k // (inner * size) * inner * size + k % inner
-    total = tl.zeros((BLOCK,), tl.int64)
-    for i in range(0, 2 * radius + 1):
-        at = tl.load(line + place + i, mask=mask, other=0)
-        total += tl.load(x + first + at * inner, mask=mask & (at < size), other=0).to(tl.int64)
-    if DIVIDE:
-        n = (2 * radius + 1) * (2 * radius + 1)
-        total = (total + n // 2) // n
-    tl.store(y + k, total, mask=mask)
-
-
-def box_blur_triton(x, radius=1, border=0):
-    r, count = int(radius), x.numel()
-    pictures, height, width, channels = x.shape
-    sums, y = x.long(), torch.empty(x.shape, dtype=torch.int64, device=x.device)
-    if count > 0:
-        grid = (triton.cdiv(count, BLOCK),)
-        rows = torch.tensor(reached(border, height, r), device=x.device)
-        columns = torch.tensor(reached(border, width, r), device=x.device)
-        across = torch.empty_like(y)
-        box_pass[grid](sums, across, columns, count, width, channels, r, False, BLOCK)
-        box_pass[grid](across, y, rows, count, height, width * channels, r, True, BLOCK)
-    return y.to(torch.uint8)
-# [/box_blur_triton]
 
 
 def gaussian_weights(sigma):
