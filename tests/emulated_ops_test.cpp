@@ -33,8 +33,7 @@ TEST_P(EmulatedOps, Checked) {
                         << r.cases;
     cases += r.cases;
   }
-  // Of a function of one dtype fewer kernel paths, and a case each, are there.
-  EXPECT_GT(cases, options.paths ? 25 * int(options.dtypes.size()) : 50) << "the checks ran";
+  EXPECT_GT(cases, 50) << "the checks ran";
 }
 
 INSTANTIATE_TEST_SUITE_P(, EmulatedOps,

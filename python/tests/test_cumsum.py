@@ -31,6 +31,7 @@ def test_values_and_gradients(columns, exclusive, reverse):
 
 
 def test_long_rows_are_accurate():
+    # 1024 parts, each sum added in f32 to those before: 2 * sqrt(1024) * 2^-24 = 3.8e-6 by the tolerance of the checks.
     x = np.random.default_rng(0).random((1, 1 << 20), np.float32)
     np.testing.assert_allclose(rooftile.cumsum(x)[0], np.cumsum(x[0], dtype=np.float64), rtol=3e-6)
 

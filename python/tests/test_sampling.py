@@ -45,12 +45,12 @@ def distribution(logits, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0):
     {"min_p": 0.1}, {"top_k": 20, "top_p": 0.7, "min_p": 0.05}])  # fmt: skip
 def test_a_histogram_of_draws_is_the_distribution(columns, options):
     logits = np.random.default_rng(columns).standard_normal(columns, np.float32) * 2
-    tokens = draws(logits, 8000, **options)
+    tokens = draws(logits, 20000, **options)
     statistic, freedom = chi_squared(tokens, distribution(logits, **options))
     assert statistic < freedom + 4 * math.sqrt(2 * freedom) + 8, (statistic, freedom)  # the seed is fixed
     if options.get("top_p", 1) < 1:  # and without top_p it is another: the test can tell
         statistic, freedom = chi_squared(tokens, distribution(logits, **{**options, "top_p": 1.0}))
-        assert statistic > 2 * (freedom + 4 * math.sqrt(2 * freedom) + 8)
+        assert statistic > 10 * freedom
 
 
 @pytest.mark.parametrize("options", [{}, {"top_k": 9, "temperature": 0.7}, {"top_p": 0.9}])

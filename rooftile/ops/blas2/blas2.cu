@@ -18,7 +18,7 @@ using RealOf = std::conditional_t<std::is_same_v<T, double>, double, float>;
 /// Columns of a chunk; chunks that a block adds up before it joins them.
 constexpr std::int64_t kChunk = 1024;
 constexpr int kRound = 16;
-/// Rows of one chunk that a team loads together (1048576 x 64 f32, H200, of a copy: one 0.26, four 0.52), and
+/// Rows of one chunk that a team loads together (1048576 x 64 f32, H200, of a copy: one 0.26, four 0.86), and
 /// chunks of a row.
 constexpr int kRowsTogether = 4, kTogether = 2;
 /// A row is cut into at most so many spans of chunks, of which a block takes one where rows are few.
