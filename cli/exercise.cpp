@@ -215,8 +215,8 @@ std::string build(const Exercise& e, const std::string& root, const std::string&
   words = {compiler, "-shared", "-o", plugin, object};
   if (e.on_gpu) {
     for (const std::string& word :
-         {device_library(root), std::string("-Wl,--wrap=memcpy"), std::string("-pthread"),
-          std::string("-ldl"), fmt::format("-Wl,--version-script={}/rooftile/exercise/exercise.map", root)})
+         {device_library(root), std::string("-pthread"), std::string("-ldl"),
+          fmt::format("-Wl,--version-script={}/rooftile/exercise/exercise.map", root)})
       words.push_back(word);
   }
   const ProgramOutput linked = run_program(words);

@@ -35,7 +35,6 @@ case $mode in
   gdb) kernel=(-O0) ;;
   checked) # instrumented for ThreadSanitizer, and linked with hooks of our own in its place
     kernel+=(-fsanitize=thread -fno-optimize-sibling-calls -fno-tree-sra --param=tsan-distinguish-volatile=1)
-    libraries+=("-Wl,--wrap=memcpy")
     parts+=("$engine"/checked/*.cpp)
     ;;
 esac

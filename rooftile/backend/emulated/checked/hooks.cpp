@@ -70,20 +70,11 @@ ROOFTILE_HOOKS(4)
 ROOFTILE_HOOKS(8)
 ROOFTILE_HOOKS(16)
 
-// Whole structures: compilers copy them with memcpy, and clang a float4, too. Linking with --wrap=memcpy
-// brings those calls here; the engine's own end at checker.busy() or are no kernel's.
-void* __real_memcpy(void* to, const void* from, std::size_t bytes);
-void* __wrap_memcpy(void* to, const void* from, std::size_t bytes) {
-  if (rooftile::emulated::current && !checker.busy()) {
-    checker.access(from, bytes, AccessKind::kRead, ROOFTILE_PC);
-    checker.access(to, bytes, AccessKind::kWrite, ROOFTILE_PC);
-  }
-  return __real_memcpy(to, from, bytes);
-}
-void* __tsan_memcpy(void* to, const void* from, std::size_t bytes) {  // newer compilers
+void* __tsan_memcpy(void* to, const void* from,
+                    std::size_t bytes) {  // newer compilers; older: device/calls.h
   checker.access(from, bytes, AccessKind::kRead, ROOFTILE_PC);
   checker.access(to, bytes, AccessKind::kWrite, ROOFTILE_PC);
-  return __real_memcpy(to, from, bytes);
+  return std::memcpy(to, from, bytes);
 }
 void* __tsan_memmove(void* to, const void* from, std::size_t bytes) {
   checker.access(from, bytes, AccessKind::kRead, ROOFTILE_PC);

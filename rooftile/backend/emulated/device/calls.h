@@ -5,6 +5,17 @@
 #include <cstddef>
 #include <cstdint>
 
+// Under the checks a kernel's memcpy is the checker's (checked/hooks.cpp), for compilers copy whole
+// structures with it, clang a float4, too. The engine, which is not instrumented, keeps the library's.
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer)
+#define ROOFTILE_INSTRUMENTED
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__) || defined(ROOFTILE_INSTRUMENTED)
+asm("memcpy = __tsan_memcpy");
+#endif
+
 namespace rooftile::emulated {
 
 /// A place in a kernel's source. `here()` as a default argument is the caller's place.
