@@ -75,6 +75,10 @@ else
     -C cmake.define.ROOFTILE_EMULATED=OFF
   unset PYTHONPATH
 fi
+# The kernels' versions beside the tests: each is mostly one process that computes.
+tests=$PWD/build/python-tests.txt
+(cd python/tests && exec "$venv/bin/python" -m pytest -q -rs -p no:cacheprovider .) >"$tests" 2>&1 & # where no folder is called rooftile
+trap 'kill $! 2>/dev/null || true' EXIT
 if [ -n "$built" ] && [ -z "$numpy" ]; then
   run "the kernels' versions in plain Python and NumPy, and faults in them" env ROOFTILE_PYTHON="$venv/bin/python" \
     tests/versions.sh "$built/../bin/rooftile" "$built/../lib/rooftile-baselines"
@@ -84,5 +88,8 @@ if [ -n "$built" ] && [ -z "$numpy" ]; then
   run "lesson 15's in Numba" env ROOFTILE_PYTHON="$venv/bin/python" "$built/../bin/rooftile" check add --versions --language numba
 fi
 echo "== tests"
-cd python/tests # where no folder is called rooftile
-exec "$venv/bin/python" -m pytest -q -rs -p no:cacheprovider .
+code=0
+wait $! || code=$?
+trap - EXIT
+cat "$tests"
+exit $code
