@@ -66,3 +66,24 @@ def test_a_bias_has_no_gradient():
     y = rooftile.torch.attention(q, q, q, bias=torch.zeros(1, 2, 3, 3, requires_grad=True))
     with pytest.raises(RuntimeError, match="attention: the library computes no gradient of bias"):
         y.sum().backward()
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_sink_is_one_more_score(causal):
+    """As gpt-oss has it: a column beside the scores, dropped after the softmax; queries that see no key, too."""
+    torch.manual_seed(1)
+    q, k, v = torch.randn(2, 9, 4, 16), torch.randn(2, 5, 2, 16), torch.randn(2, 5, 2, 8)
+    sink = torch.randn(4)
+    inputs = [x.requires_grad_() for x in (q, k, v, sink)]
+    scores = torch.einsum("bshd,bthd->bhst", q, k.repeat_interleave(2, 2)) / 4
+    if causal:
+        scores = scores.masked_fill(~torch.ones(9, 5, dtype=torch.bool).tril(5 - 9), -torch.inf)
+    with_sink = torch.cat([scores, sink[None, :, None, None].expand(2, 4, 9, 1)], 3)
+    expected = torch.einsum("bhst,bthe->bshe", with_sink.softmax(3)[..., :-1], v.repeat_interleave(2, 2))
+    y, lse = rooftile.torch.attention(q, k, v, sink=sink, causal=causal, lse=True)
+    close(y, expected)
+    close(lse, with_sink.logsumexp(3))
+    for a, b in zip(torch.autograd.grad(y.sin().sum(), inputs), torch.autograd.grad(expected.sin().sum(), inputs)):
+        close(a, b)
+    none = torch.full((4,), -torch.inf)
+    assert torch.equal(rooftile.torch.attention(q, k, v, sink=none, causal=causal), rooftile.torch.attention(q, k, v, causal=causal))

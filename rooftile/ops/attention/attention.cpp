@@ -13,23 +13,25 @@ constexpr const char* kWhere = "H % G = 0; D >= 1; D <= 256; E >= 1; E <= 256";
 
 constexpr Signature::Types kT{'T', {DType::f32, DType::f16, DType::bf16}};  // the data's
 constexpr Signature::Types kA{'A', {DType::f32}, 'T'};                      // the bias's
+constexpr Signature::Types kP{'P', {DType::f32}, 'T'};                      // the sink's
 constexpr Signature::Types kF{'F', {DType::f32}};                           // statistics'
 
-constexpr Signature kForward{"attention",
-                             {kT, kA, kF},
-                             {input("q", 'T', "B S H D"), input("k", 'T', "B T G D"),
-                              input("v", 'T', "B T G E"), optional(input("bias", 'A', "B H S T")),
-                              output("y", 'T', "B S H E"), optional(output("lse", 'F', "B H S"))},
-                             {flag("causal"), whole("window_left", -1, -1), whole("window_right", -1, -1),
-                              real("scale", 0, 0), real("softcap", 0, 0)},
-                             kWhere};
+constexpr Signature kForward{
+    "attention",
+    {kT, kA, kP, kF},
+    {input("q", 'T', "B S H D"), input("k", 'T', "B T G D"), input("v", 'T', "B T G E"),
+     optional(input("bias", 'A', "B H S T")), optional(input("sink", 'P', "H")), output("y", 'T', "B S H E"),
+     optional(output("lse", 'F', "B H S"))},
+    {flag("causal"), whole("window_left", -1, -1), whole("window_right", -1, -1), real("scale", 0, 0),
+     real("softcap", 0, 0)},
+    kWhere};
 constexpr Signature kBackward{
     "attention_backward",
-    {kT, kA, kF},
+    {kT, kA, kP, kF},
     {input("q", 'T', "B S H D"), input("k", 'T', "B T G D"), input("v", 'T', "B T G E"),
-     optional(input("bias", 'A', "B H S T")), input("y", 'T', "B S H E"), input("dy", 'T', "B S H E"),
-     input("lse", 'F', "B H S"), output("dq", 'T', "B S H D"), output("dk", 'T', "B T G D"),
-     output("dv", 'T', "B T G E")},
+     optional(input("bias", 'A', "B H S T")), optional(input("sink", 'P', "H")), input("y", 'T', "B S H E"),
+     input("dy", 'T', "B S H E"), input("lse", 'F', "B H S"), output("dq", 'T', "B S H D"),
+     output("dk", 'T', "B T G D"), output("dv", 'T', "B T G E"), optional(output("dsink", 'P', "H"))},
     {flag("causal"), whole("window_left", -1, -1), whole("window_right", -1, -1), real("scale", 0, 0),
      real("softcap", 0, 0)},
     kWhere};
@@ -39,8 +41,8 @@ Status any_problem(const AttentionProblem&) { return {}; }
 /// That on tensor cores.
 Status mma_rung_problem(const AttentionProblem& p) {
   if (p.dtype != DType::bf16) return Status::error("attention: this rung takes bf16, q is %s", name(p.dtype));
-  if (p.bias.data || p.softcap != 0)
-    return Status::error("attention: the ladder's rungs have neither a bias nor a softcap");
+  if (p.bias.data || p.sink || p.softcap != 0)
+    return Status::error("attention: the ladder's rungs have no bias, sink and softcap");
   if (p.d != 64 || p.e != 64)
     return Status::error("attention: this rung takes heads of 64, these are %lld and %lld",
                          static_cast<long long>(p.d), static_cast<long long>(p.e));
@@ -58,8 +60,8 @@ Status mma_rung_problem(const AttentionProblem& p) {
 Status plain_problem(const AttentionProblem& p) {
   if (p.dtype != DType::f32)
     return Status::error("attention: the ladder's rungs take f32, q is %s", name(p.dtype));
-  if (p.bias.data || p.softcap != 0)
-    return Status::error("attention: the ladder's rungs have neither a bias nor a softcap");
+  if (p.bias.data || p.sink || p.softcap != 0)
+    return Status::error("attention: the ladder's rungs have no bias, sink and softcap");
   if (p.d > 128 || p.e > 128)
     return Status::error("attention: the ladder's rungs take heads of up to 128, these are %lld and %lld",
                          static_cast<long long>(p.d), static_cast<long long>(p.e));
@@ -114,10 +116,10 @@ AttentionOperand operand(const ConstView& view) {
   return o;
 }
 
-/// Sizes, options and the operands that both directions begin with: q, k, v, bias.
+/// Sizes, options and the operands that both directions begin with: q, k, v, bias, sink.
 AttentionProblem problem_of(const Call& c) {
   AttentionProblem p{};
-  const ConstView &q = c.view(0), &k = c.view(1), &v = c.view(2), &bias = c.view(3);
+  const ConstView &q = c.view(0), &k = c.view(1), &v = c.view(2), &bias = c.view(3), &sink = c.view(4);
   p.b = q.shape[0], p.s = q.shape[1], p.h = q.shape[2], p.d = q.shape[3];
   p.t = k.shape[1], p.g = k.shape[2], p.e = v.shape[3];
   p.left = c.whole(1);
@@ -127,6 +129,7 @@ AttentionProblem problem_of(const Call& c) {
   p.dtype = q.dtype;
   p.bias_dtype = bias.present() ? bias.dtype : DType::f32;
   p.q = operand(q), p.k = operand(k), p.v = operand(v), p.bias = operand(bias);
+  if (sink.present()) p.sink = sink.data, p.sink_stride = sink.stride[0], p.sink_dtype = sink.dtype;
   return p;
 }
 void take_lse(const ConstView& lse, AttentionProblem& p) {
@@ -137,15 +140,17 @@ void take_lse(const ConstView& lse, AttentionProblem& p) {
 
 Status launch_forward(const Queue& queue, const Op& op, const Call& c) {
   AttentionProblem p = problem_of(c);
-  p.y = operand(c.view(4));
-  take_lse(c.view(5), p);
+  p.y = operand(c.view(5));
+  take_lse(c.view(6), p);
   return dispatch(queue, op, &p, c.variant);
 }
 Status launch_backward(const Queue& queue, const Op& op, const Call& c) {
   AttentionProblem p = problem_of(c);
-  p.y = operand(c.view(4)), p.dy = operand(c.view(5));
-  take_lse(c.view(6), p);
-  p.dq = operand(c.view(7)), p.dk = operand(c.view(8)), p.dv = operand(c.view(9));
+  p.y = operand(c.view(5)), p.dy = operand(c.view(6));
+  take_lse(c.view(7), p);
+  p.dq = operand(c.view(8)), p.dk = operand(c.view(9)), p.dv = operand(c.view(10));
+  if (const ConstView& dsink = c.view(11); dsink.present())
+    p.dsink = c.output(11), p.dsink_stride = dsink.stride[0], p.sink_dtype = dsink.dtype;
   return dispatch(queue, op, &p, c.variant);
 }
 
@@ -165,13 +170,13 @@ extern const Op* const attention_ops[] = {&attention_op, &attention_backward_op,
 
 Status attention(const Queue& queue, const AttentionInputs& in, const AttentionOutputs& out,
                  const AttentionOptions& options) {
-  const ConstView* const views[] = {&in.q, &in.k, &in.v, &in.bias, &out.y, &out.lse};
+  const ConstView* const views[] = {&in.q, &in.k, &in.v, &in.bias, &in.sink, &out.y, &out.lse};
   return call(queue, attention_op, Call{views, OptionValues(options).all, options.variant});
 }
 Status attention_backward(const Queue& queue, const AttentionBackwardInputs& in,
                           const AttentionBackwardOutputs& out, const AttentionOptions& options) {
-  const ConstView* const views[] = {&in.q,  &in.k,   &in.v,   &in.bias, &in.y,
-                                    &in.dy, &in.lse, &out.dq, &out.dk,  &out.dv};
+  const ConstView* const views[] = {&in.q,  &in.k,   &in.v,   &in.bias, &in.sink, &in.y,
+                                    &in.dy, &in.lse, &out.dq, &out.dk,  &out.dv,  &out.dsink};
   return call(queue, attention_backward_op, Call{views, OptionValues(options).all, options.variant});
 }
 

@@ -69,8 +69,9 @@ void forward(const CpuLaunch& launch, const AttentionProblem& p) {
                    for (int n = 0; n < count; ++n)
                      q_rows.load_panel(lanes_of(n), q + n * d * kPanel, row, p.scale);
                    std::fill_n(y, panels * e * kPanel, 0.f);
-                   std::fill_n(m, panels * kPanel, -kInfinity);
-                   std::fill_n(l, panels * kPanel, 0.f);
+                   const float sink = sink_of(p, task.head);
+                   std::fill_n(m, panels * kPanel, sink);
+                   std::fill_n(l, panels * kPanel, begin_sum(sink));
 
                    const AttentionRange any = p.keys_of(first, last);
                    for (std::int64_t at = any.begin / kRows * kRows; at < any.end; at += kRows) {
@@ -318,6 +319,31 @@ void backward_keys(const CpuLaunch& launch, const AttentionProblem& p) {
                });
 }
 
+/// dsink, a head to a task.
+void backward_sink(const CpuLaunch& launch, const AttentionProblem& p) {
+  for_programs(launch, p.h, 2 * p.b * p.s * p.h * p.e * (bits(p.dtype) / 8),
+               [&](const ThreadScratch& mine, std::int64_t begin, std::int64_t end) {
+                 Scratch scratch(mine.begin);
+                 float* const row = scratch.floats(kLine);
+                 float* const other = scratch.floats(kLine);
+                 for (std::int64_t head = begin; head < end; ++head) {
+                   const float sink = sink_of(p, head);
+                   double sum = 0;
+                   for (std::int64_t batch = 0; sink != -kInfinity && batch < p.b; ++batch) {
+                     const RowNumbers numbers(p, batch, head);
+                     for (std::int64_t i = 0; i < p.s; ++i) {
+                       float lse = 0, delta = 0;
+                       numbers.load(i, lse, delta, row, other);
+                       sum -= double(exp(sink - lse)) * double(delta);
+                     }
+                   }
+                   store_scalar(
+                       static_cast<std::byte*>(p.dsink) + head * p.dsink_stride * (bits(p.sink_dtype) / 8),
+                       p.sink_dtype, sum);
+                 }
+               });
+}
+
 }  // namespace
 }  // namespace ROOFTILE_ISA
 }  // namespace attention
@@ -332,6 +358,7 @@ void launch_backward(const CpuLaunch& launch, const AttentionProblem& p) {
     attention::backward_queries<kSize>(launch, p);
     attention::backward_keys<kSize>(launch, p);
   });
+  if (p.dsink) attention::backward_sink(launch, p);
 }
 
 }  // namespace

@@ -198,6 +198,34 @@ __global__ void __launch_bounds__(kThreads, 2) attention_dkv(const __grid_consta
   }
 }
 
+constexpr int kSinkThreads = 1024;
+/// dsink of a block's head: a warp takes every 32nd of its queries.
+template <class T>
+__global__ void __launch_bounds__(kSinkThreads) attention_dsink(const __grid_constant__ AttentionProblem p) {
+  ROOFTILE_SHARED(sums, double[kSinkThreads / 32]);
+  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+  const std::int64_t head = blockIdx.x;
+  const int e = static_cast<int>(p.e);
+  const float sink = sink_of<T>(p, head);
+  double sum = 0;
+  for (std::int64_t i = warp; i < p.b * p.s; i += kSinkThreads / 32) {
+    const std::int64_t batch = i / p.s, query = i % p.s;
+    const HeadRows<T> y(p.y, batch, head), dy(p.dy, batch, head);
+    float delta = part_of_delta(y, dy, query, lane, 32, e);
+    for (int far = 16; far > 0; far /= 2) delta += __shfl_xor_sync(0xffffffffu, delta, far);
+    if (sink != -HUGE_VALF) sum -= double(power(sink - row_lse(p, batch, head, query))) * double(delta);
+  }
+  if (lane == 0) sums[warp] = sum;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  for (int w = 1; w < kSinkThreads / 32; ++w) sum += sums[w];
+  const std::int64_t at = head * p.dsink_stride;
+  if (p.sink_dtype == DType::f32)
+    static_cast<float*>(p.dsink)[at] = static_cast<float>(sum);
+  else
+    static_cast<T*>(p.dsink)[at] = tile::narrow<T>(static_cast<float>(sum));
+}
+
 template <class F>
 Status with_dtype(DType dtype, F&& f) {
   if (dtype == DType::f32) return f.template operator()<float>();
@@ -213,6 +241,11 @@ Status launch_simt(const CudaLaunch& launch, const AttentionProblem& p) {
 }
 Status launch_backward(const CudaLaunch& launch, const AttentionProblem& p) {
   return with_dtype(p.dtype, [&]<class T>() {
+    if (p.dsink && p.h > 0)
+      if (Status s = cuda::launch(launch, "attention_backward", {static_cast<unsigned>(p.h), kSinkThreads},
+                                  attention_dsink<T>, p);
+          !s)
+        return s;
     return with_size(p, [&]<int kSize>() {
       constexpr int kTall = kDown * kBackwardRows<kSize>;
       const char* const function = "attention_backward";

@@ -177,6 +177,15 @@ ROOFTILE_TILE float score_of(const AttentionProblem& p, float x, std::int64_t ba
   return biased_score<T>(p, x, batch, head, i, j);
 }
 
+/// A head's sink; -inf where there is none.
+template <class T>
+ROOFTILE_TILE float sink_of(const AttentionProblem& p, std::int64_t head) {
+  if (!p.sink) return -HUGE_VALF;
+  const std::int64_t at = head * p.sink_stride;
+  return p.sink_dtype == DType::f32 ? static_cast<const float*>(p.sink)[at]
+                                    : tile::widen<float>(static_cast<const T*>(p.sink)[at]);
+}
+
 /// How a row's columns lie within a tile that begins at `first`: those from `begin` to before `end` count.
 struct Seen {
   int begin, end;
@@ -215,8 +224,8 @@ ROOFTILE_TILE void forward_tile(const AttentionProblem& p, const Its& its) {
   ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r) {
     const std::int64_t i = begin + down * kRows + r;
     range[r] = i < rows ? its.keys(i) : AttentionRange{0, 0};
-    m[r] = -HUGE_VALF;
-    l[r] = 0;
+    m[r] = its.sink(i);  // a row begins with its sink, whose value is 0
+    l[r] = m[r] == -HUGE_VALF ? 0 : 1;
   }
   const std::int64_t last = begin + kTall < rows ? begin + kTall : rows;
   const std::int64_t first_key = its.keys(begin).begin, end = its.keys(last - 1).end;
@@ -304,6 +313,7 @@ struct WholeHead {
   ROOFTILE_TILE std::int64_t length() const { return p.t; }
   ROOFTILE_TILE AttentionRange keys(std::int64_t row) const { return p.keys(row); }
   ROOFTILE_TILE bool has_bias() const { return p.bias.data != nullptr; }
+  ROOFTILE_TILE float sink(std::int64_t) const { return sink_of<T>(p, head); }
   ROOFTILE_TILE float biased(float x, std::int64_t row, std::int64_t key) const {
     return biased_score<T>(p, x, batch, head, row, key);
   }

@@ -22,6 +22,7 @@ struct AttentionInputs {
   ConstView k;          ///< {B, T, G, D}, q's dtype; H is a multiple of G
   ConstView v;          ///< {B, T, G, E}, q's dtype
   ConstView bias = {};  ///< optional: {B, H, S, T}, f32 or q's dtype; strides of 0 repeat it
+  ConstView sink = {};  ///< optional: {H}, f32 or q's dtype: a score that every query of a head has besides
 };
 struct AttentionOutputs {
   View y;         ///< {B, S, H, E}, q's dtype
@@ -31,7 +32,9 @@ struct AttentionOutputs {
 /// Scaled dot product attention. With key head g = h / (H/G), for every batch, head and query i:
 ///   x[j] = scale · Σ q[i]·k[j],  softcap · tanh(x / softcap) instead of x where there is a cap,
 ///   s[j] = x[j] + bias[i, j],  lse = ln Σ e^s[j],  y[i] = Σ e^(s[j] - lse) · v[j],
-/// j over the keys that i sees. Where it sees none, or all of its scores are -∞: y = 0 and lse = -∞.
+/// j over the keys that i sees. Where it sees none, or all of its scores are -∞: y = 0 and lse = -∞. A sink
+/// is one more score, of a key whose value is 0: lse = ln(e^sink + Σ e^s[j]), so that a row's weights add up
+/// to less than 1, and a row without keys has lse = sink. One of -∞ is none.
 ///
 ///     attention(queue, {.q = q, .k = k, .v = v}, {.y = y}, {.causal = true});
 ///
@@ -43,27 +46,31 @@ struct AttentionOutputs {
 /// Errors: q, k, v or y absent, a dtype or shape other than said above, null or misaligned data, H no
 /// multiple of G, an option out of its range, an output that overlaps itself or another argument; a variant
 /// that is unknown or refuses. Cost: 2·(D + E) flops and an exponential for each pair of a query and a key it
-/// sees. Source: Dao et al., arXiv:2205.14135, and Milakov and Gimelshein, arXiv:1805.02867.
+/// sees. Source: Dao et al., arXiv:2205.14135, and Milakov and Gimelshein, arXiv:1805.02867; of sinks Agarwal
+/// et al., arXiv:2508.10925.
 Status attention(const Queue& queue, const AttentionInputs& inputs, const AttentionOutputs& outputs,
                  const AttentionOptions& options = {});
 
 struct AttentionBackwardInputs {
   ConstView q, k, v;    ///< the forward's
   ConstView bias = {};  ///< as the forward's; absent if it had none
+  ConstView sink = {};  ///< as the forward's; lse has it, so that only dsink asks for it
   ConstView y;          ///< the forward's, {B, S, H, E}
   ConstView dy;         ///< as y
   ConstView lse;        ///< the forward's, {B, H, S} of f32
 };
 struct AttentionBackwardOutputs {
   View dq, dk, dv;  ///< as q, k and v
+  View dsink = {};  ///< optional: {H}, as sink; 0 where that is absent
 };
 
 /// The gradient. With p = e^(s - lse) and c = the cap's derivative, 1 - tanh², or 1:
 ///   dv[j] = Σ p·dy[i],  ds = p · (Σ dy[i]·v[j] - Σ dy[i]·y[i]) · c,
 ///   dq[i] = scale · Σ ds·k[j],  dk[j] = scale · Σ ds·q[i],
-/// dk and dv over the queries that see j, of all heads that share it. A row without keys adds nothing. Scores
-/// are computed again, not kept: no workspace. Every sum has one order, so every bit is the same at any
-/// number of threads. The bias has no gradient here.
+/// dk and dv over the queries that see j, of all heads that share it; dsink = -Σ e^(sink - lse) · Σ
+/// dy[i]·y[i] over a head's queries, added up in f64. A row without keys adds nothing. Scores are computed
+/// again, not kept: no workspace. Every sum has one order, so every bit is the same at any number of threads.
+/// The bias has no gradient here.
 ///
 /// Errors: as attention's; y, dy or lse absent. Cost: 6·D + 8·E flops more than the exponentials, for each
 /// pair of a query and a key it sees.

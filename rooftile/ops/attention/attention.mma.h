@@ -144,7 +144,7 @@ ROOFTILE_TILE void forward_mma(const AttentionProblem& p, const Its& its) {
   constexpr int kTall = Shape::kTall, kKeys = Shape::kKeys, kRow = Shape::kRow;
   constexpr int kSteps = Shape::kSize / 16, kKeyTiles = kKeys / 16, kOut = Shape::kChannels / 16;
   // Weights of f16 are times 2^7, so that the smallest that count are normal numbers: 2^15 is the largest.
-  constexpr float kSlack = 8, kShift = std::is_same_v<T, f16> ? 7 : 0;
+  constexpr float kSlack = 8, kShift = std::is_same_v<T, f16> ? 7 : 0, kOne = 1 << int(kShift);
   ROOFTILE_DYNAMIC_SHARED(shared);
   std::byte* const queries = shared + Shape::kQueryPlace;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
@@ -205,8 +205,12 @@ ROOFTILE_TILE void forward_mma(const AttentionProblem& p, const Its& its) {
   const float factor = changes ? kLog2E : p.scale * kLog2E;  // from a score to its power of 2
   float base[kTall][2], l[kTall][2], y[kTall][2 * kOut][4];
   ROOFTILE_UNROLL for (int i = 0; i < kTall; ++i) {
-    base[i][0] = base[i][1] = -HUGE_VALF;
-    l[i][0] = l[i][1] = 0;
+    ROOFTILE_UNROLL for (int half = 0; half < 2; ++half) {
+      const float sink = its.sink(mine + i * 16 + half * 8 + lane / 4);
+      // A row begins with its sink, whose value is 0, in one of the four lanes that add up its weights.
+      base[i][half] = fmaf(sink, kLog2E, -kShift);
+      l[i][half] = lane % 4 == 0 && sink != -HUGE_VALF ? kOne : 0;
+    }
     ROOFTILE_UNROLL for (int g = 0; g < 2 * kOut; ++g) ROOFTILE_UNROLL for (int r = 0; r < 4; ++r)
         y[i][g][r] = 0;
   }

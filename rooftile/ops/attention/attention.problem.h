@@ -33,6 +33,10 @@ struct AttentionProblem {
   AttentionOperand q, k, v, bias, y, dy, dq, dk, dv;
   float* lse;  ///< null: not wanted
   std::int64_t lse_stride[3];
+  const void* sink;  ///< null: none
+  void* dsink;       ///< null: not wanted
+  std::int64_t sink_stride, dsink_stride;
+  DType sink_dtype;
   // Of a GPU's launch alone:
   bool words;             ///< rows of q, k, v and y are whole 16-byte words
   std::int64_t together;  ///< heads whose blocks run side by side; 0: all

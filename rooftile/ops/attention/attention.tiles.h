@@ -325,6 +325,16 @@ inline std::int64_t shares(std::int64_t floats, std::int64_t share) {
   return (std::int64_t{kScratchBytes} / 4 - floats) / share;
 }
 
+/// A head's sink; -inf where there is none.
+inline float sink_of(const AttentionProblem& p, std::int64_t head) {
+  return p.sink ? static_cast<float>(load_scalar(
+                      static_cast<const std::byte*>(p.sink) + head * p.sink_stride * (bits(p.sink_dtype) / 8),
+                      p.sink_dtype))
+                : -kInfinity;
+}
+/// What a row begins with: its sink's power, or nothing.
+inline float begin_sum(float sink) { return sink == -kInfinity ? 0.f : 1.f; }
+
 // [forward]
 /// One panel of queries on its way through the keys: m, the largest score so far; l, the sum of e^(s - m);
 /// y, the sum of e^(s - m)·v, [channel][lane].

@@ -7,7 +7,7 @@
 
 namespace rooftile::harness {
 
-/// What both directions try. bias: 1 where there is one; A: 0 in f32, 1 in q's dtype. The first sets of
+/// What both directions try. bias: 1 where there is one; A: 0 in q's dtype, 1 in f32. The first sets of
 /// options are those that bits, refusals, edges and gradients are checked with.
 inline std::vector<Case> attention_cases() {
   using Options = std::map<std::string, double>;
@@ -50,6 +50,15 @@ inline std::vector<Case> attention_cases() {
     add(1, 40, 70, 2, 1, 16, 16, causal, Layout::contiguous, Fill::wide);
     add(1, 9, 100, 1, 1, 64, 16, {}, Layout::contiguous, Fill::zeros);
     add(1, 40, 70, 2, 1, 16, 16, {{"softcap", 30}, {"scale", 4}});
+    // Sinks: with groups and queries that see nothing; without keys; beside a cap; none of -inf.
+    const auto sink = [](Options more) {
+      more.insert({{"sink", 1}, {"dsink", 1}});
+      return more;
+    };
+    add(2, 100, 65, 4, 2, 64, 64, sink({{"causal", 1}}));
+    add(1, 5, 0, 2, 2, 16, 8, sink({{"P", 1}}));
+    add(1, 19, 70, 2, 1, 24, 16, sink({{"bias", 1}, {"softcap", 2}, {"P", 1}}));
+    add(1, 19, 70, 2, 1, 16, 16, sink({{"bias", 1}}), Layout::contiguous, Fill::minus_infinities);
     for (Layout layout : {Layout::padded_rows, Layout::strided_columns, Layout::reversed, Layout::transposed,
                           Layout::broadcast})
       add(2, 20, 100, 2, 1, 24, 24, {{"causal", 1}, {"bias", 1}, {"A", 1}}, layout);
@@ -61,10 +70,11 @@ inline std::vector<Case> attention_cases() {
 /// Of -infinities the bias keeps its own; a backward gets what its forward gives.
 inline void prepare_attention(const Case& c, Arrays<double>& inputs) {
   if (c.fill == Fill::wide)  // so far that weights are 0 and 1, not so far that a score has no digit left
-    for (const char* name : {"q", "k"})
-      for (double& v : inputs[name].values()) v = std::fmax(-8, std::fmin(8, v));
+    for (const char* name : {"q", "k", "sink"})
+      if (inputs.has(name))
+        for (double& v : inputs[name].values()) v = std::fmax(-8, std::fmin(8, v));
   for (auto& [name, array] : inputs.all())
-    if (name != "bias")
+    if (name != "bias" && name != "sink")
       for (double& v : array.values())
         if (std::isinf(v)) v = 0.5;
   if (!inputs.has("dy")) return;
@@ -143,7 +153,7 @@ inline Spec attention_spec(const char* function, const OracleFunctions& oracle, 
                              .accumulator = [](const Case&) { return DType::f32; },
                              .reason = reason},
                .independent = "B",
-               .absent = {"bias"}});
+               .absent = {"bias", "sink", "dsink"}});
   spec.cases = attention_cases;
   spec.bench = attention_bench;
   spec.standard_shape = attention_shape;

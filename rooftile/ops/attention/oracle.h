@@ -146,7 +146,16 @@ struct AttentionOracle {
     }
     any = any && to_double(most) != -HUGE_VAL;
     S sum(0);
-    double shift = 0;  // Σ p·(1 + terms)
+    double shift = 0;          // Σ p·(1 + terms)
+    if (arrays.has("sink")) {  // one more score, of a value of 0
+      const S sink = arrays["sink"].load(head);
+      if (to_double(sink) != -HUGE_VAL) {
+        most = any ? max(most, sink) : sink;
+        any = true;
+        sum = exp(sink - most);
+        shift = to_double(sum);
+      }
+    }
     for (std::int64_t j = 0; any && j < a.t; ++j) {
       if (!a.sees(i, j)) continue;
       const auto at = static_cast<std::size_t>(j);
@@ -190,6 +199,8 @@ struct AttentionBackwardOracle {
     const AttentionCase a(c);
     Array<S>&q = arrays["q"], &k = arrays["k"], &v = arrays["v"], &y = arrays["y"], &dy = arrays["dy"],
     &lse = arrays["lse"];
+    const bool sinks = arrays.has("dsink");
+    Sums<S> dsink(sinks ? a.h : 0);
     Sums<S> dq(a.b * a.s * a.h * a.d), dk(a.b * a.t * a.g * a.d), dv(a.b * a.t * a.g * a.e);
     for (std::int64_t n = 0; n < a.b; ++n)
       for (std::int64_t head = 0; head < a.h; ++head)
@@ -204,6 +215,16 @@ struct AttentionBackwardOracle {
             delta_terms += std::fabs(to_double(product));
           }
           if (to_double(total) == -HUGE_VAL) continue;
+          if (sinks) {
+            const S sink = arrays.has("sink") ? arrays["sink"].load(head) : S(-HUGE_VAL);
+            const S weight = exp(sink - total);
+            dsink.add(head, S(0) - weight * delta,
+                      to_double(weight) == 0
+                          ? 0
+                          : to_double(weight) *
+                                (delta_terms + std::fabs(to_double(delta)) * (1 + std::fabs(to_double(sink)) +
+                                                                              std::fabs(to_double(total)))));
+          }
           for (std::int64_t j = 0; j < a.t; ++j) {
             if (!a.sees(i, j)) continue;
             const std::int64_t key = a.key(n, j, head);
@@ -229,6 +250,7 @@ struct AttentionBackwardOracle {
             }
           }
         }
+    if (sinks) dsink.store(arrays["dsink"]);
     dq.store(arrays["dq"]), dk.store(arrays["dk"]), dv.store(arrays["dv"]);
   }
 

@@ -158,6 +158,7 @@ inline std::vector<Case> paged_cases() {
       add(3, 2, 4, 2, 24, 24, 12, 6, 5, {}, layout);
     add(3, 2, 4, 2, 64, 64, 12, 6, 5, {}, Layout::offset, Fill::normal, 3);
     add(2, 2, 2, 1, 16, 16, 12, 16, 5, {}, Layout::contiguous, Fill::wide);
+    add(6, 2, 6, 2, 32, 32, 12, 6, 5, {{"sink", 1}, {"K", 1}});
     add(2, 2, 2, 1, 16, 16, 12, 16, 5, {}, Layout::contiguous, Fill::zeros);
   }
   return cases;
@@ -216,10 +217,14 @@ struct PagedCounts {
 inline double paged_bytes(const Case& c) {
   const PagedAttentionCase a(c);
   const PagedCounts n(c);
-  const double width = bits(c.dtype) / 8, lse = c.parameter("lse", 1) != 0 ? 4 : 0;
+  const double width = bits(c.dtype) / 8, lse = c.parameter("lse", 1) != 0 ? 4 : 0,
+               sink = c.parameter("sink") == 0 ? 0
+                      : c.parameter("K") == 0  ? width
+                                               : 4;
   return (n.rows * double(a.h * a.d) + double(a.b * a.s * a.h * a.e) + n.tokens * double(a.g * (a.d + a.e))) *
              width +
-         4 * (n.entries + double(a.s * a.h > 0 ? a.b : 0)) + lse * double(a.b * a.s * a.h);
+         4 * (n.entries + double(a.s * a.h > 0 ? a.b : 0)) + lse * double(a.b * a.s * a.h) +
+         sink * double(a.h);
 }
 /// A score, its maximum, exponential and sum, and E times two; of a row one maximum less, E quotients, the
 /// lse.
@@ -245,7 +250,8 @@ inline Spec paged_spec() {
                              .factor_rounding = rounding_of_weights,
                              .reason = "two sums of products, an exponential, and the rescaling of a "
                                        "row's sums when its maximum grows"},
-               .independent = "B"});
+               .independent = "B",
+               .absent = {"sink"}});
   spec.cases = paged_cases;
   spec.prepare = prepare_paged;
   spec.bytes = paged_bytes;

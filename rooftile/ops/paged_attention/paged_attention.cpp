@@ -10,8 +10,9 @@ namespace {
 
 constexpr Signature::Types kT{'T', {DType::f32, DType::f16, DType::bf16}};
 constexpr Signature::Types kSlot{'I', {DType::i64, DType::i32}};
-constexpr Signature::Types kI{'I', {DType::i32}};  // page tables and lengths
-constexpr Signature::Types kF{'F', {DType::f32}};  // statistics
+constexpr Signature::Types kI{'I', {DType::i32}};       // page tables and lengths
+constexpr Signature::Types kS{'K', {DType::f32}, 'T'};  // the sink's
+constexpr Signature::Types kF{'F', {DType::f32}};       // statistics
 
 constexpr Signature kAppend{
     "kv_cache_append",
@@ -22,10 +23,10 @@ constexpr Signature kAppend{
     "Z = P*N"};
 constexpr Signature kAttention{
     "paged_attention",
-    {kT, kI, kF},
+    {kT, kI, kS, kF},
     {input("q", 'T', "B S H D"), input("k_cache", 'T', "P N G D"), input("v_cache", 'T', "P N G E"),
      below('P', input("page_table", 'I', "B M")), below('L', input("lengths", 'I', "B")),
-     output("y", 'T', "B S H E"), optional(output("lse", 'F', "B H S"))},
+     optional(input("sink", 'K', "H")), output("y", 'T', "B S H E"), optional(output("lse", 'F', "B H S"))},
     {whole("window_left", -1, -1), real("scale", 0, 0), real("softcap", 0, 0)},
     "H % G = 0; D >= 1; D <= 256; E >= 1; E <= 256; L = M*N + 1"};
 
@@ -83,7 +84,7 @@ AttentionOperand operand(const ConstView& view) {
 }
 Status launch_attention(const Queue& queue, const Op& op, const Call& c) {
   const ConstView &q = c.view(0), &k = c.view(1), &v = c.view(2), &table = c.view(3), &lengths = c.view(4),
-                  &lse = c.view(6);
+                  &sink = c.view(5), &lse = c.view(7);
   PagedAttentionProblem p{};
   p.b = q.shape[0], p.s = q.shape[1], p.h = q.shape[2], p.d = q.shape[3];
   p.g = k.shape[2], p.e = v.shape[3];
@@ -92,11 +93,12 @@ Status launch_attention(const Queue& queue, const Op& op, const Call& c) {
   p.scale = c.options[1] == 0 ? static_cast<float>(1 / std::sqrt(static_cast<double>(p.d))) : c.real(1);
   p.softcap = c.real(2);
   p.dtype = q.dtype, p.bias_dtype = DType::f32;
-  p.q = operand(q), p.k = operand(k), p.v = operand(v), p.y = operand(c.view(5));
+  p.q = operand(q), p.k = operand(k), p.v = operand(v), p.y = operand(c.view(6));
   if (lse.present()) {
-    p.lse = static_cast<float*>(c.output(6));
+    p.lse = static_cast<float*>(c.output(7));
     for (int i = 0; i < 3; ++i) p.lse_stride[i] = lse.stride[i];
   }
+  if (sink.present()) p.sink = sink.data, p.sink_stride = sink.stride[0], p.sink_dtype = sink.dtype;
   p.table = static_cast<const std::int32_t*>(table.data);
   p.table_stride[0] = table.stride[0], p.table_stride[1] = table.stride[1];
   p.lengths = static_cast<const std::int32_t*>(lengths.data);
@@ -121,7 +123,7 @@ Status kv_cache_append(const Queue& queue, const KvCacheAppendInputs& in, const 
 Status paged_attention(const Queue& queue, const PagedAttentionInputs& in, const PagedAttentionOutputs& out,
                        const PagedAttentionOptions& options) {
   return call(queue, paged_attention_op,
-              {&in.q, &in.k_cache, &in.v_cache, &in.page_table, &in.lengths, &out.y, &out.lse},
+              {&in.q, &in.k_cache, &in.v_cache, &in.page_table, &in.lengths, &in.sink, &out.y, &out.lse},
               {static_cast<double>(options.window_left), options.scale, options.softcap}, options.variant);
 }
 

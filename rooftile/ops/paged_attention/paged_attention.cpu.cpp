@@ -126,8 +126,10 @@ void paged_forward(const CpuLaunch& launch, const PagedAttentionProblem& p) {
                    for (int n = 0; n < count; ++n)
                      q_rows.load_panel(lanes_of(n), q + n * d * kPanel, row, p.scale);
                    std::fill_n(y, panels * e * kPanel, 0.f);
-                   std::fill_n(m, panels * kPanel, -kInfinity);
-                   std::fill_n(l, panels * kPanel, 0.f);
+                   for (std::int64_t r = 0; r < panels * kPanel; ++r) {
+                     m[r] = sink_of(p, task.head * group + (first + r) % group);
+                     l[r] = begin_sum(m[r]);
+                   }
 
                    const std::int64_t end_of_keys = keys(last - 1).end;
                    for (std::int64_t at = keys(first).begin / kRows * kRows; at < end_of_keys; at += kRows) {

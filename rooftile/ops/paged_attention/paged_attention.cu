@@ -87,6 +87,7 @@ struct HeadsOfAKey {
     return score_of<T>(p, x, 0, 0, 0, 0);  // no bias, so of no place
   }
   ROOFTILE_TILE bool has_bias() const { return false; }
+  ROOFTILE_TILE float sink(std::int64_t row) const { return sink_of<T>(p, place.head * group + row % group); }
   ROOFTILE_TILE float biased(float x, std::int64_t, std::int64_t) const { return x; }
   ROOFTILE_TILE void put_lse(std::int64_t row, float lse) const {
     const std::int64_t head = place.head * group + row % group;

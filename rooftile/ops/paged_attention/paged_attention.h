@@ -50,6 +50,7 @@ struct PagedAttentionInputs {
   ConstView v_cache;     ///< {P, N, G, E}, q's dtype
   ConstView page_table;  ///< {B, M} of i32: a sequence's pages, in order; token j is in the (j / N)-th
   ConstView lengths;     ///< {B} of i32: its tokens in the cache, these queries' own included
+  ConstView sink = {};   ///< optional: {H}, as attention's
 };
 struct PagedAttentionOutputs {
   View y;         ///< {B, S, H, E}, q's dtype
