@@ -133,10 +133,7 @@ class Function {
       if (s.role != Signature::Role::input)
         operand.kind = s.role == Signature::Role::output ? Operand::Kind::output : Operand::Kind::inout;
       operand.optional = s.optional;
-      if (s.shape.one) operand.shape = {1};
-      if (s.shape.outer) operand.shape = letters.outer();
-      for (int k = 0; !s.shape.one && k < s.shape.count; ++k)
-        operand.shape.push_back(std::max<std::int64_t>(letters.size_of(s.shape.letters[k]), 0));
+      operand.shape = shape_of(s, letters);
       operand.batched = (s.shape.outer && !letters.outer().empty()) ||
                         (!s.shape.one && s.shape.count > 0 && independent(s.shape.letters[0]));
       operand.keeps_layout = s.shape.outer || s.shape.count > 1;
@@ -147,7 +144,9 @@ class Function {
       for (std::int64_t item = 1; s.list && item < tensors_of(signature(), c); ++item) {
         Operand more = operand;
         more.name = kept(item_name(s.name, item));
-        if (s.shape.outer && !letters.outer().empty()) more.shape[0] += item;
+        Case its = c;
+        if (!letters.outer().empty()) its.shape[0] += item;
+        more.shape = shape_of(s, Letters(*op_, letters_, its));
         list.push_back(more);
       }
     }
@@ -167,6 +166,14 @@ class Function {
   }
 
  private:
+  static Shape shape_of(const Signature::Operand& s, const Letters& letters) {
+    Shape shape;
+    if (s.shape.one) return {1};
+    if (s.shape.outer) shape = letters.outer();
+    for (int k = 0; k < s.shape.count; ++k)
+      shape.push_back(std::max<std::int64_t>(letters.size_of(s.shape.letters[k]), 0));
+    return shape;
+  }
   /// The first of these inputs that a case has.
   static const char* first_there(const char* words, const std::vector<Operand>& list) {
     for (const Operand& operand : list) {

@@ -75,6 +75,7 @@ void update_rows(const typename Program::Shared& shared, const AnyRow (&row)[kLi
   for (int v = 0; v < kValues; ++v) has |= row[v].data ? 1u << v : 0;
   const AnyRow& master = row[kListsOf<Program> - 1];
   const AnyRow& source = has_master ? master : row[0];
+  [[maybe_unused]] Tile<float> rest{};  // 0; a NaN where a value was none or infinite
   team.each(row[0].size, [&](auto chunk) ROOFTILE_INLINE {
     if constexpr (kAccess == Access::streaming)
       for (const AnyRow& r : row) {
@@ -90,6 +91,7 @@ void update_rows(const typename Program::Shared& shared, const AnyRow (&row)[kLi
       else if (has >> v & 1)
         x[v] = row[v].load(team, chunk);
     });
+    if constexpr (kFinds<Program>) rest = rest + (x[0] - x[0]);
     Program::element(shared, has, x);
     for_each_value<kValues>([&](auto v) ROOFTILE_INLINE {
       if constexpr (writes_list<Program>(v))
@@ -97,6 +99,11 @@ void update_rows(const typename Program::Shared& shared, const AnyRow (&row)[kLi
     });
     if (has_master) master.store(team, chunk, x[0]);
   });
+  if constexpr (kFinds<Program>)
+    if (const float sum = reduce_sum(rest); sum != 0) {
+      const float one = 1;
+      __atomic_store(shared.found, &one, __ATOMIC_RELAXED);  // other threads may, too
+    }
 }
 
 /// Elements [begin, end) in row-major order, each operand's gathered as f32 and scattered, rounded.
@@ -144,6 +151,12 @@ void update_part(const typename Program::Shared& shared, const ListItem<kListsOf
                end - begin, t.dtype[o]};
   streaming ? update_rows<Program, Access::streaming>(shared, rows)
             : update_rows<Program, Access::cached>(shared, rows);
+}
+
+template <class Program>
+Status begin_only(const CpuLaunch&, const char*, const typename Program::Numbers& numbers) {
+  Program::begin(numbers);
+  return {};
 }
 
 template <class Program>

@@ -151,6 +151,16 @@ __global__ void begin_lists(const __grid_constant__ typename Program::Numbers nu
   *shared = Program::begin(numbers);
 }
 
+/// Other threads may write the same at the same time.
+template <class Program, int kItems>
+ROOFTILE_TILE void report(const typename Program::Shared& shared, const Tile<float, kItems>& x) {
+  if constexpr (kFinds<Program>) {
+    bool finite = true;
+    ROOFTILE_UNROLL for (int i = 0; i < kItems; ++i) finite = finite && x.v[i] - x.v[i] == 0;
+    if (!finite) atomicExch(shared.found, 1.0f);
+  }
+}
+
 /// One block's elements: whole vectors, or those that are kListThreads apart, one by one.
 template <class Program, class Item>
 ROOFTILE_TILE void update_block(const Item& t, const typename Program::Shared& shared, std::int64_t block) {
@@ -174,6 +184,7 @@ ROOFTILE_TILE void update_block(const Item& t, const typename Program::Shared& s
     ROOFTILE_UNROLL for (int v = 0; v < kValues; ++v) {
       if (has >> v & 1) x[v] = packs[v].widened(t.dtype(v == 0 ? source : v));
     }
+    report<Program>(shared, x[0]);
     Program::element(shared, has, x);
     const auto put = [&](int o, const AnyPack::Floats& value) {
       AnyPack pack;
@@ -195,6 +206,7 @@ ROOFTILE_TILE void update_block(const Item& t, const typename Program::Shared& s
       const int o = v == 0 ? source : v;
       if (has >> v & 1) x[v].v[0] = load_one(t.data[o], t.offset(o, index), t.dtype(o));
     }
+    report<Program>(shared, x[0]);
     Program::element(shared, has, x);
     ROOFTILE_UNROLL for (int v = 0; v < kValues; ++v) {
       if (writes_list<Program>(v) && (has >> v & 1))
@@ -227,12 +239,17 @@ inline Status too_many_blocks(const char* name, std::int64_t size) {
 }
 
 template <class Program>
+Status begin_only(const CudaLaunch& launch, const char* name, const typename Program::Numbers& numbers) {
+  return rooftile::cuda::launch(launch, name, {1, 1}, begin_lists<Program>, numbers,
+                                static_cast<typename Program::Shared*>(launch.scratch));
+}
+
+template <class Program>
 Status for_lists(const CudaLaunch& launch, const char* name, const ListsProblemOf<Program>& p) {
   using Shared = typename Program::Shared;
   constexpr int kLists = kListsOf<Program>;
   auto* shared = static_cast<Shared*>(launch.scratch);
-  if (Status s = rooftile::cuda::launch(launch, name, {1, 1}, begin_lists<Program>, p.numbers, shared); !s)
-    return s;
+  if (Status s = begin_only<Program>(launch, name, p.numbers); !s) return s;
   FlatLaunch<kLists> flats;
   const auto flush = [&]() -> Status {
     if (flats.items.count == 0) return {};
