@@ -65,8 +65,8 @@ inline Spec update_loss_scale_spec() {
     return cases;
   };
   spec.bench = [] {
-    BenchCases b;
-    for (std::vector<Case>* list : {&b.cache, &b.memory, &b.gpu}) list->push_back({{}, DType::f32, {}});
+    BenchCases b;  // three numbers: no more of them fill a memory
+    b.cache.push_back({{}, DType::f32, {}});
     return b;
   };
   return spec;
