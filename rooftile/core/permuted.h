@@ -5,8 +5,8 @@
 namespace rooftile {
 
 /// Ranks of what permuted() can not put in order, as kTooFewElements is one of view()'s: an order of shape[0]
-/// dimensions for a tensor of shape[1]; one that names dimension shape[0] of shape[1], where there is none; or
-/// names it twice.
+/// dimensions for a tensor of shape[1]; one that names dimension shape[0] of shape[1], where there is none;
+/// or names it twice.
 inline constexpr int kUnlikeOrder = kUnlikeStrides + 1, kNoDimension = kUnlikeStrides + 2,
                      kTwiceDimension = kUnlikeStrides + 3;
 

@@ -89,6 +89,27 @@ def order_of(rank, number):
     return order
 
 
+# [permute_plain]
+def permute_plain(x, order=1):
+    """Index by index: what y has at some indices, x has at the same ones in its own order."""
+    sizes, part = [], x
+    while isinstance(part, list):
+        sizes.append(len(part))
+        part = part[0] if part else None
+    dims = order_of(len(sizes), order)
+
+    def at(*indices):
+        if len(indices) < len(sizes):
+            return [at(*indices, i) for i in range(sizes[dims[len(indices)]])]
+        value = x
+        for d in range(len(sizes)):
+            value = value[indices[dims.index(d)]]
+        return value
+
+    return [] if 0 in sizes else at()
+# [/permute_plain]
+
+
 # [permute_numpy]
 def permute_numpy(x, order=1):
     """transpose only puts sizes and strides in order; copy moves the elements."""
