@@ -11,6 +11,7 @@
 
 #include "rooftile/core/check.h"
 #include "rooftile/core/op.h"
+#include "rooftile/core/permuted.h"
 #include "rooftile/harness/check/runner.h"
 #include "rooftile/harness/check/standard_cases.h"
 
@@ -87,7 +88,8 @@ void damage(View& v, Random& random) {
   switch (random() % 8) {
     case 0:
       put(random, v.rank,
-          {-1, 0, 1, 2, 7, 8, 9, 64, 100000, INT_MAX, INT_MIN, kTooFewElements, kUnlikeStrides});
+          {-1, 0, 1, 2, 7, 8, 9, 64, 100000, INT_MAX, INT_MIN, kTooFewElements, kUnlikeStrides, kUnlikeOrder,
+           kNoDimension, kTwiceDimension});
       break;
     case 1:
       v.dtype = static_cast<DType>(random() % 3 == 0 ? random() % 13 : random() % 256);

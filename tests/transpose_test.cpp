@@ -7,6 +7,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rooftile/ops/transpose/transpose.h"
@@ -225,6 +226,48 @@ TEST(Transpose, RefusalsNameWhatTheySaw) {
             std::string::npos);
   EXPECT_NE(sentence(view(x.data(), {4, 4}), view(y.data(), {4, 4}), "06_magic").find("no variant"),
             std::string::npos);
+}
+
+TEST(Permute, OneElementOfNoDimension) {
+  const double x = 3;
+  double y = 0;
+  ASSERT_TRUE(permute(queue_of(1, false), permuted(scalar_view(&x), nullptr, 0), scalar_view(&y)));
+  EXPECT_EQ(y, 3);
+}
+
+TEST(Permute, RefusesAnOrderThatIsNone) {
+  const Queue queue = queue_of(1, false);
+  std::vector<float> x(24), y(24);
+  const auto sentence = [&](ConstView seen) {
+    return std::string(permute(queue, seen, view(y.data(), {2, 3, 4})).message());
+  };
+  const ConstView x3 = view(std::as_const(x).data(), {4, 3, 2});
+  EXPECT_EQ(sentence(permuted(x3, {2, 1, 0})), "");
+  EXPECT_EQ(sentence(permuted(x3, {-1, -2, -3})), "");
+  EXPECT_EQ(sentence(permuted(x3, {1, 0})),
+            "permute: x is permuted by 2 dimensions and has 3, name each once");
+  EXPECT_EQ(sentence(permuted(x3, {0, 1, 3})), "permute: x is permuted by dimension 3, must be from -3 to 2");
+  EXPECT_EQ(sentence(permuted(x3, {0, 1, -2})),
+            "permute: x is permuted by dimension -2 twice, name each of its 3 once");
+}
+
+TEST(Permute, ConcatenatesPicturesInOneTensor) {
+  const Queue queue = Queue::cpu();
+  std::vector<std::uint8_t> rgb(2 * 5 * 7 * 3), alpha(2 * 5 * 7, 255), y(2 * 4 * 5 * 7);
+  for (std::size_t i = 0; i < rgb.size(); ++i) rgb[i] = static_cast<std::uint8_t>(i);
+  Status s;
+  // [concat]
+  // y: 2 pictures of 4 planes of 5x7. A slice of it has y's strides.
+  const View planes = view(y.data(), {2, 3, 5, 7}, {4 * 35, 35, 7, 1});
+  const View last = view(y.data() + 3 * 35, {2, 5, 7}, {4 * 35, 7, 1});
+  s = permute(queue, permuted(view(rgb.data(), {2, 5, 7, 3}), {0, 3, 1, 2}), planes);  // NHWC to NCHW
+  if (s) s = permute(queue, view(alpha.data(), {2, 5, 7}), last);
+  // [/concat]
+  ASSERT_TRUE(s) << s.message();
+  for (std::size_t n = 0; n < 2; ++n)
+    for (std::size_t c = 0; c < 4; ++c)
+      for (std::size_t i = 0; i < 35; ++i)
+        ASSERT_EQ(y[(n * 4 + c) * 35 + i], c == 3 ? 255 : rgb[(n * 35 + i) * 3 + c]);
 }
 
 TEST(Transpose, TheGpuRungsTakeWhatAGridHolds) {

@@ -3,7 +3,7 @@
 import keyword
 import struct
 
-from rooftile import _core, _frameworks, _rows
+from rooftile import _core, _frameworks, _permute, _rows
 
 try:
     from rooftile._comments import comments
@@ -163,6 +163,8 @@ def make(place, f, below_gradients):
 
 
 public = {name: make(place, f, False) for place, (name, f) in enumerate(signatures.items())}
+if "permute" in public:
+    public["permute"] = _permute.described(public["permute"], "permute(x, dims=None, *, out=None, queue=None, device=None, variant=None)")
 #: The same for the operators of rooftile.torch: they take tensors as numbers, gradients or not.
 below_gradients = {name: make(place, f, True) for place, (name, f) in enumerate(signatures.items())}
 

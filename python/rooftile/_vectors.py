@@ -1,4 +1,4 @@
-"""Gradients of blas1's functions and of transpose: the library's own functions, or products by a number that a call computed."""
+"""Gradients of blas1's functions, of transpose and of permute: the library's own functions, or products by a number that a call computed."""
 
 #: Of each function's inputs: the gradient from f, a framework's Vectors; d, what arrived at the outputs, by name; what KEPT
 #: names; options. None is 0: a factor of 0 reads nothing.
@@ -10,6 +10,7 @@ RULES = {
               "y": lambda f, d, alpha, beta: f.of("scal", d["y"], alpha=beta) if beta else None},
     "swap": {"x": lambda f, d: d["y"], "y": lambda f, d: d["x"]},
     "transpose": {"x": lambda f, d: f.of("transpose", d["y"])},
+    "permute": {"x": lambda f, d: d["y"]},  # of the permuted view, whose own gradient is the framework's
     "dot": {"x": lambda f, d, x, y: d["result"] * y, "y": lambda f, d, x, y: d["result"] * x},
     # Of zeros, whose norm has no derivative, 0. The quotient first: it is in [-1, 1].
     "nrm2": {"x": lambda f, d, x, result: x / f.select(result == 0, 1, result) * d["result"]},

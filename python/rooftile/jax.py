@@ -7,10 +7,12 @@ Options are Python's numbers, not traced ones. A function that writes an operand
 from the library's backward functions; statistics (mean, rstd) have none. Each call is one of XLA's custom calls, by jax.ffi.
 """
 
+import functools
+
 import jax
 import numpy
 
-from rooftile import _core, _frameworks, _functions, _products, _sharding, _vectors
+from rooftile import _core, _frameworks, _functions, _permute, _products, _sharding, _vectors
 from rooftile._signature import IN_OUT, OUTPUT, Signature
 
 TARGET = "rooftile_call"
@@ -227,6 +229,38 @@ known.update((name, COMPOSED.get(name, Function)(place, signature))
              for place, (name, signature) in enumerate(_functions.signatures.items())
              if not _functions.has_lists(signature))  # written in place, which JAX's arrays are not
 functions = {name: function.public() for name, function in known.items()}
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def permuted(dims, x):
+    """One of XLA's custom calls that sees x by a permuted view: XLA itself moves nothing. dims count from the last one, so that
+    the outer size of a batch stays where it is."""
+    shape = [*x.shape[:x.ndim - len(dims)], *(x.shape[d] for d in dims)]
+    call = jax.ffi.ffi_call(TARGET, jax.ShapeDtypeStruct(shape, x.dtype), vmap_method="broadcast_all")
+    return call(x, place=numpy.int64(known["permute"].place), inputs=numpy.int64(1), outputs=numpy.int64(2),
+                options=numpy.array([0.0], numpy.float64), order=numpy.array([d + len(dims) for d in dims], numpy.int64))
+
+
+def permuted_backward(dims, _, dy):
+    if dy.dtype == jax.dtypes.float0:  # of integers
+        return (numpy.zeros([dy.shape[d] for d in _permute.inverse([e + len(dims) for e in dims])], jax.dtypes.float0),)
+    back = _permute.inverse([d + len(dims) for d in dims])
+    return (permuted(tuple(d - len(dims) for d in back), dy),)
+
+
+permuted.defvjp(lambda dims, x: (permuted(dims, x), None), permuted_backward)
+
+
+def permute(x, dims=None):
+    """y = x with its dimensions in the order of dims, negative ones from the end; without dims a copy. Under jit, grad and vmap."""
+    x = jax.numpy.asarray(x)
+    dims = tuple(range(x.ndim)) if dims is None else _permute.order(dims, x.ndim)
+    known["permute"].check_dtypes({"x": x})
+    return permuted(tuple(d - x.ndim for d in dims), x) if x.ndim else x
+
+
+if "permute" in functions:
+    functions["permute"] = permute
 globals().update(functions)
 __all__ = ["log_softmax", *functions]
 

@@ -184,6 +184,21 @@ xla::Error* handle(xla::Frame* frame) {
     if (status.message[0]) return error(*frame, status.message);
   }
 
+  // permute's order: the last dimensions of its input as its output has them.
+  if (const auto* order = static_cast<const xla::Array*>(attribute(*frame, "order"))) {
+    const rooftile_view dense = view[0];
+    const auto* dims = static_cast<const std::int64_t*>(order->data);
+    const auto count = static_cast<std::int64_t>(order->count), first = dense.rank - count;
+    if (!views[0] || first < 0)
+      return error(*frame, "rooftile: a custom call permutes more dimensions than there are");
+    for (std::int64_t d = 0; d < count; ++d) {
+      if (dims[d] < 0 || dims[d] >= count)
+        return error(*frame, "rooftile: a custom call permutes a dimension that is not there");
+      view[0].shape[first + d] = dense.shape[first + dims[d]];
+      view[0].stride[first + d] = dense.stride[first + dims[d]];
+    }
+  }
+
   const auto* numbers = static_cast<const double*>(options->data);
   Memory memory(*frame, kCuda);
   if (f.has_workspace) {

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "rooftile/core/permuted.h"
+
 namespace rooftile {
 namespace {
 
@@ -116,6 +118,15 @@ Status refuse_rank(const char* function, Argument argument) {
                            argument.name, first, second);
     case kUnlikeStrides:
       return Status::error("%s: %s has %lld sizes and %lld strides, must have as many of both", function,
+                           argument.name, first, second);
+    case kUnlikeOrder:
+      return Status::error("%s: %s is permuted by %lld dimensions and has %lld, name each once", function,
+                           argument.name, first, second);
+    case kNoDimension:
+      return Status::error("%s: %s is permuted by dimension %lld, must be from %lld to %lld", function,
+                           argument.name, first, -second, second - 1);
+    case kTwiceDimension:
+      return Status::error("%s: %s is permuted by dimension %lld twice, name each of its %lld once", function,
                            argument.name, first, second);
     default:
       return Status::error("%s: %s has %d dimensions, at most %d are possible", function, argument.name,

@@ -8,7 +8,7 @@ returns all outputs; one that was not asked for has no elements.
 import torch
 from torch.autograd import forward_ad
 
-from rooftile import _frameworks, _functions, _products, _vectors
+from rooftile import _frameworks, _functions, _permute, _products, _vectors
 from rooftile._signature import IN_OUT, Signature
 from rooftile.torch import _dtensor
 
@@ -365,3 +365,5 @@ for function in known.values():
 # [/register]
 
 functions = {name: function.public() for name, function in known.items()} | {name: _functions.public[name] for name in lists}
+if "permute" in functions:
+    functions["permute"] = _permute.described(functions["permute"], "permute(x, dims=None)")

@@ -121,6 +121,14 @@ class LanguageRun {
     return found;
   }
 
+  /// -1 of a function that puts dimensions in another order, by its spec's option: they then are not given as
+  /// one.
+  static int letters_in(const Problem& p, const Signature& signature, const char* name) {
+    for (const Option& option : p.spec().options)
+      if (std::string_view(option.name) == "order") return -1;
+    return letters_of(signature, name);
+  }
+
   /// Runs one version on one case and judges what it returns.
   void run(const Problem& p, VersionResult& result) {
     const Spec& spec = p.spec();
@@ -134,7 +142,7 @@ class LanguageRun {
       json one = {{"name", operand.name},
                   {"dtype", rooftile::name(operand.dtype)},
                   {"shape", operand.shape},
-                  {"letters", letters_of(signature, operand.name)}};
+                  {"letters", letters_in(p, signature, operand.name)}};
       if (p.is_input(o)) {
         one.update(lists() ? share_doubles(memory_, p, o) : share(memory_, p, o));
         inputs.push_back(one);
@@ -150,7 +158,7 @@ class LanguageRun {
       outputs.push_back({{"name", operand.name},
                          {"dtype", rooftile::name(operand.dtype)},
                          {"shape", operand.shape},
-                         {"letters", letters_of(signature, operand.name)},
+                         {"letters", letters_in(p, signature, operand.name)},
                          {"at", at}});
     }
     json request = {{"command", "run"}, {"version", result.name}, {"inputs", inputs}, {"outputs", outputs}};

@@ -83,34 +83,120 @@ inline BenchCases transpose_bench() {
   return b;
 }
 
-inline std::vector<Spec> transpose_specs() {
-  return {{
-      .function = "transpose",
-      .axes = "m x n (a batch's dimensions may precede)",
+/// The orders of four dimensions that models use, as numbers of order_of.
+inline constexpr double kHeadsFirst = 2, kChannelsLast = 3, kChannelsFirst = 4, kReversed = 23;
+
+/// Rows that stay whole, planes of 2 to 9 channels taken apart and put together, whole tiles, dimensions too
+/// small for any.
+inline std::vector<Case> permute_cases() {
+  std::vector<Case> cases;
+  for (DType type : kTransposeDTypes) {
+    const Fill fill = is_floating(type) ? Fill::normal : Fill::bytes;
+    const auto add = [&](Shape shape, double order, Layout layout = Layout::contiguous,
+                         std::int64_t offset = 0) {
+      cases.push_back({shape, type, {{"order", order}}, layout, fill, offset});
+    };
+    add({7}, 0);
+    for (std::int64_t head : {1, 16, 33}) add({2, 9, 5, head}, kHeadsFirst);
+    for (std::int64_t channels : {2, 3, 4, 5, 9}) {
+      add({2, 21, 17, channels}, kChannelsFirst);
+      add({2, channels, 21, 17}, kChannelsLast);
+    }
+    add({1, 40, 60, 3}, kChannelsFirst);
+    add({1, 3, 40, 60}, kChannelsLast);
+    add({2, 9, 11, 64}, kChannelsFirst);
+    add({2, 64, 9, 11}, kChannelsLast);
+    add({2, 3, 4, 5}, kReversed);
+    add({3, 4, 5, 6, 7}, 77);
+    add({2, 3, 1, 2, 3, 2, 2, 3}, 12345);
+    for (Layout layout : {Layout::padded_rows, Layout::strided_columns, Layout::reversed, Layout::transposed,
+                          Layout::broadcast})
+      for (double order : {kHeadsFirst, kChannelsLast, kChannelsFirst}) add({3, 5, 37, 4}, order, layout);
+    for (double order : {kHeadsFirst, kChannelsFirst}) add({2, 30, 40, 3}, order, Layout::offset, 1);
+    add({2, 3, 30, 40}, kChannelsLast, Layout::offset, 1);
+  }
+  return cases;
+}
+
+inline BenchCases permute_bench() {
+  BenchCases b;
+  const auto of = [](Shape shape, double order, DType type) {
+    return Case{
+        shape, type, {{"order", order}}, Layout::contiguous, is_floating(type) ? Fill::normal : Fill::bytes};
+  };
+  const auto add = [&](std::vector<Case>& list, std::int64_t images, std::int64_t side) {
+    list.push_back(of({images, side, 64, 64}, kChannelsFirst, DType::f32));
+    list.push_back(of({images, 64, side, 64}, kChannelsLast, DType::f32));
+    list.push_back(of({4 * images, side, 256, 3}, kChannelsFirst, DType::u8));
+    list.push_back(of({4 * images, 3, side, 256}, kChannelsLast, DType::u8));
+    list.push_back(of({images, side, 32, 128}, kHeadsFirst, DType::bf16));
+    list.push_back(of({images, side, 32, 32}, kHeadsFirst, DType::bf16));
+  };
+  add(b.cache, 1, 16);
+  add(b.memory, 16, 256);
+  add(b.gpu, 64, 512);
+  return b;
+}
+
+inline Spec permute_spec() {
+  return {
+      .function = "permute",
+      .axes = "x's sizes; order: which of their orders y has, sorted as words are",
       .dtypes = {std::begin(kTransposeDTypes), std::end(kTransposeDTypes)},
       .operands = [](const Case& c) -> std::vector<Operand> {
-        Shape turned = c.shape;
-        std::swap(turned[turned.size() - 1], turned[turned.size() - 2]);
-        const bool batched = c.shape.size() > 2;  // x's first dimension is y's, too
+        const bool batched = c.shape.size() > 1 && order_of(c)[0] == 0;
         return {{"x", Operand::Kind::input, c.dtype, c.shape, batched},
-                {"y", Operand::Kind::output, c.dtype, turned, batched}};
+                {"y", Operand::Kind::output, c.dtype, permuted_shape(c), batched}};
       },
-      .call = [](const Queue& q, const Case&, const Arguments& a, const char* variant,
-                 Workspace) { return transpose(q, a.in("x"), a.out("y"), {variant}); },
-      .oracle = oracles<TransposeOracle, true>(),
+      .call =
+          [](const Queue& q, const Case& c, const Arguments& a, const char* variant, Workspace) {
+            const std::vector<int> order = order_of(c);
+            return permute(q, permuted(a.in("x"), order.data(), order.size()), a.out("y"), {variant});
+          },
+      .oracle = oracles<PermuteOracle, true>(),
       .flops = [](const Case&) { return 0.0; },
       .bytes = [](const Case& c) { return 2 * transpose_elements(c) * bits(c.dtype) / 8; },
       .tolerance = {.exact = true, .reason = "no arithmetic"},
       .excuses = {},
-      .cases = transpose_cases,
-      .bench = transpose_bench,
-      .least_rank = 2,
-      // A batch, whose matrices can be looked at one by one.
+      .cases = permute_cases,
+      .bench = permute_bench,
+      .options = {{"order", Option::Kind::choice, 1, 0, 23}},
       .huge_case =
           [] {
             return Case{{65537, 5, 6554}, DType::u8, {}, Layout::contiguous, Fill::bytes};
           },
-  }};
+  };
+}
+
+inline std::vector<Spec> transpose_specs() {
+  return {{
+              .function = "transpose",
+              .axes = "m x n (a batch's dimensions may precede)",
+              .dtypes = {std::begin(kTransposeDTypes), std::end(kTransposeDTypes)},
+              .operands = [](const Case& c) -> std::vector<Operand> {
+                Shape turned = c.shape;
+                std::swap(turned[turned.size() - 1], turned[turned.size() - 2]);
+                const bool batched = c.shape.size() > 2;  // x's first dimension is y's, too
+                return {{"x", Operand::Kind::input, c.dtype, c.shape, batched},
+                        {"y", Operand::Kind::output, c.dtype, turned, batched}};
+              },
+              .call = [](const Queue& q, const Case&, const Arguments& a, const char* variant,
+                         Workspace) { return transpose(q, a.in("x"), a.out("y"), {variant}); },
+              .oracle = oracles<TransposeOracle, true>(),
+              .flops = [](const Case&) { return 0.0; },
+              .bytes = [](const Case& c) { return 2 * transpose_elements(c) * bits(c.dtype) / 8; },
+              .tolerance = {.exact = true, .reason = "no arithmetic"},
+              .excuses = {},
+              .cases = transpose_cases,
+              .bench = transpose_bench,
+              .least_rank = 2,
+              // A batch, whose matrices can be looked at one by one.
+              .huge_case =
+                  [] {
+                    return Case{{65537, 5, 6554}, DType::u8, {}, Layout::contiguous, Fill::bytes};
+                  },
+          },
+          permute_spec()};
 }
 
 }  // namespace rooftile::harness

@@ -10,12 +10,12 @@ namespace rooftile {
 namespace {
 
 constexpr const char* kName = "transpose";
-constexpr Signature kTranspose{
-    kName,
-    {{'T',
-      {DType::f64, DType::f32, DType::tf32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2, DType::i64,
-       DType::i32, DType::i8, DType::u8, DType::boolean}}},
-    {input("x", 'T', "... M N"), output("y", 'T', "... N M")}};
+constexpr Signature::Types kAll{
+    'T',
+    {DType::f64, DType::f32, DType::tf32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2, DType::i64,
+     DType::i32, DType::i8, DType::u8, DType::boolean}};
+constexpr Signature kTranspose{kName, {kAll}, {input("x", 'T', "... M N"), output("y", 'T', "... N M")}};
+constexpr Signature kPermute{"permute", {kAll}, {input("x", 'T', "..."), output("y", 'T', "...")}};
 
 /// The rungs: one matrix of 32-bit elements, row by row.
 Status plain_matrix(const TransposeProblem& p) {
@@ -119,13 +119,35 @@ Status launch(const Queue& queue, const Op& op, const Call& c) {
   return dispatch(queue, op, &problem, c.variant);
 }
 
+/// The same walk, whatever the dimensions: it knows of rows, and of which of their dimensions x has
+/// neighbours in.
+Status launch_permute(const Queue& queue, const Op& op, const Call& c) {
+  const ConstView &x = c.view(0), &y = c.view(1);
+  TransposeProblem problem{};
+  problem.x = x.data;
+  problem.y = c.output(1);
+  problem.dtype = x.dtype;
+  problem.rows = elements_of(y, x);
+  find_axes(problem);
+  return dispatch(queue, op, &problem, c.variant);
+}
+
+constexpr Variant kPermuteVariants[] = {
+    {"tile", "transpose's tiles over the dimensions in which x and y have neighbours", Role::standard,
+     accepts<any_matrix>},
+};
+
 }  // namespace
 
 extern const Op transpose_op{"transpose", "forward", kName, kVariants, kTranspose, launch};
-extern const Op* const transpose_ops[] = {&transpose_op, nullptr};
+extern const Op permute_op{"permute", "forward", "permute", kPermuteVariants, kPermute, launch_permute};
+extern const Op* const transpose_ops[] = {&transpose_op, &permute_op, nullptr};
 
 Status transpose(const Queue& queue, ConstView x, View y, const TransposeOptions& options) {
   return call(queue, transpose_op, {&x, &y}, {}, options.variant);
+}
+Status permute(const Queue& queue, ConstView x, View y, const PermuteOptions& options) {
+  return call(queue, permute_op, {&x, &y}, {}, options.variant);
 }
 
 }  // namespace rooftile

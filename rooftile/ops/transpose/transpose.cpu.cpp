@@ -1,6 +1,7 @@
 #include "rooftile/core/width.h"
 #include "rooftile/ops/transpose/ladder/ladder.h"
 #include "rooftile/ops/transpose/panel.h"
+#include "rooftile/ops/transpose/planes.h"
 #include "rooftile/ops/transpose/transpose.problem.h"
 #include "rooftile/tile/cpu/elements.h"
 
@@ -58,14 +59,76 @@ void move_elements(const CpuLaunch& launch, const TransposeProblem& p, std::int6
                });
 }
 
-/// Neighbours in y are neighbours in x: rows of bytes.
+/// Planes taken apart, or put together.
+template <class E, bool kApart>
+void move_planes(const CpuLaunch& launch, const TransposeProblem& p, std::int64_t bytes) {
+  const std::int64_t planes = kApart ? p.across.size : p.down.size;
+  const std::int64_t size = kApart ? p.down.size : p.across.size;
+  const std::int64_t pitch = kApart ? p.across.y_stride : p.down.x_stride;
+  const std::int64_t steps = (size + kPlaneStep<E> - 1) / kPlaneStep<E>;
+  const bool streaming = bytes > launch.streaming_bytes;
+  const auto move = [&]<int kPlanes>() {
+    for_programs(launch, p.batch.rows * steps, bytes,
+                 [&](const ThreadScratch& scratch, std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t program = begin; program < end; ++program) {
+                     const std::int64_t matrix = program / steps,
+                                        first = (program - matrix * steps) * kPlaneStep<E>;
+                     const E* x = static_cast<const E*>(p.x) + p.batch.offset(1, matrix) +
+                                  first * (kApart ? kPlanes : 1);
+                     E* y = static_cast<E*>(p.y) + p.batch.offset(0, matrix) + first * (kApart ? 1 : kPlanes);
+                     const std::int64_t count = std::min(kPlaneStep<E>, size - first);
+                     if (streaming)
+                       Planes<E, kPlanes>::template stream<kApart>(x, y, pitch, count,
+                                                                   reinterpret_cast<E*>(scratch.begin));
+                     else
+                       Planes<E, kPlanes>::template move<kApart>(x, y, pitch, count);
+                   }
+                   if (streaming) stream_fence();
+                 });
+  };
+  with_planes(planes, move);
+}
+
+/// Neighbours in y are neighbours in x: rows of bytes. Long ones are cut; of short ones the addresses are
+/// counted on from row to row, as finding each anew takes as long as moving it.
 void copy_rows(const CpuLaunch& launch, const TransposeProblem& p) {
+  constexpr std::int64_t kLong = 8192, kAhead = 16;
   Rows<2> rows = p.rows;
   rows.columns *= p.width();
   for (auto& operand : rows.stride)
     for (int d = 0; d < rows.rank; ++d) operand[d] *= p.width();
-  for_dense_parts(launch, Operands<2>{rows, {p.y, p.x}}, 1, false, [](const Part<2>& part) {
-    std::memcpy(part.data[0], part.data[1], static_cast<std::size_t>(part.size));
+  const std::int64_t bytes = 2 * rows.rows * rows.columns;
+  const bool large = bytes > launch.streaming_bytes;
+  const auto copy = [](std::uint8_t* to, const std::uint8_t* from, std::int64_t size) {
+    std::memcpy(to, from, static_cast<std::size_t>(size));
+  };
+  if (rows.columns >= kLong || rows.rank == 0)
+    return for_dense_parts(launch, Operands<2>{rows, {p.y, p.x}}, 1, large, [&](const Part<2>& part) {
+      auto* to = reinterpret_cast<std::uint8_t*>(part.data[0]);
+      const auto* from = reinterpret_cast<const std::uint8_t*>(part.data[1]);
+      large ? stream_run(from, part.size, to) : copy(to, from, part.size);
+    });
+  bool lines = reinterpret_cast<std::uintptr_t>(p.y) % kLineBytes == 0 && rows.columns % kLineBytes == 0;
+  for (int d = 0; d < rows.rank; ++d) lines = lines && rows.stride[0][d] % kLineBytes == 0;
+  const std::int64_t inner = rows.extent[rows.rank - 1], x_step = rows.stride[1][rows.rank - 1],
+                     y_step = rows.stride[0][rows.rank - 1];
+  for_programs(launch, rows.rows, bytes, [&](const ThreadScratch&, std::int64_t begin, std::int64_t end) {
+    while (begin < end) {
+      const std::int64_t count = std::min(end - begin, inner - begin % inner);
+      const auto* x = static_cast<const std::uint8_t*>(p.x) + rows.offset(1, begin);
+      auto* y = static_cast<std::uint8_t*>(p.y) + rows.offset(0, begin);
+      begin += count;
+      if (large && lines) {
+        for (std::int64_t r = 0; r < count; ++r, x += x_step, y += y_step) {
+          for (std::int64_t b = 0; b < rows.columns; b += kLineBytes)
+            __builtin_prefetch(x + b + kAhead * x_step, 0, 2);
+          stream_run(x, rows.columns, y);
+        }
+      } else {
+        for (std::int64_t r = 0; r < count; ++r, x += x_step, y += y_step) copy(y, x, rows.columns);
+      }
+    }
+    if (large) stream_fence();
   });
 }
 
@@ -74,8 +137,13 @@ void launch_elements(const CpuLaunch& launch, const TransposeProblem& p) {
   // Thinner matrices would turn squares that are mostly empty.
   constexpr std::int64_t kThin = 8;
   const std::int64_t bytes = 2 * p.size() * std::int64_t(sizeof(E));
+  const auto few = [](std::int64_t planes) { return planes >= 2 && planes <= kMaxPlanes; };
   if (p.side_by_side() && p.down.size >= kThin && p.across.size >= kThin)
     turn_panels<E>(launch, p, bytes);
+  else if (p.side_by_side() && few(p.across.size) && p.down.x_stride == p.across.size)
+    move_planes<E, true>(launch, p, bytes);
+  else if (p.side_by_side() && few(p.down.size) && p.across.y_stride == p.down.size)
+    move_planes<E, false>(launch, p, bytes);
   else
     move_elements<E>(launch, p, bytes);
 }
@@ -90,6 +158,7 @@ void launch_tile(const CpuLaunch& launch, const TransposeProblem& p) {
 
 ROOFTILE_CPU_KERNELS(transpose) = {
     entry<launch_tile>("transpose", "tile"),
+    entry<launch_tile>("permute", "tile"),
     entry<ladder::launch_streaming>("transpose", "04_streaming"),
     entry<ladder::launch_vectors>("transpose", "03_vectors"),
     entry<ladder::launch_blocked>("transpose", "02_blocked"),

@@ -412,6 +412,7 @@ Status launch_tile(const CudaLaunch& launch, const TransposeProblem& p) {
 
 ROOFTILE_CUDA_KERNELS(transpose) = {
     entry<launch_tile>("transpose", "tile"),
+    entry<launch_tile>("permute", "tile"),
     entry<ladder::launch_vectorised>("transpose", "05_vectorised"),
     entry<ladder::launch_padded>("transpose", "04_padded"),
     entry<ladder::launch_shared>("transpose", "03_shared"),
