@@ -87,6 +87,8 @@ def decline(version, own, on_cpu, request):
         strides = operand.get("strides")
         if strides and not says.get("strided", own.strided) and not contiguous(shape, strides):
             raise Declined("strided")
+    if not request["inputs"] and on_cpu and of_output(request).get("dtype") in own.not_on_cpu:
+        raise Declined(of_output(request)["dtype"])
     for name in request["own_options"]:
         if name not in names:
             raise Declined(name)
