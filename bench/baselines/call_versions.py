@@ -87,19 +87,28 @@ def decline(version, own, on_cpu, request):
         strides = operand.get("strides")
         if strides and not says.get("strided", own.strided) and not contiguous(shape, strides):
             raise Declined("strided")
+    if not request["inputs"] and on_cpu and of_output(request).get("dtype") in own.not_on_cpu:
+        raise Declined(of_output(request)["dtype"])
     for name in request["own_options"]:
         if name not in names:
             raise Declined(name)
     for name, value in says.get("only", {}).items():
         if float(request["options"].get(name, 0)) != value:
             raise Declined(f"{name} other than {value}")
-    given = {operand["name"] for operand in request["inputs"]} | set(request["options"])
+    given = {operand["name"] for operand in request["inputs"]} | set(request["options"]) | set(of_output(request))
     for name, parameter in names.items():
         if parameter.default is parameter.empty and name not in given:
             raise Declined(f"no {name}")
 
 
+def of_output(request):
+    """What says the shape of a result where no input does: "shape" and "dtype" of the first output."""
+    first = request["outputs"][0] if request.get("outputs") and not request["inputs"] else {}
+    return {name: first[name] for name in ("shape", "dtype") if name in first}
+
+
 def options_for(version, request):
     """The options that it takes; JSON has no infinity: "inf"."""
     names = inspect.signature(version).parameters
-    return {name: float(value) for name, value in request["options"].items() if name in names}
+    options = {name: float(value) for name, value in request["options"].items()} | of_output(request)
+    return {name: value for name, value in options.items() if name in names}
