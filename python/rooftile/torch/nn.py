@@ -418,6 +418,18 @@ class Linear(torch.nn.Linear):
         return super().extra_repr() + (f", activation={self.activation!r}" if self.activation != "none" else "")
 
 
+class Conv2d(torch.nn.Conv2d):
+    """torch.nn.Conv2d, with padding by numbers and zeros."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if isinstance(self.padding, str) or self.padding_mode != "zeros":
+            raise ValueError(f"rooftile.torch.nn.Conv2d: padding is {self.padding!r} of {self.padding_mode!r}, must be one or two "
+                             "numbers of 'zeros'; pad by torch.nn.functional.pad before")
+        words = {f"{name}_{axis}": pair[place] for name, pair in (("stride", self.stride), ("padding", self.padding),
+                                                                   ("dilation", self.dilation)) for place, axis in enumerate("hw")}
+        return functions["conv2d"](x, self.weight, bias=self.bias, groups=self.groups, **words)
+
+
 class MLP(torch.nn.Module):
     """down_proj(f(up_proj(x))), f one of linear's functions; of "swiglu", "geglu" and "geglu_tanh":
     down_proj(f(gate_proj(x))·up_proj(x)), with GatedMLP's state_dict. All products are the library's."""

@@ -82,6 +82,8 @@ struct GemmOracle {
     const S y = x * share;
     return to_double(share) == 0 ? S(0) : y;
   }
+
+ public:
   template <class S>
   static S activation_of(GemmActivation which, const S& x) {
     if (which == GemmActivation::none) return x;

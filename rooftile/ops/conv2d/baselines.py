@@ -1,0 +1,25 @@
+"""What a user would pick instead of conv2d; bench/baselines/op_baselines.py says what the tables are."""
+
+import torch
+
+
+def operand(case, name):
+    """NHWC is a permuted view, which PyTorch takes for channels_last."""
+    t = case.get(name)
+    return t.permute(0, 3, 1, 2) if case.parameter("channels_last", 0) else t
+
+
+def pairs(case):
+    return [(int(case.parameter(f"{name}_h", default)), int(case.parameter(f"{name}_w", default)))
+            for name, default in (("stride", 1), ("padding", 0), ("dilation", 1))]
+
+
+def forward(case):
+    if case.parameter("activation", 0):
+        return None
+    options, groups = pairs(case), int(case.parameter("groups", 1))
+    bias = case.get("bias") if case.parameter("bias", 1) else None
+    return (lambda x, w: torch.nn.functional.conv2d(x, w, bias, *options, groups), [operand(case, "x"), operand(case, "w")])
+
+
+PYTORCH = {"conv2d": forward}

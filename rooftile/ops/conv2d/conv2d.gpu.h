@@ -1,0 +1,195 @@
+#pragma once
+// What the GPU's kernels share: which elements of its pictures a block reads, stage by stage, and what
+// becomes of a sum.
+#include "rooftile/backend/cuda/ptx.h"
+#include "rooftile/backend/cuda/shared.h"
+#include "rooftile/ops/conv2d/conv2d.problem.h"
+#include "rooftile/ops/gemm/gemm.gpu_epilogue.h"
+
+namespace rooftile::conv_gpu {
+using namespace rooftile::tile;
+using gemm_gpu::Four;
+
+/// A block's tile, and its threads: 8 warps, 2 down and 4 across.
+inline constexpr int kM = 64, kN = 128, kThreads = 256;
+
+/// A product in the order in which it is computed: a tile's rows and columns. `turned`: rows are j.
+struct GpuConv {
+  Windows rows, columns;
+  ConvOutput out;
+  std::int64_t m, n, k, ones;  ///< ones: the row or column that is 1 throughout; -1: none
+  std::int64_t tiles_m, tiles_n, tiles, groups, part, parts;
+  bool turned, along_windows;
+  const void* bias;
+  DType bias_dtype;
+  std::int64_t bias_stride, bias_group;
+  int activation;
+  float* partials;
+};
+
+inline GpuConv gpu_conv(const ConvProblem& problem, const ConvProduct& p) {
+  GpuConv g{};
+  const std::int64_t m = p.m(), n = p.columns(), j = p.n();
+  // The contiguous dimension of the result along columns; pixels, which are many, where none is.
+  g.turned = !p.along_windows && p.out.i_stride == 1 && p.out.stride[2] != 1 && m >= kM;
+  g.rows = g.turned ? p.right : p.left;
+  g.columns = g.turned ? p.left : p.right;
+  g.out = p.out;
+  g.m = g.turned ? n : m, g.n = g.turned ? m : n, g.k = p.k();
+  g.ones = p.ones.data ? j : -1;
+  g.tiles_m = (g.m + kM - 1) / kM, g.tiles_n = (g.n + kN - 1) / kN;
+  g.groups = p.groups;
+  const ConvParts parts = p.along_windows ? conv_parts(p) : ConvParts{g.k, 1};
+  g.part = parts.length, g.parts = parts.count;
+  g.tiles = g.tiles_m * g.tiles_n * g.groups * g.parts;
+  g.along_windows = p.along_windows;
+  if (!p.along_windows) {
+    g.bias = problem.bias, g.bias_dtype = problem.bias_dtype;
+    g.bias_stride = problem.bias_stride, g.bias_group = problem.bias_group;
+    g.activation = problem.activation;
+  }
+  g.partials = problem.partials;
+  return g;
+}
+
+ROOFTILE_TILE std::int64_t quotient(std::int64_t a, std::int64_t b) {
+  return ((a | b) >> 32) != 0 ? a / b : static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b);
+}
+
+/// A window's or a term's part of an element's place: these of both add up.
+struct Place {
+  std::int64_t offset;
+  int y, x;
+};
+inline constexpr int kOutside = -0x40000000, kOnes = 0x7fffffff;
+
+ROOFTILE_TILE Place window_of(const Windows& v, std::int64_t index) {
+  const std::int64_t row = quotient(index, v.columns), image = quotient(row, v.rows);
+  return {image * v.n, static_cast<int>((row - image * v.rows) * v.step_h + v.from_h),
+          static_cast<int>((index - row * v.columns) * v.step_w + v.from_w)};
+}
+ROOFTILE_TILE Place term_of(const Windows& v, std::int64_t index) {
+  const std::int64_t tap = quotient(index, v.channels), row = quotient(tap, v.taps_w);
+  return {(index - tap * v.channels) * v.c, static_cast<int>(row * v.tap_h),
+          static_cast<int>((tap - row * v.taps_w) * v.tap_w)};
+}
+
+/// The element of a row or column at a step of K; zero outside the picture.
+template <class T>
+ROOFTILE_TILE T element(const Windows& v, const T* data, const Place& own, const Place& step, T one) {
+  if (own.y == kOnes) return one;  // past the end of K, the other factor is 0
+  int y = own.y + step.y, x = own.x + step.x;
+  if (y < 0 || x < 0) return T{};
+  if (v.down_h != 1 || v.down_w != 1) {
+    const int down_h = static_cast<int>(v.down_h), down_w = static_cast<int>(v.down_w);
+    if (y % down_h != 0 || x % down_w != 0) return T{};
+    y /= down_h, x /= down_w;
+  }
+  if (y >= v.height || x >= v.width) return T{};
+  return data[own.offset + step.offset + y * v.h + x * v.w];
+}
+
+/// Which tile a block has.
+struct GpuTile {
+  std::int64_t group, part, row, column, first, last;  ///< row, column of the first element; K from, to
+};
+ROOFTILE_TILE GpuTile tile_at(const GpuConv& p, std::int64_t index) {
+  const std::int64_t down = quotient(index, p.tiles_n), column = index - down * p.tiles_n;
+  const std::int64_t rest = quotient(down, p.tiles_m), row = down - rest * p.tiles_m;
+  const std::int64_t group = quotient(rest, p.parts), part = rest - group * p.parts;
+  const std::int64_t first = part * p.part, end = first + p.part;
+  return {group, part, row * kM, column * kN, first, end < p.k ? end : p.k};
+}
+
+/// Places of a tile's rows and columns, and of two stages' steps.
+template <int kDepth>
+struct Tables {
+  Place own[kM + kN];
+  Place steps[2][2][kDepth];  // of a stage, for rows and columns
+};
+template <int kDepth>
+ROOFTILE_TILE void fill_own(Tables<kDepth>& tables, const GpuConv& p, const GpuTile& tile) {
+  const int t = static_cast<int>(threadIdx.x);
+  if (t >= kM + kN) return;
+  const Windows& v = t < kM ? p.rows : p.columns;
+  const std::int64_t index = t < kM ? tile.row + t : tile.column + (t - kM);
+  const bool of_j = p.turned == (t < kM);
+  Place place{0, kOutside, 0};
+  if (of_j && index == p.ones)
+    place.y = kOnes;
+  else if (index < (t < kM ? p.m : p.n))
+    place = p.along_windows ? term_of(v, index) : window_of(v, index);
+  tables.own[t] = place;
+}
+template <int kDepth>
+ROOFTILE_TILE void fill_steps(Tables<kDepth>& tables, const GpuConv& p, const GpuTile& tile, int stage) {
+  const int t = static_cast<int>(threadIdx.x);
+  if (t >= 2 * kDepth) return;
+  const Windows& v = t < kDepth ? p.rows : p.columns;
+  const std::int64_t index = tile.first + std::int64_t{stage} * kDepth + t % kDepth;
+  Place place{0, kOutside, 0};
+  if (index < tile.last) place = p.along_windows ? window_of(v, index) : term_of(v, index);
+  tables.steps[stage % 2][t / kDepth][t % kDepth] = place;
+}
+
+ROOFTILE_TILE void store_one(const ConvOutput& o, std::int64_t at, float value) {
+  if (o.dtype == DType::f32)
+    static_cast<float*>(o.data)[at] = value;
+  else
+    static_cast<std::uint16_t*>(o.data)[at] = static_cast<std::uint16_t>(gemm_gpu::half_bits(value, o.dtype));
+}
+ROOFTILE_TILE std::int64_t place_of(const ConvOutput& o, std::int64_t j) {
+  const std::int64_t row = quotient(j, o.low), image = quotient(row, o.middle);
+  return image * o.stride[0] + (row - image * o.middle) * o.stride[1] + (j - row * o.low) * o.stride[2];
+}
+
+/// Elements (row, column) to (row, column + live - 1), live 1 to 4.
+ROOFTILE_TILE void finish(const GpuConv& p, const GpuTile& tile, std::int64_t row, std::int64_t column,
+                          int live, Four v) {
+  if (p.along_windows) {
+    float* const to = p.partials + ((tile.part * p.groups + tile.group) * p.m + row) * p.n + column;
+    ROOFTILE_UNROLL for (int l = 0; l < 4; ++l) {
+      if (l < live) to[l] = v.v[l];
+    }
+    return;
+  }
+  if (p.bias) {
+    const std::int64_t first = tile.group * p.bias_group;
+    ROOFTILE_UNROLL for (int l = 0; l < 4; ++l) {
+      if (l < live)
+        v.v[l] +=
+            gemm_gpu::float_at(p.bias, first + (p.turned ? column + l : row) * p.bias_stride, p.bias_dtype);
+    }
+  }
+  if (p.activation != 0) v = gemm_gpu::activated(v, p.activation);
+  const ConvOutput& o = p.out;
+  const std::int64_t fixed = tile.group * o.group + (p.turned ? place_of(o, row) : row * o.i_stride);
+  ROOFTILE_UNROLL for (int l = 0; l < 4; ++l) {
+    if (l < live)
+      store_one(o, fixed + (p.turned ? (column + l) * o.i_stride : place_of(o, column + l)), v.v[l]);
+  }
+}
+
+/// Adds the parts in order, and writes the filter's and the bias's gradients.
+struct PartSums {
+  const float* partials;
+  std::int64_t parts, count, m, n, ones;
+  ConvOutput out, of_ones;
+};
+
+/// A block for each tile; a grid has at most 2^31 - 1.
+template <class Kernel>
+Status launch_tiles(const CudaLaunch& launch, const GpuConv& p, Kernel kernel) {
+  for (std::int64_t first = 0; first < p.tiles; first += kMaxBlocks) {
+    const std::int64_t rest = p.tiles - first;
+    const auto blocks = static_cast<unsigned>(rest < kMaxBlocks ? rest : kMaxBlocks);
+    if (Status s = rooftile::cuda::launch(launch, "conv2d", {blocks, kThreads}, kernel, p, first); !s)
+      return s;
+  }
+  return {};
+}
+
+Status multiply_16(const CudaLaunch&, const GpuConv&, DType);  // conv2d.mma.cu
+Status multiply_32(const CudaLaunch&, const GpuConv&);         // conv2d.cu
+
+}  // namespace rooftile::conv_gpu
