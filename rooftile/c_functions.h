@@ -68,14 +68,20 @@ static inline rooftile_status rooftile_adamw(const rooftile_queue* queue, int64_
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call_lists(queue, "adamw", views, tensors, options, NULL, none);
 }
-static inline rooftile_status rooftile_attention(const rooftile_queue* queue, const rooftile_view* q, const rooftile_view* k, const rooftile_view* v, const rooftile_view* bias, const rooftile_view* y, const rooftile_view* lse, int causal, int64_t window_left, int64_t window_right, double scale, double softcap) {
-  const rooftile_view* const views[] = {q, k, v, bias, y, lse};
+static inline rooftile_status rooftile_adamw_8bit(const rooftile_queue* queue, int64_t tensors, const rooftile_view* parameter, const rooftile_view* gradient, const rooftile_view* m, const rooftile_view* v, const rooftile_view* master, const rooftile_view* m_absmax, const rooftile_view* v_absmax, const rooftile_view* steps, const rooftile_view* gradient_scale, const rooftile_view* found_inf, double lr, double beta1, double beta2, double eps, double weight_decay, int maximize, int64_t step) {
+  const rooftile_view* const views[] = {parameter, gradient, m, v, master, m_absmax, v_absmax, steps, gradient_scale, found_inf};
+  const double options[] = {lr, beta1, beta2, eps, weight_decay, (double)maximize, (double)step};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call_lists(queue, "adamw_8bit", views, tensors, options, NULL, none);
+}
+static inline rooftile_status rooftile_attention(const rooftile_queue* queue, const rooftile_view* q, const rooftile_view* k, const rooftile_view* v, const rooftile_view* bias, const rooftile_view* sink, const rooftile_view* y, const rooftile_view* lse, int causal, int64_t window_left, int64_t window_right, double scale, double softcap) {
+  const rooftile_view* const views[] = {q, k, v, bias, sink, y, lse};
   const double options[] = {(double)causal, (double)window_left, (double)window_right, scale, softcap};
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "attention", views, options, NULL, none);
 }
-static inline rooftile_status rooftile_attention_backward(const rooftile_queue* queue, const rooftile_view* q, const rooftile_view* k, const rooftile_view* v, const rooftile_view* bias, const rooftile_view* y, const rooftile_view* dy, const rooftile_view* lse, const rooftile_view* dq, const rooftile_view* dk, const rooftile_view* dv, int causal, int64_t window_left, int64_t window_right, double scale, double softcap) {
-  const rooftile_view* const views[] = {q, k, v, bias, y, dy, lse, dq, dk, dv};
+static inline rooftile_status rooftile_attention_backward(const rooftile_queue* queue, const rooftile_view* q, const rooftile_view* k, const rooftile_view* v, const rooftile_view* bias, const rooftile_view* sink, const rooftile_view* y, const rooftile_view* dy, const rooftile_view* lse, const rooftile_view* dq, const rooftile_view* dk, const rooftile_view* dv, const rooftile_view* dsink, int causal, int64_t window_left, int64_t window_right, double scale, double softcap) {
+  const rooftile_view* const views[] = {q, k, v, bias, sink, y, dy, lse, dq, dk, dv, dsink};
   const double options[] = {(double)causal, (double)window_left, (double)window_right, scale, softcap};
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "attention_backward", views, options, NULL, none);
@@ -193,6 +199,22 @@ static inline rooftile_status rooftile_gaussian_blur(const rooftile_queue* queue
   const double options[] = {sigma, (double)border};
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "gaussian_blur", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_conv2d(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* w, const rooftile_view* bias, const rooftile_view* y, int64_t stride_h, int64_t stride_w, int64_t padding_h, int64_t padding_w, int64_t dilation_h, int64_t dilation_w, int64_t groups, int activation) {
+  const rooftile_view* const views[] = {x, w, bias, y};
+  const double options[] = {(double)stride_h, (double)stride_w, (double)padding_h, (double)padding_w, (double)dilation_h, (double)dilation_w, (double)groups, (double)activation};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "conv2d", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_conv2d_backward(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* w, const rooftile_view* dy, const rooftile_view* dx, const rooftile_view* dw, const rooftile_view* dbias, int64_t stride_h, int64_t stride_w, int64_t padding_h, int64_t padding_w, int64_t dilation_h, int64_t dilation_w, int64_t groups, int activation, rooftile_workspace workspace) {
+  const rooftile_view* const views[] = {x, w, dy, dx, dw, dbias};
+  const double options[] = {(double)stride_h, (double)stride_w, (double)padding_h, (double)padding_w, (double)dilation_h, (double)dilation_w, (double)groups, (double)activation};
+  return rooftile_call(queue, "conv2d_backward", views, options, NULL, workspace);
+}
+static inline rooftile_status rooftile_conv2d_backward_workspace(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* w, const rooftile_view* dy, const rooftile_view* dx, const rooftile_view* dw, const rooftile_view* dbias, int64_t stride_h, int64_t stride_w, int64_t padding_h, int64_t padding_w, int64_t dilation_h, int64_t dilation_w, int64_t groups, int activation, size_t* bytes) {
+  const rooftile_view* const views[] = {x, w, dy, dx, dw, dbias};
+  const double options[] = {(double)stride_h, (double)stride_w, (double)padding_h, (double)padding_w, (double)dilation_h, (double)dilation_w, (double)groups, (double)activation};
+  return rooftile_workspace_of(queue, "conv2d_backward", views, options, bytes);
 }
 static inline rooftile_status rooftile_cross_entropy(const rooftile_queue* queue, const rooftile_view* logits, const rooftile_view* target, const rooftile_view* weight, const rooftile_view* loss, const rooftile_view* losses, const rooftile_view* lse, int reduction, int64_t ignore_index, double label_smoothing, double z_loss, rooftile_workspace workspace) {
   const rooftile_view* const views[] = {logits, target, weight, loss, losses, lse};
@@ -356,6 +378,18 @@ static inline rooftile_status rooftile_layer_norm_backward_workspace(const rooft
   const double options[] = {0};
   return rooftile_workspace_of(queue, "layer_norm_backward", views, options, bytes);
 }
+static inline rooftile_status rooftile_unscale(const rooftile_queue* queue, int64_t tensors, const rooftile_view* gradient, const rooftile_view* scale, const rooftile_view* found_inf) {
+  const rooftile_view* const views[] = {gradient, scale, found_inf};
+  const double options[] = {0};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call_lists(queue, "unscale", views, tensors, options, NULL, none);
+}
+static inline rooftile_status rooftile_update_loss_scale(const rooftile_queue* queue, const rooftile_view* scale, const rooftile_view* growth_tracker, const rooftile_view* found_inf, double growth_factor, double backoff_factor, int64_t growth_interval) {
+  const rooftile_view* const views[] = {scale, growth_tracker, found_inf};
+  const double options[] = {growth_factor, backoff_factor, (double)growth_interval};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "update_loss_scale", views, options, NULL, none);
+}
 static inline rooftile_status rooftile_quantize_nf4(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* packed, const rooftile_view* absmax, int64_t block) {
   const rooftile_view* const views[] = {x, packed, absmax};
   const double options[] = {(double)block};
@@ -410,11 +444,17 @@ static inline rooftile_status rooftile_kv_cache_append(const rooftile_queue* que
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "kv_cache_append", views, options, NULL, none);
 }
-static inline rooftile_status rooftile_paged_attention(const rooftile_queue* queue, const rooftile_view* q, const rooftile_view* k_cache, const rooftile_view* v_cache, const rooftile_view* page_table, const rooftile_view* lengths, const rooftile_view* y, const rooftile_view* lse, int64_t window_left, double scale, double softcap) {
-  const rooftile_view* const views[] = {q, k_cache, v_cache, page_table, lengths, y, lse};
+static inline rooftile_status rooftile_paged_attention(const rooftile_queue* queue, const rooftile_view* q, const rooftile_view* k_cache, const rooftile_view* v_cache, const rooftile_view* page_table, const rooftile_view* lengths, const rooftile_view* sink, const rooftile_view* y, const rooftile_view* lse, int64_t window_left, double scale, double softcap) {
+  const rooftile_view* const views[] = {q, k_cache, v_cache, page_table, lengths, sink, y, lse};
   const double options[] = {(double)window_left, scale, softcap};
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "paged_attention", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_color_pattern(const rooftile_queue* queue, const rooftile_view* y, double t) {
+  const rooftile_view* const views[] = {y};
+  const double options[] = {t};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "color_pattern", views, options, NULL, none);
 }
 static inline rooftile_status rooftile_quantize_f8e4m3(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* given, const rooftile_view* codes, const rooftile_view* scale, int64_t block) {
   const rooftile_view* const views[] = {x, given, codes, scale};
@@ -533,4 +573,10 @@ static inline rooftile_status rooftile_transpose(const rooftile_queue* queue, co
   const double options[] = {0};
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "transpose", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_permute(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y) {
+  const rooftile_view* const views[] = {x, y};
+  const double options[] = {0};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "permute", views, options, NULL, none);
 }
