@@ -27,7 +27,7 @@ def inverse(dims):
     return tuple(sorted(range(len(dims)), key=dims.__getitem__))
 
 
-def described(function, usage):
+def described(function, module, usage):
     """The same function with dims: of x as it is, where there are none."""
     def permute(x, dims=None, **words):
         if dims is None:
@@ -53,5 +53,5 @@ y = x with its dimensions in the order of dims, negative ones from the end: perm
 dims x in the order that it is seen in: permute(x.transpose(0, 3, 1, 2)) is the same.
 
 """ + (function.__doc__ or "")
-    permute.__module__ = function.__module__
+    permute.__module__, permute.__qualname__ = module, "permute"
     return permute

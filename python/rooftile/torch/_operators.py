@@ -366,4 +366,4 @@ for function in known.values():
 
 functions = {name: function.public() for name, function in known.items()} | {name: _functions.public[name] for name in lists}
 if "permute" in functions:
-    functions["permute"] = _permute.described(functions["permute"], "permute(x, dims=None)")
+    functions["permute"] = _permute.described(functions["permute"], "rooftile.torch", "permute(x, dims=None)")
