@@ -1,6 +1,18 @@
 """Convolution in four languages: rooftile/ops/languages.py says how these functions are found, run and judged."""
 
-from languages import np, tl, torch, trap, triton
+import functools
+
+from languages import np, takes, tl, torch, trap, triton
+
+
+def whole_options(version):
+    """Options arrive as floats."""
+
+    @functools.wraps(version)
+    def call(x, w, bias=None, **options):
+        return version(x, w, bias, **{name: int(value) for name, value in options.items()})
+
+    return call
 
 
 def windows(size, taps, stride, padding, dilation):
@@ -9,7 +21,9 @@ def windows(size, taps, stride, padding, dilation):
 
 
 # [conv2d_plain]
-def conv2d_plain(x, w, bias, stride_h, stride_w, padding_h, padding_w, dilation_h, dilation_w, groups):
+@takes(only={"channels_last": 0})
+@whole_options
+def conv2d_plain(x, w, bias=None, stride_h=1, stride_w=1, padding_h=0, padding_w=0, dilation_h=1, dilation_w=1, groups=1):
     """Seven loops: pictures, filters, windows down and across, and a filter's taps and channels."""
     if not (x and x[0] and w and w[0]):
         return None  # lists without elements have no width
@@ -32,7 +46,9 @@ def conv2d_plain(x, w, bias, stride_h, stride_w, padding_h, padding_w, dilation_
 
 
 # [conv2d_numpy]
-def conv2d_numpy(x, w, bias, stride_h, stride_w, padding_h, padding_w, dilation_h, dilation_w, groups):
+@takes(only={"channels_last": 0})
+@whole_options
+def conv2d_numpy(x, w, bias=None, stride_h=1, stride_w=1, padding_h=0, padding_w=0, dilation_h=1, dilation_w=1, groups=1):
     """Views of all windows, which copy nothing, and one product."""
     k, channels, taps_h, taps_w = w.shape
     padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (padding_h, padding_h), (padding_w, padding_w)))
@@ -48,7 +64,9 @@ def conv2d_numpy(x, w, bias, stride_h, stride_w, padding_h, padding_w, dilation_
 
 
 # [conv2d_torch]
-def conv2d_torch(x, w, bias, stride_h, stride_w, padding_h, padding_w, dilation_h, dilation_w, groups):
+@takes(only={"channels_last": 0})
+@whole_options
+def conv2d_torch(x, w, bias=None, stride_h=1, stride_w=1, padding_h=0, padding_w=0, dilation_h=1, dilation_w=1, groups=1):
     if 0 in x.shape[:2] or 0 in w.shape:
         return conv2d_empty(x, w, bias, stride_h, stride_w, padding_h, padding_w, dilation_h, dilation_w)
     y = torch.nn.functional.conv2d(x.double(), w.double(), None if bias is None else bias.double(), (stride_h, stride_w),
@@ -66,8 +84,11 @@ def conv2d_empty(x, w, bias, stride_h, stride_w, padding_h, padding_w, dilation_
 
 # [conv2d_torch_flipped]
 @trap("the flipped filter: what a mathematician calls a convolution")
-def conv2d_torch_flipped(x, w, bias, stride_h, stride_w, padding_h, padding_w, dilation_h, dilation_w, groups):
-    return conv2d_torch(x, w.flip(2, 3), bias, stride_h, stride_w, padding_h, padding_w, dilation_h, dilation_w, groups)
+@takes(only={"channels_last": 0})
+@whole_options
+def conv2d_torch_flipped(x, w, bias=None, stride_h=1, stride_w=1, padding_h=0, padding_w=0, dilation_h=1, dilation_w=1, groups=1):
+    return conv2d_torch(x, w.flip(2, 3), bias, stride_h=stride_h, stride_w=stride_w, padding_h=padding_h, padding_w=padding_w,
+                        dilation_h=dilation_h, dilation_w=dilation_w, groups=groups)
 # [/conv2d_torch_flipped]
 
 
@@ -91,7 +112,9 @@ def conv2d_kernel(x, w, bias, y, C, H, W, K, R, S, P, Q, D, sh, sw, ph, pw, dh, 
     tl.store(y + (n * K + k) * P * Q + at, sums, mask=at < P * Q)
 
 
-def conv2d_triton(x, w, bias, stride_h, stride_w, padding_h, padding_w, dilation_h, dilation_w, groups):
+@takes(only={"channels_last": 0})
+@whole_options
+def conv2d_triton(x, w, bias=None, stride_h=1, stride_w=1, padding_h=0, padding_w=0, dilation_h=1, dilation_w=1, groups=1):
     (n, c, high, wide), (k, channels, taps_h, taps_w) = x.shape, w.shape
     p, q = windows(high, taps_h, stride_h, padding_h, dilation_h), windows(wide, taps_w, stride_w, padding_w, dilation_w)
     y = x.new_empty(n, k, p, q)
