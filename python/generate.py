@@ -117,7 +117,10 @@ def stub_of(f, functions, given="_Array", made="_Array", call_words=True, row_na
                       "device": "Optional[Literal['cpu', 'cuda', 'emulated']]", "variant": "Optional[str]"}
     if call_words:
         words += [f"{w}: {types_of_words[w]} = None" for w in functions.call_words(f)]
-    parameters = [f"{o['name']}: {taken(o)}" for o in functions.inputs(f)] + (["*", *words] if words else [])
+    parameters = [f"{o['name']}: {taken(o)}" for o in functions.inputs(f)]
+    if f["name"] == "permute":
+        parameters.append("dims: Optional[Sequence[int]] = None")  # rooftile/_permute.py
+    parameters += ["*", *words] if words else []
     doc = functions.docstring(f, row_names).replace("\\", "\\\\").replace("\n", "\n    ").replace("    \n", "\n")
     return (f"\ndef {f['name']}({', '.join(parameters)}) -> {'Any' if asked else result}:\n"
             f'    """{doc}\n    """\n')

@@ -46,6 +46,10 @@ rooftile.jax.log_softmax(a, causal=True).at[0].set(1)  # good
 rooftile.torch.softmax(x, causal=True, masked=False).relu()  # good
 rooftile.torch.log_softmax(x, causal="yes")
 rooftile.torch.add(x, "2")
+rooftile.torch.permute(x, (1, 0)).relu()  # good
+rooftile.torch.permute(x, 1.5)
+rooftile.permute(x, dims=(1, 0)).relu()  # good
+rooftile.jax.permute(a, (1, 0)).at[0].set(1)  # good
 rooftile.jax.softmax(a, log=True).at[0].set(1)  # good
 rooftile.jax.softmax(a, log="yes")
 rooftile.jax.row_reduce(a, axis=[0, 1], keepdims=True).at[0].set(1)  # good
