@@ -168,6 +168,7 @@ struct AttentionOracle {
       arrays["lse"].store(a.row(n, i, head), lse,
                           any ? shift / to_double(sum) + std::fabs(to_double(lse)) : 0);
     }
+    const double of = any ? to_double(sum) : 1;
     for (std::int64_t c = 0; c < a.e; ++c) {
       S y(0);
       double size = 0, shifts = 0, rounded = 0;  // of y; of what a weight's error and its rounding do to it
@@ -176,13 +177,12 @@ struct AttentionOracle {
         const auto at = static_cast<std::size_t>(j);
         const S term = weight[at] * arrays[a.values_name].load(a.key(n, j, head) * a.e + c);
         y += term;
-        size += std::fmax(std::fabs(to_double(term)), kSmallest);
+        size += std::fmax(std::fabs(to_double(term)), kSmallest * of);  // a form may divide weights first
         shifts += std::fabs(to_double(term)) * terms[at];
         rounded += std::fmax(to_double(weight[at]), a.least_weight) *
                    std::fabs(to_double(arrays[a.values_name].load(a.key(n, j, head) * a.e + c)));
       }
       if (any) y = y / sum;
-      const double of = any ? to_double(sum) : 1;
       arrays["y"].store(a.query(n, i, head) * a.e + c, y,
                         (size + shifts) / of + std::fabs(to_double(y)) * shift / of, rounded / of);
     }
