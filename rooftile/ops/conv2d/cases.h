@@ -54,7 +54,7 @@ inline std::vector<Case> conv2d_cases(bool backward) {
       add({2, 4, 5, 6, 3, 3, 3}, {{"padding_h", 1}}, Layout::contiguous, fill);
     add({2, 4, 5, 6, 3, 3, 3}, {{"bias", 0}, {"dw", 0}, {"B", 1}});
     add({2, 4, 5, 6, 3, 3, 3}, {{"dbias", 0}, {"G", 1}, {"channels_last", 1}});
-    add({2, 4, 5, 6, 3, 3, 3}, {{"dx", 0}});
+    add({2, 4, 5, 6, 3, 3, 3}, {{"dw", 0}, {"dbias", 0}});
     if (backward) {
       both({5, 8, 19, 21, 8, 3, 3}, {{"padding_h", 1}});  // parts of windows
     } else {
@@ -63,7 +63,7 @@ inline std::vector<Case> conv2d_cases(bool backward) {
     }
   }
   for (Case& c : cases)  // what the direction lacks
-    for (const char* name : {"bias", "dx", "dw", "dbias", "G"})
+    for (const char* name : {"bias", "dw", "dbias", "G"})
       if ((std::string_view(name) == "bias") == backward) c.parameters.erase(name);
   return cases;
 }
@@ -117,8 +117,6 @@ inline double conv2d_untouched(const Case& c, bool backward) {
   };
   const double pixels = double(z.h * z.w), read = !backward || has("dw") ? seen(0) * seen(1) : 0;
   double bytes = double(z.n * z.c) * (pixels - read) * size;
-  if (backward && !has("dx")) bytes += double(z.k * z.channels() * z.r * z.s) * size;
-  if (backward && !has("dx") && !has("dw") && !has("dbias")) bytes += double(z.n * z.k * z.p * z.q) * size;
   return bytes;
 }
 
@@ -214,9 +212,7 @@ inline std::vector<Spec> conv2d_specs() {
   };
   backward.flops = [](const Case& c) {
     const Conv2dCase z(c);
-    double sum = 0;
-    if (c.parameter("dx", 1) != 0)
-      sum += 2 * double(z.n * z.c * z.h * z.w) * double(z.r * z.s) * double(z.filters());
+    double sum = 2 * double(z.n * z.c * z.h * z.w) * double(z.r * z.s) * double(z.filters());
     if (c.parameter("dw", 1) != 0) sum += 2 * z.products();
     if (c.parameter("dbias", 1) != 0) sum += double(z.n * z.k * z.p * z.q);
     return sum;

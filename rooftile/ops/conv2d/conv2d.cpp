@@ -36,7 +36,7 @@ constexpr Signature kBackward{
     "conv2d_backward",
     {kT, kG, kB},
     {input("x", 'T', "N C H W"), input("w", 'T', "K D R S"), input("dy", 'T', "N K P Q"),
-     optional(output("dx", 'T', "N C H W")), optional(output("dw", 'G', "K D R S")),
+     output("dx", 'T', "N C H W"), optional(output("dw", 'G', "K D R S")),
      optional(output("dbias", 'B', "K"))},
     {kStrideH, kStrideW, kPaddingH, kPaddingW, kDilationH, kDilationW, kGroups, choice("activation", "none")},
     kSizes};
@@ -238,14 +238,12 @@ Status launch_backward(const Queue& queue, const Op& op, const Call& c) {
   ConvProblem p{};
   p.function = "conv2d_backward";
   p.dtype = x.dtype;
-  if (dx.present()) {
-    ConvProduct& product = p.products[p.count++];
-    product.left = filter_of(z, f, true);
-    product.right = gradient_of(z, dy);
-    product.out = pixels_out(dx, c.output(3), product.right, z.channels());
-    product.groups = z.groups;
-    merge_rows(product);
-  }
+  ConvProduct& product = p.products[p.count++];
+  product.left = filter_of(z, f, true);
+  product.right = gradient_of(z, dy);
+  product.out = pixels_out(dx, c.output(3), product.right, z.channels());
+  product.groups = z.groups;
+  merge_rows(product);
   if (c.view(4).present() || c.view(5).present()) p.products[p.count++] = weight_product(c, z);
   p.partials = static_cast<float*>(c.workspace.pointer);
   return dispatch(queue, op, &p, c.variant);

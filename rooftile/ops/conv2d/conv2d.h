@@ -49,12 +49,12 @@ struct Conv2dBackwardInputs {
   ConstView dy;    ///< {N, K, P, Q}, x's dtype
 };
 struct Conv2dGradients {
-  View dx = {};     ///< {N, C, H, W}, x's dtype
-  View dw = {};     ///< {K, C/groups, R, S}, x's dtype or f32
-  View dbias = {};  ///< {K}, x's dtype or f32
+  View dx;          ///< {N, C, H, W}, x's dtype
+  View dw = {};     ///< optional: {K, C/groups, R, S}, x's dtype or f32
+  View dbias = {};  ///< optional: {K}, x's dtype or f32
 };
 
-/// The gradients that are asked for: dx[n, c, h, w] = Σ w[k, c, r, s] · dy[n, k, p, q] over the windows that
+/// The gradients: dx[n, c, h, w] = Σ w[k, c, r, s] · dy[n, k, p, q] over the windows that
 /// see the pixel, in ascending (r, s, k); dw[k, c, r, s] = Σ dy[n, k, p, q] · x[n, c, …] over ascending
 /// (n, p, q), and dbias[k] the sum of dy alone. Each is gathered: no atomics, the same bits each time. On a
 /// GPU the sums over (n, p, q) are cut in parts whose number follows from the sizes; their sums, in the
@@ -62,7 +62,7 @@ struct Conv2dGradients {
 ///
 /// Options: the forward's, without an activation (its gradient is the caller's: multiply dy first).
 /// Workspace: conv2d_backward_workspace(…) bytes; 0 on a CPU. Errors: as the forward's; a workspace that is
-/// too small. Cost: the forward's flops for dx and for dw each.
+/// too small. Cost: the forward's flops for dw, and stride_h·stride_w times as many for dx.
 Status conv2d_backward(const Queue& queue, const Conv2dBackwardInputs& inputs,
                        const Conv2dGradients& gradients, const Conv2dOptions& options = {},
                        Workspace workspace = {});
