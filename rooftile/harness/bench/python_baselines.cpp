@@ -187,8 +187,8 @@ json options_json(const Spec& spec, const Case& c) {
     if (signature.operands[o].role != Signature::Role::input) outputs.push_back(signature.operands[o].name);
   }
   // Kernels get reals as f32; but for whole numbers, optimisers', of which f32 would leave 1 - 0.999 four
-  // digits, those of exact functions, where a share of 0.8 cuts elsewhere than its f32, and those of functions
-  // of numbers alone: a time in f32 is whole minutes.
+  // digits, those of exact functions, where a share of 0.8 cuts elsewhere than its f32, and those of
+  // functions of numbers alone: a time in f32 is whole minutes.
   std::set<std::string> wide;
   for (int k = 0; k < signature.option_count(); ++k)
     if (signature.has_lists() || spec.tolerance.exact ||
