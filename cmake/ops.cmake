@@ -26,7 +26,7 @@ set(ROOFTILE_CPU_SOURCES "")
 set(ROOFTILE_CUDA_SOURCES "")
 set(ROOFTILE_CASE_SOURCES "")
 set(ROOFTILE_PUBLIC_HEADERS rooftile/rooftile.h rooftile/c.h rooftile/c_functions.h)
-foreach(header convert dtype element queue status tensor_view view view_of workspace)
+foreach(header convert dtype element permuted queue status tensor_view view view_of workspace)
   list(APPEND ROOFTILE_PUBLIC_HEADERS rooftile/core/${header}.h)
 endforeach()
 set(umbrella "#pragma once\n#include \"rooftile/core/queue.h\"\n#include \"rooftile/core/status.h\"\n\

@@ -183,9 +183,8 @@ TEST_P(AnyView, IsRefusedOrTakenAndNothingElseIsTouched) {
 TEST_P(AnyView, DenseAndEmptyIsTaken) {
   const Queue queue = Queue::cpu({.threads = 1});
   alignas(64) static std::byte memory[16][8192];
-  // The call with that shape; `absent_data`: where nothing is, the pointer is null.
-  const auto call = [&](const Shape& shape, DType dtype, bool absent_data) {
-    Case c{shape, dtype, {}};
+  // The call of that case; `absent_data`: where nothing is, the pointer is null.
+  const auto call = [&](const Case& c, bool absent_data) {
     Arguments arguments;
     std::size_t o = 0;
     for (const Operand& operand : spec().operands(c)) {
@@ -210,26 +209,24 @@ TEST_P(AnyView, DenseAndEmptyIsTaken) {
   least = std::max(least, spec().letters.size());
   const std::size_t most = spec().outer ? kMaxRank : spec().letters.size();
   // Whether the function takes such sizes: heads a multiple of their groups, say.
-  const auto suits = [&](Shape& shape, DType dtype) {
-    Case c{shape, dtype, {}};
+  const auto suits = [&](Case& c) {
     if (spec().adjust) spec().adjust(c);
-    shape = c.shape;
     return !spec().suits || spec().suits(c);
   };
   for (int t = 0; t < kDTypes; ++t) {
     const auto dtype = static_cast<DType>(t);
     for (std::size_t rank = least; rank <= most; ++rank) {
-      Shape twos(rank, 2);
-      suits(twos, dtype);
-      if (!call(twos, dtype, false)) continue;  // a dtype or a rank that the function does not take
+      Case twos{Shape(rank, 2), dtype, {}};
+      suits(twos);
+      if (!call(twos, false)) continue;  // a dtype or a rank that the function does not take
       ++ranks;
       for (unsigned empty = 1; empty < 1u << rank; ++empty) {
-        Shape shape;
-        for (std::size_t d = 0; d < rank; ++d) shape.push_back(empty >> d & 1 ? 0 : 2 + int(d % 2));
-        if (!suits(shape, dtype)) continue;
-        if (spec().refuses && spec().refuses({shape, dtype, {}})) continue;
+        Case c{{}, dtype, {}};
+        for (std::size_t d = 0; d < rank; ++d) c.shape.push_back(empty >> d & 1 ? 0 : 2 + int(d % 2));
+        if (!suits(c)) continue;
+        if (spec().refuses && spec().refuses(c)) continue;
         for (bool absent_data : {false, true}) {
-          const Status s = call(shape, dtype, absent_data);
+          const Status s = call(c, absent_data);
           ASSERT_TRUE(s) << s.message();
           ++calls;
         }

@@ -87,6 +87,9 @@ class Signature:
         for place in places:
             if place not in arrays:
                 raise TypeError(f"{name}: {place} is absent; it takes {self.usage}")
+        if not self.inputs:
+            raise TypeError(f"{name}: takes no array, so nothing says the result's sizes, dtype and device; call "
+                            f"rooftile.{name}(out=array)")
         first = self.inputs[0]
         if options.get("causal") and first["outer"] and len(first["letters"]) == 1 and len(getattr(arrays[first["name"]], "shape", "QK")) < 2:
             # The library's own words; under vmap it would take the batch for queries.

@@ -58,9 +58,9 @@ def arguments(name, optional=False, outer=(3, 4)):
 
 
 def follows(f):
-    """Whether each output's outer sizes follow from an input's; where they do not, a call needs out=. Lists, which
+    """Whether each output's sizes follow from an input's; where they do not, a call needs out=. Lists, which
     optimisers take, and dtypes that NumPy lacks have tests of their own."""
-    if not all(set(o["dtypes"]) & set(NUMPY) for o in f["operands"]):
+    if not _functions.inputs(f) or not all(set(o["dtypes"]) & set(NUMPY) for o in f["operands"]):
         return False
     outer = any(o["outer"] for o in _functions.inputs(f)) or not any(o["outer"] for o in _functions.outputs(f))
     return outer and not _functions.has_lists(f)

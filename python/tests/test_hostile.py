@@ -98,7 +98,7 @@ for name, f in conftest._functions.signatures.items():
         conftest.SIZES[letter] = before
         given = dict(zip([o["name"] for o in conftest._functions.inputs(f)], places)) | words
         outer = [n for n, o in operands.items() if o["outer"] and (n in given or not o["optional"])]
-        if all(letter in operands[n]["letters"] for n in outer):  # else one would need memory
+        if outer and all(letter in operands[n]["letters"] for n in outer):  # else one would need memory
             print(name, letter, flush=True)
             getattr(rooftile, name)(**{n: long(a) if operands[n]["outer"] else a for n, a in given.items()})
 """

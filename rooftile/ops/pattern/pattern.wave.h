@@ -23,7 +23,7 @@ ROOFTILE_WAVE std::uint32_t phase(std::uint64_t start, std::int64_t place) {
 }
 
 /// ½·sin(π/2·v) = v·P(v²) for |v| <= 1, within 0.03·2^-24: a minimax fit. With it the sum below never leaves
-/// 0 … 1 (tests/pattern_test.cpp tries every 17th phase).
+/// 0 … 1 (tests/pattern_test.cpp tries every 1021st phase).
 inline constexpr float kSine[5] = {0.7853981256484985f, -0.32298168540000916f, 0.03984424099326134f,
                                    -0.0023361139465123415f, 7.541028026025742e-05f};
 

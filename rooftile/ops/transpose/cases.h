@@ -135,6 +135,8 @@ inline BenchCases permute_bench() {
   add(b.cache, 1, 16);
   add(b.memory, 16, 256);
   add(b.gpu, 64, 512);
+  for (std::int64_t n = 1; n <= 1 << 14; n *= 2)
+    b.sweep.push_back(of({1, n, 32, 32}, kHeadsFirst, DType::f32));
   return b;
 }
 
