@@ -157,8 +157,8 @@ class Function(Signature):
                     raise
                 raise TypeError(f"{self.name}: has no derivative in forward mode (jvp, jacfwd, hessian); take jax.grad, jax.vjp or "
                                 "jax.jacrev") from None
-            if not self.outputs:
-                return self.named(list(results), results)
+            if not self.outputs:  # of those it updates; under jit a dict comes back sorted
+                return self.named([o["name"] for o in self.operands if o["name"] in results], results)
             if self.backward:
                 names = {o["name"] for o in self.known[self.backward].inputs}
                 results = {n: r if "d" + n in names or n in self.sums else jax.lax.stop_gradient(r)
