@@ -121,7 +121,10 @@ def stub_of(f, functions, given="_Array", made="_Array", call_words=True, row_na
     if f["name"] == "permute":
         parameters.append("dims: Optional[Sequence[int]] = None")  # rooftile/_permute.py
     parameters += ["*", *words] if words else []
-    doc = functions.docstring(f, row_names).replace("\\", "\\\\").replace("\n", "\n    ").replace("    \n", "\n")
+    doc = functions.docstring(f, row_names)
+    if f["name"] == "permute":
+        doc = functions._permute.documented(functions._permute.USAGE, doc)
+    doc = doc.replace("\\", "\\\\").replace("\n", "\n    ").replace("    \n", "\n")
     return (f"\ndef {f['name']}({', '.join(parameters)}) -> {'Any' if asked else result}:\n"
             f'    """{doc}\n    """\n')
 

@@ -164,7 +164,7 @@ def make(place, f, below_gradients):
 
 public = {name: make(place, f, False) for place, (name, f) in enumerate(signatures.items())}
 if "permute" in public:
-    public["permute"] = _permute.described(public["permute"], "rooftile", "permute(x, dims=None, *, out=None, queue=None, device=None, variant=None)")
+    public["permute"] = _permute.described(public["permute"], "rooftile", _permute.USAGE)
 #: The same for the operators of rooftile.torch: they take tensors as numbers, gradients or not.
 below_gradients = {name: make(place, f, True) for place, (name, f) in enumerate(signatures.items())}
 

@@ -5,6 +5,9 @@ import operator
 from rooftile import _frameworks
 
 
+USAGE = "permute(x, dims=None, *, out=None, queue=None, device=None, variant=None)"
+
+
 def order(dims, rank):
     """dims as numbers from 0, each once."""
     try:
@@ -27,6 +30,15 @@ def inverse(dims):
     return tuple(sorted(range(len(dims)), key=dims.__getitem__))
 
 
+def documented(usage, doc):
+    return usage + """
+
+y = x with its dimensions in the order of dims, negative ones from the end: permute(x, (0, 3, 1, 2)) makes NCHW of NHWC. Without
+dims x in the order that it is seen in: permute(x.transpose(0, 3, 1, 2)) is the same.
+
+""" + (doc or "")
+
+
 def described(function, module, usage):
     """The same function with dims: of x as it is, where there are none."""
     def permute(x, dims=None, **words):
@@ -47,11 +59,6 @@ def described(function, module, usage):
             return _frameworks.finish(x, function(numpy.from_dlpack(x).transpose(dims), **words))
         return function(x.transpose(dims), **words)
 
-    permute.__doc__ = usage + """
-
-y = x with its dimensions in the order of dims, negative ones from the end: permute(x, (0, 3, 1, 2)) makes NCHW of NHWC. Without
-dims x in the order that it is seen in: permute(x.transpose(0, 3, 1, 2)) is the same.
-
-""" + (function.__doc__ or "")
+    permute.__doc__ = documented(usage, function.__doc__)
     permute.__module__, permute.__qualname__ = module, "permute"
     return permute
