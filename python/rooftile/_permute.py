@@ -4,7 +4,6 @@ import operator
 
 from rooftile import _frameworks
 
-
 USAGE = "permute(x, dims=None, *, out=None, queue=None, device=None, variant=None)"
 
 
