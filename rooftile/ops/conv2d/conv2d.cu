@@ -12,7 +12,7 @@ constexpr int kPitchM = kM + 4, kPitchN = kN + 4;
 
 __global__ void __launch_bounds__(kThreads, 2)
     conv_simt(const __grid_constant__ GpuConv p, std::int64_t first_tile) {
-  ROOFTILE_SHARED(tables, Tables<kDepth>);
+  ROOFTILE_SHARED(tables, Tables<kM, kN, kDepth, 2>);
   ROOFTILE_SHARED(left, float4[2][kDepth * kPitchM / 4]);
   ROOFTILE_SHARED(right, float4[2][kDepth * kPitchN / 4]);
   const GpuTile tile = tile_at(p, first_tile + blockIdx.x);
@@ -95,15 +95,20 @@ Status add_parts(const CudaLaunch& launch, const ConvProduct& product, const Gpu
 
 }  // namespace
 
-Status multiply_32(const CudaLaunch& launch, const GpuConv& p) { return launch_tiles(launch, p, conv_simt); }
+Status multiply_32(const CudaLaunch& launch, const GpuConv& p) { return launch_blocks(launch, p, p.tiles, conv_simt); }
 
 Status launch_conv(const CudaLaunch& launch, const ConvProblem& p) {
   for (int i = 0; i < p.count; ++i) {
     const ConvProduct& product = p.products[i];
     if (product.empty()) continue;
-    const GpuConv g = gpu_conv(p, product);
-    Status s = p.dtype == DType::f32 ? multiply_32(launch, g) : multiply_16(launch, g, p.dtype);
-    if (s && product.along_windows) s = add_parts(launch, product, g);
+    const auto multiply = [&]() -> Status {
+      if (takes_direct(product)) return multiply_directly(launch, p, product);
+      if (takes_words(p, product)) return multiply_words(launch, p, product);
+      const GpuConv g = gpu_conv(p, product, kM, kN);
+      return p.dtype == DType::f32 ? multiply_32(launch, g) : multiply_16(launch, g, p.dtype);
+    };
+    Status s = multiply();
+    if (s && product.along_windows) s = add_parts(launch, product, gpu_conv(p, product, kM, kN));
     if (!s) return s;
   }
   return {};

@@ -10,7 +10,7 @@ namespace rooftile::conv_gpu {
 using namespace rooftile::tile;
 using gemm_gpu::Four;
 
-/// A block's tile, and its threads: 8 warps, 2 down and 4 across.
+/// A block's tile, and its threads, where elements are gathered one by one: 8 warps, 2 down and 4 across.
 inline constexpr int kM = 64, kN = 128, kThreads = 256;
 
 /// A product in the order in which it is computed: a tile's rows and columns. `turned`: rows are j.
@@ -18,8 +18,10 @@ struct GpuConv {
   Windows rows, columns;
   ConvOutput out;
   std::int64_t m, n, k, ones;  ///< ones: the row or column that is 1 throughout; -1: none
+  int height, width;           ///< of a tile
   std::int64_t tiles_m, tiles_n, tiles, groups, part, parts;
   bool turned, along_windows;
+  bool fours;  ///< four neighbours of a row of the result are one aligned word
   const void* bias;
   DType bias_dtype;
   std::int64_t bias_stride, bias_group;
@@ -27,17 +29,18 @@ struct GpuConv {
   float* partials;
 };
 
-inline GpuConv gpu_conv(const ConvProblem& problem, const ConvProduct& p) {
+inline GpuConv gpu_conv(const ConvProblem& problem, const ConvProduct& p, int height, int width) {
   GpuConv g{};
   const std::int64_t m = p.m(), n = p.columns(), j = p.n();
   // The contiguous dimension of the result along columns; pixels, which are many, where none is.
-  g.turned = !p.along_windows && p.out.i_stride == 1 && p.out.stride[2] != 1 && m >= kM;
+  g.turned = !p.along_windows && p.out.i_stride == 1 && p.out.stride[2] != 1 && 2 * m >= width;
+  g.height = height, g.width = width;
   g.rows = g.turned ? p.right : p.left;
   g.columns = g.turned ? p.left : p.right;
   g.out = p.out;
   g.m = g.turned ? n : m, g.n = g.turned ? m : n, g.k = p.k();
   g.ones = p.ones.data ? j : -1;
-  g.tiles_m = (g.m + kM - 1) / kM, g.tiles_n = (g.n + kN - 1) / kN;
+  g.tiles_m = (g.m + height - 1) / height, g.tiles_n = (g.n + width - 1) / width;
   g.groups = p.groups;
   const ConvParts parts = p.along_windows ? conv_parts(p) : ConvParts{g.k, 1};
   g.part = parts.length, g.parts = parts.count;
@@ -49,6 +52,11 @@ inline GpuConv gpu_conv(const ConvProblem& problem, const ConvProduct& p) {
     g.activation = problem.activation;
   }
   g.partials = problem.partials;
+  const ConvOutput& o = p.out;
+  const auto address = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(o.data));
+  const int size = bits(o.dtype) / 8;
+  g.fours = g.turned && g.n % 4 == 0 &&
+            ((address | (o.group | o.stride[0] | o.stride[1] | o.stride[2]) * size) % (4 * size)) == 0;
   return g;
 }
 
@@ -74,19 +82,25 @@ ROOFTILE_TILE Place term_of(const Windows& v, std::int64_t index) {
           static_cast<int>((tap - row * v.taps_w) * v.tap_w)};
 }
 
+/// Whether a row or column has a pixel at a step of K; `offset`: its place.
+ROOFTILE_TILE bool inside(const Windows& v, const Place& own, const Place& step, std::int64_t& offset) {
+  int y = own.y + step.y, x = own.x + step.x;
+  if (y < 0 || x < 0) return false;
+  if (v.down_h != 1 || v.down_w != 1) {
+    const int down_h = static_cast<int>(v.down_h), down_w = static_cast<int>(v.down_w);
+    if (y % down_h != 0 || x % down_w != 0) return false;
+    y /= down_h, x /= down_w;
+  }
+  if (y >= v.height || x >= v.width) return false;
+  offset = own.offset + step.offset + y * v.h + x * v.w;
+  return true;
+}
 /// The element of a row or column at a step of K; zero outside the picture.
 template <class T>
 ROOFTILE_TILE T element(const Windows& v, const T* data, const Place& own, const Place& step, T one) {
   if (own.y == kOnes) return one;  // past the end of K, the other factor is 0
-  int y = own.y + step.y, x = own.x + step.x;
-  if (y < 0 || x < 0) return T{};
-  if (v.down_h != 1 || v.down_w != 1) {
-    const int down_h = static_cast<int>(v.down_h), down_w = static_cast<int>(v.down_w);
-    if (y % down_h != 0 || x % down_w != 0) return T{};
-    y /= down_h, x /= down_w;
-  }
-  if (y >= v.height || x >= v.width) return T{};
-  return data[own.offset + step.offset + y * v.h + x * v.w];
+  std::int64_t offset = 0;
+  return inside(v, own, step, offset) ? data[offset] : T{};
 }
 
 /// Which tile a block has.
@@ -98,38 +112,42 @@ ROOFTILE_TILE GpuTile tile_at(const GpuConv& p, std::int64_t index) {
   const std::int64_t rest = quotient(down, p.tiles_m), row = down - rest * p.tiles_m;
   const std::int64_t group = quotient(rest, p.parts), part = rest - group * p.parts;
   const std::int64_t first = part * p.part, end = first + p.part;
-  return {group, part, row * kM, column * kN, first, end < p.k ? end : p.k};
+  return {group, part, row * p.height, column * p.width, first, end < p.k ? end : p.k};
 }
 
-/// Places of a tile's rows and columns, and of two stages' steps.
-template <int kDepth>
+/// Places of a tile's rows and columns, and of kSlots stages' steps.
+template <int kM_, int kN_, int kDepth_, int kSlots_>
 struct Tables {
+  static constexpr int kM = kM_, kN = kN_, kDepth = kDepth_, kSlots = kSlots_;
   Place own[kM + kN];
-  Place steps[2][2][kDepth];  // of a stage, for rows and columns
+  Place steps[kSlots][2][kDepth];  // of a stage, for rows and columns
 };
-template <int kDepth>
-ROOFTILE_TILE void fill_own(Tables<kDepth>& tables, const GpuConv& p, const GpuTile& tile) {
-  const int t = static_cast<int>(threadIdx.x);
-  if (t >= kM + kN) return;
-  const Windows& v = t < kM ? p.rows : p.columns;
-  const std::int64_t index = t < kM ? tile.row + t : tile.column + (t - kM);
-  const bool of_j = p.turned == (t < kM);
-  Place place{0, kOutside, 0};
-  if (of_j && index == p.ones)
-    place.y = kOnes;
-  else if (index < (t < kM ? p.m : p.n))
-    place = p.along_windows ? term_of(v, index) : window_of(v, index);
-  tables.own[t] = place;
+template <class Tables>
+ROOFTILE_TILE void fill_own(Tables& tables, const GpuConv& p, const GpuTile& tile) {
+  constexpr int kM = Tables::kM;
+  ROOFTILE_UNROLL_BY(1) for (int t = static_cast<int>(threadIdx.x); t < kM + Tables::kN;
+                             t += static_cast<int>(blockDim.x)) {
+    const Windows& v = t < kM ? p.rows : p.columns;
+    const std::int64_t index = t < kM ? tile.row + t : tile.column + (t - kM);
+    const bool of_j = p.turned == (t < kM);
+    Place place{0, kOutside, 0};
+    if (of_j && index == p.ones)
+      place.y = kOnes;
+    else if (index < (t < kM ? p.m : p.n))
+      place = p.along_windows ? term_of(v, index) : window_of(v, index);
+    tables.own[t] = place;
+  }
 }
-template <int kDepth>
-ROOFTILE_TILE void fill_steps(Tables<kDepth>& tables, const GpuConv& p, const GpuTile& tile, int stage) {
+template <class Tables>
+ROOFTILE_TILE void fill_steps(Tables& tables, const GpuConv& p, const GpuTile& tile, int stage) {
+  constexpr int kDepth = Tables::kDepth;
   const int t = static_cast<int>(threadIdx.x);
   if (t >= 2 * kDepth) return;
   const Windows& v = t < kDepth ? p.rows : p.columns;
   const std::int64_t index = tile.first + std::int64_t{stage} * kDepth + t % kDepth;
   Place place{0, kOutside, 0};
   if (index < tile.last) place = p.along_windows ? window_of(v, index) : term_of(v, index);
-  tables.steps[stage % 2][t / kDepth][t % kDepth] = place;
+  tables.steps[stage % Tables::kSlots][t / kDepth][t % kDepth] = place;
 }
 
 ROOFTILE_TILE void store_one(const ConvOutput& o, std::int64_t at, float value) {
@@ -137,6 +155,18 @@ ROOFTILE_TILE void store_one(const ConvOutput& o, std::int64_t at, float value) 
     static_cast<float*>(o.data)[at] = value;
   else
     static_cast<std::uint16_t*>(o.data)[at] = static_cast<std::uint16_t>(gemm_gpu::half_bits(value, o.dtype));
+}
+/// Four neighbours as one word.
+ROOFTILE_TILE void store_four(const ConvOutput& o, std::int64_t at, const Four& v) {
+  if (o.dtype == DType::f32) {
+    const float4 word{v.v[0], v.v[1], v.v[2], v.v[3]};
+    *reinterpret_cast<float4*>(static_cast<float*>(o.data) + at) = word;
+    return;
+  }
+  unsigned h[4];
+  ROOFTILE_UNROLL for (int i = 0; i < 4; ++i) h[i] = gemm_gpu::half_bits(v.v[i], o.dtype);
+  const uint2 word{h[0] | h[1] << 16, h[2] | h[3] << 16};
+  *reinterpret_cast<uint2*>(static_cast<std::uint16_t*>(o.data) + at) = word;
 }
 ROOFTILE_TILE std::int64_t place_of(const ConvOutput& o, std::int64_t j) {
   const std::int64_t row = quotient(j, o.low), image = quotient(row, o.middle);
@@ -164,6 +194,7 @@ ROOFTILE_TILE void finish(const GpuConv& p, const GpuTile& tile, std::int64_t ro
   if (p.activation != 0) v = gemm_gpu::activated(v, p.activation);
   const ConvOutput& o = p.out;
   const std::int64_t fixed = tile.group * o.group + (p.turned ? place_of(o, row) : row * o.i_stride);
+  if (p.fours) return store_four(o, fixed + column, v);
   ROOFTILE_UNROLL for (int l = 0; l < 4; ++l) {
     if (l < live)
       store_one(o, fixed + (p.turned ? (column + l) * o.i_stride : place_of(o, column + l)), v.v[l]);
@@ -178,17 +209,26 @@ struct PartSums {
 };
 
 /// A block for each tile; a grid has at most 2^31 - 1.
-template <class Kernel>
-Status launch_tiles(const CudaLaunch& launch, const GpuConv& p, Kernel kernel) {
-  for (std::int64_t first = 0; first < p.tiles; first += kMaxBlocks) {
-    const std::int64_t rest = p.tiles - first;
+template <class Problem, class Kernel>
+Status launch_blocks(const CudaLaunch& launch, const Problem& p, std::int64_t tiles, Kernel kernel,
+                     unsigned threads = kThreads, std::size_t shared_bytes = 0) {
+  for (std::int64_t first = 0; first < tiles; first += kMaxBlocks) {
+    const std::int64_t rest = tiles - first;
     const auto blocks = static_cast<unsigned>(rest < kMaxBlocks ? rest : kMaxBlocks);
-    if (Status s = rooftile::cuda::launch(launch, "conv2d", {blocks, kThreads}, kernel, p, first); !s)
+    if (Status s =
+            rooftile::cuda::launch(launch, "conv2d", {blocks, threads, shared_bytes}, kernel, p, first);
+        !s)
       return s;
   }
   return {};
 }
 
+/// Whether pictures of 16 bits can be copied in words of 16 bytes, and their product.
+bool takes_words(const ConvProblem&, const ConvProduct&);
+Status multiply_words(const CudaLaunch&, const ConvProblem&, const ConvProduct&);  // conv2d.words.cu
+/// Whether a group has few filters, and their product.
+bool takes_direct(const ConvProduct&);
+Status multiply_directly(const CudaLaunch&, const ConvProblem&, const ConvProduct&);  // conv2d.direct.cu
 Status multiply_16(const CudaLaunch&, const GpuConv&, DType);  // conv2d.mma.cu
 Status multiply_32(const CudaLaunch&, const GpuConv&);         // conv2d.cu
 

@@ -15,7 +15,7 @@ ROOFTILE_TILE int place_in_stage(int row, int word) { return row * kRow + (word 
 template <class T>
 __global__ void __launch_bounds__(kThreads, 2)
     conv_mma(const __grid_constant__ GpuConv p, std::int64_t first_tile) {
-  ROOFTILE_SHARED(tables, Tables<kDepth>);
+  ROOFTILE_SHARED(tables, Tables<kM, kN, kDepth, 2>);
   ROOFTILE_SHARED(words, uint4[kShared / 16]);
   std::byte* const ring = reinterpret_cast<std::byte*>(&words[0]);
   const GpuTile tile = tile_at(p, first_tile + blockIdx.x);
@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(kThreads, 2)
 }  // namespace
 
 Status multiply_16(const CudaLaunch& launch, const GpuConv& p, DType type) {
-  return with_type<bf16, f16>(type, [&]<class T>() { return launch_tiles(launch, p, conv_mma<T>); });
+  return with_type<bf16, f16>(type, [&]<class T>() { return launch_blocks(launch, p, p.tiles, conv_mma<T>); });
 }
 
 }  // namespace rooftile::conv_gpu

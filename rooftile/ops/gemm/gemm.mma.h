@@ -1,60 +1,30 @@
 #pragma once
-// A product by mma.sync: f16, bf16, tf32, sums in f32, for each element one chain over ascending K whatever
-// the tile is. Tiles of A and B, 64 or 128 bytes of K, come by cp.async into a ring; a warp's fragments come
-// from there by ldmatrix, the next ones while this step is multiplied.
-//
-// Shared memory, in 16-byte words: an operand whose neighbours lie along K is kept as rows of K, 4 words
-// each; one whose neighbours lie along M or N, as rows of those. Word w of row r lies at w ^ s(r): the eight
-// rows that ldmatrix reads at once then are in all 32 banks.
-#include "rooftile/backend/cuda/ptx.h"
-#include "rooftile/backend/cuda/shared.h"
+// A product by mma.sync: f16, bf16, tf32. Tiles of A and B, 64 or 128 bytes of K, come by cp.async into the
+// ring of gemm.mma_loop.h; a warp's fragments come from there by ldmatrix, the next ones while this step is
+// multiplied.
 #include "rooftile/ops/gemm/gemm.gpu.h"
+#include "rooftile/ops/gemm/gemm.mma_loop.h"
 
 namespace rooftile::gemm_gpu {
 
-/// How an operand lies in shared memory; any: known at run time, and copied in pieces of any size.
-enum class Order { k_first, mn_first, any };
-
-/// A block's tile, and the warps that share it.
-template <int kM_, int kN_, int kWarpM_, int kWarpN_, int kStages_, int kBlocks_, int kRow_ = 64>
-struct MmaShape {
-  static constexpr int kM = kM_, kN = kN_, kWarpM = kWarpM_, kWarpN = kWarpN_, kStages = kStages_;
-  static constexpr int kBlocks = kBlocks_;  // of a multiprocessor
-  static constexpr int kAcross = kN / kWarpN, kThreads = kM / kWarpM * kAcross * 32;
-  static constexpr int kRow = kRow_;  // bytes of K in a stage
-  static constexpr int kStage = (kM + kN) * kRow;
-  static constexpr int kPitch = kWarpN + 8;  // floats; of a warp's part of the epilogue
-  static constexpr int kEpilogue = kThreads / 32 * 16 * kPitch * 4;
-  static constexpr int kShared = kStages * kStage > kEpilogue ? kStages* kStage : kEpilogue;
-};
-
-template <class T>
-ROOFTILE_TILE void multiply_add(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
-  if constexpr (std::is_same_v<T, bf16>)
-    rooftile::cuda::mma_bf16(d, a, b);
-  else if constexpr (std::is_same_v<T, f16>)
-    rooftile::cuda::mma_f16(d, a, b);
-  else
-    rooftile::cuda::mma_tf32(d, a, b);
-}
-
-/// One operand's part of a stage: kExtent of M or N, kRow bytes of K.
+/// One operand's part of a stage, copied from a matrix; where the order is any, in pieces of any size.
 template <class T, Order kOrder, int kExtent, int kThreads, int kRow>
-class OperandTile {
- public:
-  static constexpr int kSize = int(sizeof(T)), kInWord = 16 / kSize;  // elements
-  static constexpr int kDepth = kRow / kSize, kRowWords = kRow / 16;  // of K: elements, words
-  static constexpr int kWide = kExtent * kSize;                       // bytes of a row of M or N
-  static constexpr int kWords = kExtent * kRow / 16 / kThreads;       // of a thread
+class OperandTile : public StageLayout<T, kOrder, kExtent, kRow> {
+  using Layout = StageLayout<T, kOrder, kExtent, kRow>;
+  using Layout::kDepth, Layout::kInWord, Layout::kRowWords, Layout::kSize, Layout::kWide, Layout::place_k,
+      Layout::place_mn;
+  static constexpr int kWords = kExtent * kRow / 16 / kThreads;  // of a thread
   static_assert(kExtent * kRow % (16 * kThreads) == 0);
 
+ public:
+  using Layout::k_first;
   ROOFTILE_TILE OperandTile(const GpuOperand& o, const std::byte* matrix, std::int64_t first,
                             std::int64_t extent)
-      : operand_(o), data_(matrix), left_(extent - first < kExtent ? int(extent - first) : kExtent) {
+      : Layout(o.k_first),
+        operand_(o),
+        data_(matrix),
+        left_(extent - first < kExtent ? int(extent - first) : kExtent) {
     data_ += first * o.mn_stride * kSize;
-  }
-  ROOFTILE_TILE bool k_first() const {
-    return kOrder == Order::any ? operand_.k_first : kOrder == Order::k_first;
   }
 
   /// Brings K from `first` on, `k_left` of it; the rest is zeros.
@@ -86,46 +56,8 @@ class OperandTile {
     }
   }
 
-  /// Where this lane reads the fragments of A (kRows = 16 rows of it) or of B (two times 8 columns): `of` is
-  /// the warp's first row or column.
-  ROOFTILE_TILE int lane_place(int lane, int of, bool is_a) const {
-    if (k_first()) {
-      const int row = is_a ? lane % 16 : lane % 8 + lane / 16 * 8, word = is_a ? lane / 16 : lane / 8 % 2;
-      return place_k(of + row, word);
-    }
-    if constexpr (kSize == 4) return place_mn(lane % 4, (of + lane / 4) / 4) + lane / 4 % 4 * 4;
-    const int row = is_a ? lane % 8 + lane / 16 * 8 : lane % 16, word = is_a ? lane / 8 % 2 : lane / 16;
-    return place_mn(row, of / kInWord + word);
-  }
-  /// The 16 rows or columns from `of` + 16·i on, of the step-th 32 bytes of K.
-  ROOFTILE_TILE void load(unsigned (&registers)[4], const std::byte* stage, int place, int i, int step,
-                          bool is_a) const {
-    if (k_first()) {
-      rooftile::cuda::load_matrix(registers, stage + (place ^ step * 32) + i * 16 * kRow);
-    } else if constexpr (kSize == 4) {
-      // Eight of K; no instruction turns 32-bit elements. Rows of K 4 apart have the same place within a row.
-      const std::byte* from = stage + (place ^ i * 64) + step * 8 * kWide;
-      const int other = is_a ? 1 : 2;
-      registers[0] = word_at(from);
-      registers[other] = word_at(stage + ((place ^ i * 64) ^ 32) + step * 8 * kWide);
-      registers[3 - other] = word_at(from + 4 * kWide);
-      registers[3] = word_at(stage + ((place ^ i * 64) ^ 32) + (step * 8 + 4) * kWide);
-    } else {
-      rooftile::cuda::load_matrix<true>(registers, stage + (place ^ i * 32) + step * 16 * kWide);
-    }
-  }
-
  private:
   ROOFTILE_TILE static int within(int bytes) { return bytes < 0 ? 0 : bytes > 16 ? 16 : bytes; }
-  ROOFTILE_TILE static unsigned word_at(const std::byte* from) {
-    return *reinterpret_cast<const unsigned*>(from);
-  }
-  ROOFTILE_TILE static int place_k(int row, int word) {
-    return row * kRow + (word ^ (kRowWords == 4 ? row / 2 % 4 : row % 8)) * 16;
-  }
-  ROOFTILE_TILE static int place_mn(int row, int word) {
-    return row * kWide + (word ^ (kSize == 4 ? row % 4 * 2 : row % 8)) * 16;
-  }
 
   /// Pieces of 4 or 8 bytes by cp.async; elements of 2 that lie anywhere one by one, through registers.
   ROOFTILE_TILE void copy_pieces(std::byte* to, std::int64_t first, int k) const {
@@ -158,25 +90,27 @@ class OperandTile {
   int left_;
 };
 
+/// Small tiles, which may have few rows.
+struct FewRows {
+  std::int64_t rows_left;
+  bool without_columns;
+  ROOFTILE_TILE bool idle() const { return rows_left <= 0 || without_columns; }
+  ROOFTILE_TILE bool lives(int i) const { return i * 16 < rows_left; }
+};
+
 template <class T, Order kOrderA, Order kOrderB, class Shape>
 __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
     gemm_mma(const __grid_constant__ GpuProduct p, const __grid_constant__ GpuTiles tiles,
              std::int64_t first_tile) {
-  constexpr int kSteps = Shape::kRow / 32, kDepth = Shape::kRow / int(sizeof(T)), kStages = Shape::kStages;
-  constexpr int kDown = Shape::kWarpM / 16, kAcross = Shape::kWarpN / 16;
+  constexpr int kDepth = Shape::kRow / int(sizeof(T));
   ROOFTILE_DYNAMIC_SHARED(ring);
   const GpuTile tile = tile_at(tiles, first_tile + blockIdx.x);
-  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-  const int warp_row = warp / Shape::kAcross * Shape::kWarpM,
-            warp_column = warp % Shape::kAcross * Shape::kWarpN;
+  const int warp = static_cast<int>(threadIdx.x) / 32;
   const std::int64_t first_i = tile.row * Shape::kM, first_j = tile.column * Shape::kN;
-
   const OperandTile<T, kOrderA, Shape::kM, Shape::kThreads, Shape::kRow> a(
       p.a, p.a.data + offset_of(p.batch, p.a_index, tile.matrix) * int(sizeof(T)), first_i, p.m);
   const OperandTile<T, kOrderB, Shape::kN, Shape::kThreads, Shape::kRow> b(
       p.b, p.b.data + offset_of(p.batch, p.b_index, tile.matrix) * int(sizeof(T)), first_j, p.n);
-  const int a_place = a.lane_place(lane, warp_row, true);
-  const int b_place = Shape::kM * Shape::kRow + b.lane_place(lane, warp_column, false);
   const int stages = static_cast<int>((p.k + kDepth - 1) / kDepth);
 
   int copied = 0;  // stages
@@ -189,81 +123,20 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
     ++copied;
     rooftile::cuda::cp_async_commit();
   };
-  unsigned left[2][kDown][4], right[2][kAcross][4];
-  // Of a small tile, warps and rows of fragments without an element of y do nothing.
-  const bool small = kOrderA == Order::any;
-  const std::int64_t rows_left = p.m - first_i - warp_row;
-  const bool idle = small && (rows_left <= 0 || first_j + warp_column >= p.n);
-  const auto lives = [&](int i) { return !small || i * 16 < rows_left; };
-  const auto load = [&](int to, int slot, int step) {
-    if (idle) return;
-    const std::byte* const stage = ring + slot * Shape::kStage;
-    ROOFTILE_UNROLL for (int i = 0; i < kDown; ++i) {
-      if (lives(i)) a.load(left[to][i], stage, a_place, i, step, true);
-    }
-    ROOFTILE_UNROLL for (int j = 0; j < kAcross; ++j) b.load(right[to][j], stage, b_place, j, step, false);
-  };
+  using Live = std::conditional_t<kOrderA == Order::any, FewRows, AllRows>;
+  Live live{};
+  if constexpr (kOrderA == Order::any)
+    live = {p.m - first_i - Shape::row_of(warp), first_j + Shape::column_of(warp) >= p.n};
+  float sums[Shape::kWarpM / 16][Shape::kWarpN / 8][4] = {};
+  multiply_stages<T, Shape>(sums, ring, a, b, stages, live, copy);
 
-  float sums[kDown][2 * kAcross][4] = {};
-  ROOFTILE_UNROLL for (int s = 0; s < kStages - 1; ++s) copy(s);
-  rooftile::cuda::cp_async_wait<kStages - 2>();
-  __syncthreads();
-  if (stages > 0) load(0, 0, 0);
-  int slot = 0, free_slot = kStages - 1;
-  ROOFTILE_UNROLL_BY(1) for (int s = 0; s < stages; ++s) {
-    const int next_slot = slot + 1 == kStages ? 0 : slot + 1;
-    ROOFTILE_UNROLL for (int step = 0; step < kSteps; ++step) {
-      const bool last = step + 1 == kSteps;
-      if (last) {  // the next stage is here for all, and all have read the one before this
-        rooftile::cuda::cp_async_wait<kStages - 2>();
-        __syncthreads();
-      }
-      if (!last || s + 1 < stages) load((step + 1) % 2, last ? next_slot : slot, last ? 0 : step + 1);
-      if (step == 0) copy(free_slot);
-      ROOFTILE_UNROLL for (int i = 0; i < kDown; ++i) {
-        if (idle || !lives(i)) continue;
-        ROOFTILE_UNROLL for (int j = 0; j < 2 * kAcross; ++j) {
-          const unsigned(&columns)[4] = right[step % 2][j / 2];
-          const unsigned pair[2] = {columns[j % 2 * 2], columns[j % 2 * 2 + 1]};
-          multiply_add<T>(sums[i][j], left[step % 2][i], pair);
-        }
-      }
-    }
-    free_slot = slot;
-    slot = next_slot;
-  }
-  rooftile::cuda::cp_async_wait<0>();
-  __syncthreads();
-
-  // 16 rows of a warp at a time through shared memory: from fragments to four neighbours in y.
-  float* const part = reinterpret_cast<float*>(ring) + warp * 16 * Shape::kPitch;
   const std::int64_t y_first = offset_of(p.batch, 0, tile.matrix),
                      c_first = offset_of(p.batch, 3, tile.matrix);
-  ROOFTILE_UNROLL_BY(1) for (int i = 0; i < kDown; ++i) {
-    if (idle || !lives(i)) break;
-    ROOFTILE_UNROLL for (int which = 0; which < kDown; ++which) {
-      if (which != i) continue;  // which registers, the compiler must know
-      ROOFTILE_UNROLL for (int j = 0; j < 2 * kAcross; ++j) {
-        float* const at = part + lane / 4 * Shape::kPitch + j * 8 + lane % 4 * 2;
-        const float(&d)[4] = sums[which][j];
-        const float2 upper{d[0], d[1]}, lower{d[2], d[3]};
-        *reinterpret_cast<float2*>(at) = upper;
-        *reinterpret_cast<float2*>(at + 8 * Shape::kPitch) = lower;
-      }
-    }
-    __syncwarp();
-    constexpr int kFours = Shape::kWarpN / 4;  // in a row
-    ROOFTILE_UNROLL_BY(1) for (int e = lane; e < 16 * kFours; e += 32) {
-      const int row = e / kFours, column = e % kFours * 4;
-      const std::int64_t at_i = first_i + warp_row + i * 16 + row, at_j = first_j + warp_column + column;
-      const std::int64_t rest = p.n - at_j;
-      const float4 four = *reinterpret_cast<const float4*>(part + row * Shape::kPitch + column);
-      if (at_i < p.m && rest > 0)
-        finish(p.epilogue, y_first, c_first, at_i, at_j, rest < 4 ? int(rest) : 4,
-               Four{{four.x, four.y, four.z, four.w}});
-    }
-    __syncwarp();
-  }
+  finish_fragments<Shape>(sums, ring, live, [&](int row, int column, Four four) {
+    const std::int64_t at_i = first_i + row, at_j = first_j + column, rest = p.n - at_j;
+    if (at_i < p.m && rest > 0)
+      finish(p.epilogue, y_first, c_first, at_i, at_j, rest < 4 ? int(rest) : 4, four);
+  });
 }
 
 /// Large tiles for what is whole 16-byte words and fills them; small ones for all else.
