@@ -2,6 +2,8 @@
 
 import torch
 
+torch.backends.cudnn.allow_tf32 = False  # as is PyTorch's default for products: f32 is f32
+
 
 def operand(case, name):
     """NHWC is a permuted view, which PyTorch takes for channels_last."""

@@ -33,8 +33,11 @@ inline std::vector<Case> conv2d_cases(bool backward) {
     both({2, 16, 9, 7, 24, 3, 3}, {{"padding_h", 1}, {"padding_w", 1}});
     both({1, 40, 11, 13, 72, 3, 1}, {{"stride_h", 2}, {"stride_w", 3}, {"padding_h", 1}});
     both({3, 3, 17, 19, 8, 7, 5}, {{"stride_h", 2}, {"stride_w", 2}, {"padding_h", 3}, {"padding_w", 2}});
-    both({2, 33, 6, 5, 65, 1, 1});                                     // 1x1: gemm
-    both({2, 8, 6, 5, 16, 1, 1}, {{"stride_h", 2}, {"stride_w", 2}});  // with pixels that none sees
+    both({2, 33, 6, 5, 65, 1, 1});                                          // 1x1: gemm
+    both({2, 8, 6, 5, 16, 1, 1}, {{"stride_h", 2}, {"stride_w", 2}});       // with pixels that none sees
+    both({2, 16, 6, 8, 24, 1, 1});                                          // pixels in words, in one row
+    both({1, 16, 9, 16, 8, 1, 1}, {{"stride_h", 2}});                       // and in many
+    both({1, 16, 17, 12, 72, 3, 3}, {{"padding_h", 1}, {"padding_w", 1}});  // several tiles of words
     both({2, 12, 8, 9, 12, 3, 3}, {{"groups", 12}, {"padding_h", 1}, {"padding_w", 1}});  // depthwise
     both({1, 6, 7, 8, 12, 2, 3}, {{"groups", 3}, {"stride_w", 2}, {"dilation_w", 2}});
     both({1, 16, 7, 8, 32, 3, 3}, {{"groups", 2}, {"padding_w", 2}});

@@ -95,7 +95,9 @@ Status add_parts(const CudaLaunch& launch, const ConvProduct& product, const Gpu
 
 }  // namespace
 
-Status multiply_32(const CudaLaunch& launch, const GpuConv& p) { return launch_blocks(launch, p, p.tiles, conv_simt); }
+Status multiply_32(const CudaLaunch& launch, const GpuConv& p) {
+  return launch_blocks(launch, p, p.tiles, conv_simt);
+}
 
 Status launch_conv(const CudaLaunch& launch, const ConvProblem& p) {
   for (int i = 0; i < p.count; ++i) {

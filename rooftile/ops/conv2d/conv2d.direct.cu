@@ -1,11 +1,11 @@
-// Few filters a group (depthwise: one): a tile of a product would be nearly empty. So a thread sums by itself,
-// over a filter's terms, for four windows; the filter's element is read once for the four.
+// Few filters a group (depthwise: one): a tile of a product would be nearly empty. So a thread sums by
+// itself, over a filter's terms, for four windows; the filter's element is read once for the four.
 #include "rooftile/ops/conv2d/conv2d.gpu.h"
 
 namespace rooftile::conv_gpu {
 namespace {
 
-constexpr int kEach = 4;            // windows of a thread
+constexpr int kEach = 4;             // windows of a thread
 constexpr int kWindows = 8 * kEach;  // of a block whose lanes are neighbouring channels
 
 /// Lanes are neighbouring channels where those lie next to each other in the result, else windows.
@@ -24,7 +24,8 @@ ROOFTILE_TILE float value_at(const Windows& v, std::int64_t at) {
 }
 
 template <class T>
-__global__ void __launch_bounds__(kThreads) conv_direct(const __grid_constant__ Direct p, std::int64_t first) {
+__global__ void __launch_bounds__(kThreads)
+    conv_direct(const __grid_constant__ Direct p, std::int64_t first) {
   const GpuConv& c = p.conv;
   const Windows &filters = c.rows, &picture = c.columns;
   const int t = static_cast<int>(threadIdx.x);

@@ -125,8 +125,8 @@ struct Tables {
 template <class Tables>
 ROOFTILE_TILE void fill_own(Tables& tables, const GpuConv& p, const GpuTile& tile) {
   constexpr int kM = Tables::kM;
-  ROOFTILE_UNROLL_BY(1) for (int t = static_cast<int>(threadIdx.x); t < kM + Tables::kN;
-                             t += static_cast<int>(blockDim.x)) {
+  ROOFTILE_UNROLL_BY(1)
+  for (int t = static_cast<int>(threadIdx.x); t < kM + Tables::kN; t += static_cast<int>(blockDim.x)) {
     const Windows& v = t < kM ? p.rows : p.columns;
     const std::int64_t index = t < kM ? tile.row + t : tile.column + (t - kM);
     const bool of_j = p.turned == (t < kM);
@@ -229,7 +229,7 @@ Status multiply_words(const CudaLaunch&, const ConvProblem&, const ConvProduct&)
 /// Whether a group has few filters, and their product.
 bool takes_direct(const ConvProduct&);
 Status multiply_directly(const CudaLaunch&, const ConvProblem&, const ConvProduct&);  // conv2d.direct.cu
-Status multiply_16(const CudaLaunch&, const GpuConv&, DType);  // conv2d.mma.cu
-Status multiply_32(const CudaLaunch&, const GpuConv&);         // conv2d.cu
+Status multiply_16(const CudaLaunch&, const GpuConv&, DType);                         // conv2d.mma.cu
+Status multiply_32(const CudaLaunch&, const GpuConv&);                                // conv2d.cu
 
 }  // namespace rooftile::conv_gpu

@@ -111,7 +111,8 @@ __global__ void __launch_bounds__(kThreads, 2)
 }  // namespace
 
 Status multiply_16(const CudaLaunch& launch, const GpuConv& p, DType type) {
-  return with_type<bf16, f16>(type, [&]<class T>() { return launch_blocks(launch, p, p.tiles, conv_mma<T>); });
+  return with_type<bf16, f16>(type,
+                              [&]<class T>() { return launch_blocks(launch, p, p.tiles, conv_mma<T>); });
 }
 
 }  // namespace rooftile::conv_gpu

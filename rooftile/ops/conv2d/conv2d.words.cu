@@ -17,11 +17,13 @@ template <class T, Order kOrder, int kExtent>
 class PictureTile : public gemm_gpu::StageLayout<T, kOrder, kExtent, Shape::kRow> {
   using Layout = gemm_gpu::StageLayout<T, kOrder, kExtent, Shape::kRow>;
   static constexpr int kAcross = kOrder == Order::k_first ? Layout::kRowWords : Layout::kWide / 16;
-  static constexpr int kStep = Shape::kThreads / kAcross, kWords = kExtent * Shape::kRow / 16 / Shape::kThreads;
+  static constexpr int kStep = Shape::kThreads / kAcross,
+                       kWords = kExtent * Shape::kRow / 16 / Shape::kThreads;
 
  public:
   ROOFTILE_TILE PictureTile(const Windows& picture, std::int64_t group, const Place* own)
-      : picture_(picture), data_(static_cast<const std::uint16_t*>(picture.data) + group * picture.group),
+      : picture_(picture),
+        data_(static_cast<const std::uint16_t*>(picture.data) + group * picture.group),
         own_(own) {}
 
   ROOFTILE_TILE void copy(std::byte* to, const Place* steps) const {

@@ -51,9 +51,7 @@ class StageLayout {
 
   /// `k_first`: counts where the order is any.
   ROOFTILE_TILE explicit StageLayout(bool k_first = true) : k_first_(k_first) {}
-  ROOFTILE_TILE bool k_first() const {
-    return kOrder == Order::any ? k_first_ : kOrder == Order::k_first;
-  }
+  ROOFTILE_TILE bool k_first() const { return kOrder == Order::any ? k_first_ : kOrder == Order::k_first; }
 
   /// Where this lane reads the fragments of A (kRows = 16 rows of it) or of B (two times 8 columns): `of` is
   /// the warp's first row or column.
