@@ -9,7 +9,7 @@ using namespace rooftile::tile;
 /// sum 1000.
 ///
 /// The division is exact without one: 1000 = 8·125, and v / 125 = (v + 1)·16777 / 2^21, both rounded down,
-/// for v up to 77 671; here v is at most (255 000 + 500) / 8. The + 1 is the 8 in 508. Numbers this small
+/// for v up to 77 749; here v is at most (255 000 + 500) / 8. The + 1 is the 8 in 508. Numbers this small
 /// need half a multiplier.
 template <class Team>
 ROOFTILE_TILE void rgb_to_gray(Team team, const Pixels& rgb, Row<std::uint8_t> gray, int a, int b, int c) {
