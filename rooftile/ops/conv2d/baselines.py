@@ -19,9 +19,14 @@ def pairs(case):
 def forward(case):
     if case.parameter("activation", 0):
         return None
-    options, groups = pairs(case), int(case.parameter("groups", 1))
+    options, groups, last = pairs(case), int(case.parameter("groups", 1)), case.parameter("channels_last", 0)
     bias = case.get("bias") if case.parameter("bias", 1) else None
-    return (lambda x, w: torch.nn.functional.conv2d(x, w, bias, *options, groups), [operand(case, "x"), operand(case, "w")])
+
+    def call(x, w):
+        y = torch.nn.functional.conv2d(x, w, bias, *options, groups)
+        return y.permute(0, 2, 3, 1) if last else y
+
+    return call, [operand(case, "x"), operand(case, "w")]
 
 
 PYTORCH = {"conv2d": forward}

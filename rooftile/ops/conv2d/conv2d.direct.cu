@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(kThreads)
   }
   for (std::int64_t r = 0; r < filters.taps_h; ++r) {
     for (std::int64_t s = 0; s < filters.taps_w; ++s) {
-      const Place tap{0, static_cast<int>(r * picture.tap_h), static_cast<int>(s * picture.tap_w)};
+      const Place tap = place_at(picture, 0, r * picture.tap_h, s * picture.tap_w);
       std::int64_t at[kEach];
       bool has[kEach];
       ROOFTILE_UNROLL for (int e = 0; e < kEach; ++e) {
