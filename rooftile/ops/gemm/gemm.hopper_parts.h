@@ -10,6 +10,7 @@ using rooftile::cuda::TensorMap;
 #if defined(ROOFTILE_HAS_HOPPER)
 namespace hopper {
 using namespace rooftile::cuda;
+using rooftile::cuda::Ring;  // not the one of tile/cuda
 
 /// An operand's last two coordinates in its map: which matrix of the batch.
 struct MatrixAt {
