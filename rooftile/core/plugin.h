@@ -14,7 +14,7 @@ struct TraceTotals;
 
 /// What librooftile.so and a plug-in agree on. Both are built from one source tree; the number guards against
 /// mixing trees.
-inline constexpr int kPluginVersion = 7;
+inline constexpr int kPluginVersion = 8;
 
 /// Scratch of one thread, on which `scratch()` rows live; longer rows take the online form.
 inline constexpr std::size_t kScratchBytes = 256 * 1024;
@@ -32,6 +32,7 @@ struct CpuLaunch {
 };
 
 inline constexpr std::size_t kCudaScratchBytes = 64 * 1024;
+inline constexpr std::size_t kCudaCounters = 32;
 
 /// What a kernel's CUDA launch gets, on a GPU or on the emulated device.
 struct CudaLaunch {
@@ -43,6 +44,9 @@ struct CudaLaunch {
   int threads;         ///< of the host, that blocks of the emulated device run on
   void* scratch;       ///< kCudaScratchBytes of the device's memory, for partial results of one call
   std::uint64_t seed;  ///< emulated device: shuffles the threads' order; 0: in order
+  /// kCudaCounters numbers of the device's memory, after the scratch, that are 0 when a kernel begins: one
+  /// that counts leaves them so. Null: there are none.
+  unsigned* counters = nullptr;
 };
 
 /// A kernel's launch: `launch` is a CpuLaunch or a CudaLaunch.

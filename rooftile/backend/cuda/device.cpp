@@ -95,6 +95,16 @@ class WhileCapturing {
   cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
 };
 
+/// On a stream of its own: the default one may not be touched while another is captured.
+cudaError_t clear_at_once(void* memory, std::size_t bytes) {
+  cudaStream_t own = nullptr;
+  if (const cudaError_t error = cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking)) return error;
+  cudaError_t error = cudaMemsetAsync(memory, 0, bytes, own);
+  if (error == cudaSuccess) error = cudaStreamSynchronize(own);
+  cudaStreamDestroy(own);
+  return error;
+}
+
 Status open(CudaLaunch& launch, char* description, std::size_t size) {
   int driver = 0, runtime = 0, devices = 0;
   if (Status s = status_of(cudaDriverGetVersion(&driver), "Queue::cuda", "cudaDriverGetVersion"); !s)
@@ -125,7 +135,15 @@ Status open(CudaLaunch& launch, char* description, std::size_t size) {
   if (launch.scratch) return {};
   const OnDevice here(launch.device);
   const WhileCapturing allowed;
-  return status_of(cudaMalloc(&launch.scratch, kCudaScratchBytes), "Queue::cuda", "cudaMalloc");
+  constexpr std::size_t kBytes = kCudaCounters * sizeof *launch.counters;
+  if (Status s =
+          status_of(cudaMalloc(&launch.scratch, kCudaScratchBytes + kBytes), "Queue::cuda", "cudaMalloc");
+      !s)
+    return s;
+  void* const counters = static_cast<std::byte*>(launch.scratch) + kCudaScratchBytes;
+  if (Status s = status_of(clear_at_once(counters, kBytes), "Queue::cuda", "cudaMemsetAsync"); !s) return s;
+  launch.counters = static_cast<unsigned*>(counters);
+  return {};
 }
 
 void close(const CudaLaunch& launch) {

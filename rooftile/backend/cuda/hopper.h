@@ -4,13 +4,16 @@
 //   tensor_map.h     maps of tensors, made by the host
 //   tensor_copies.h  copies of boxes, by the copy engine
 //   wgmma.h          products by the tensor cores
-// and here the registers that warpgroups give each other, and one thread of a warp.
+// and here the registers that warpgroups give each other, one thread of a warp, a place in a ring of slots,
+// and results on their way to a box.
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
 #include "rooftile/backend/cuda/ptx.h"
 #include "rooftile/backend/cuda/tensor_copies.h"
 #include "rooftile/backend/cuda/tensor_map.h"
+#include "rooftile/backend/cuda/unroll.h"
 #include "rooftile/backend/cuda/wgmma.h"
 
 #if defined(ROOFTILE_HAS_SM90)
@@ -41,6 +44,33 @@ ROOFTILE_PTX unsigned pack(float low, float high ROOFTILE_PTX_HERE) {
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
   return pair;
 #endif
+}
+
+/// A place in a ring of slots; `phase`: the parity of this round.
+template <int kSlots>
+struct Ring {
+  int slot = 0;
+  unsigned phase = 0;
+
+  ROOFTILE_PTX void next() {
+    if (++slot < kSlots) return;
+    slot = 0;
+    phase ^= 1;
+  }
+};
+
+/// A warp's 16 rows by 64 columns of a product, as 16 bits to where the copy engine stores them from: word c
+/// of row r at c ^ (r % 8). result(i): the i-th of this thread's 32 (wgmma.h), final. Before the store:
+/// fence_proxy_async and __syncwarp.
+template <class T, class F>
+ROOFTILE_PTX void stage_results(std::byte* to, F&& result) {
+  const int lane = static_cast<int>(threadIdx.x) % 32, row = lane % 16;
+  ROOFTILE_UNROLL for (int c = 0; c < 8; c += 2) {
+    unsigned words[4];
+    ROOFTILE_UNROLL for (int w = 0; w < 4; ++w) words[w] =
+        pack<T>(result(c * 4 + w * 2), result(c * 4 + w * 2 + 1));
+    store_matrix(to + row * 128 + ((c + lane / 16) ^ (row % 8)) * 16, words);
+  }
 }
 
 #if defined(ROOFTILE_HAS_HOPPER)

@@ -33,8 +33,11 @@ Status launch(const CudaLaunch& where, const char* name, const Grid& grid, void 
   options.architecture = where.architecture;
   options.threads = where.threads;
   options.seed = where.seed;
-  return emulated::launch({grid.blocks, grid.threads, grid.shared_bytes, grid.cluster}, options, name, kernel,
-                          static_cast<P>(arguments)...);
+  Status s = emulated::launch({grid.blocks, grid.threads, grid.shared_bytes, grid.cluster}, options, name,
+                              kernel, static_cast<P>(arguments)...);
+  if (!s && where.counters)  // it may have ended in the middle of a count
+    for (std::size_t i = 0; i < kCudaCounters; ++i) where.counters[i] = 0;
+  return s;
 }
 
 #else

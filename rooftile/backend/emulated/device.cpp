@@ -21,9 +21,13 @@ Status open(CudaLaunch& launch, char* description, std::size_t size) {
   launch.multiprocessors = launch.threads;
   std::snprintf(description, size, "emulated by %d host thread%s", launch.threads,
                 launch.threads == 1 ? "" : "s");
-  launch.scratch = ::operator new(kCudaScratchBytes, kAlignment, std::nothrow);
-  if (launch.scratch) return {};
-  return Status::error("Queue::emulated: no memory for %zu bytes of scratch", kCudaScratchBytes);
+  constexpr std::size_t kBytes = kCudaCounters * sizeof *launch.counters;
+  launch.scratch = ::operator new(kCudaScratchBytes + kBytes, kAlignment, std::nothrow);
+  if (!launch.scratch)
+    return Status::error("Queue::emulated: no memory for %zu bytes of scratch", kCudaScratchBytes + kBytes);
+  launch.counters = reinterpret_cast<unsigned*>(static_cast<std::byte*>(launch.scratch) + kCudaScratchBytes);
+  std::memset(launch.counters, 0, kBytes);
+  return {};
 }
 void close(const CudaLaunch& launch) { ::operator delete(launch.scratch, kAlignment); }
 

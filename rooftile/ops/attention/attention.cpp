@@ -77,6 +77,19 @@ Status short_problem(const AttentionProblem& p) {
       static_cast<long long>(kMax), static_cast<long long>(p.t));
 }
 
+/// Hopper's tensor cores. How operands lie does not count: of two variants with different bits, a row must
+/// not meet one here and the other there.
+Status wgmma_problem(const AttentionProblem& p) {
+  if (p.dtype != DType::f16 && p.dtype != DType::bf16)
+    return Status::error("attention: wgmma takes f16 and bf16, q is %s", name(p.dtype));
+  if (p.bias.data || p.softcap != 0)
+    return Status::error("attention: wgmma takes neither a bias nor a cap; mma takes both");
+  constexpr std::int64_t kMax = std::int64_t{1} << 30;
+  if (p.s <= kMax && p.t <= kMax) return {};
+  return Status::error("attention: wgmma takes up to %lld queries and keys; these are %lld and %lld",
+                       static_cast<long long>(kMax), static_cast<long long>(p.s),
+                       static_cast<long long>(p.t));
+}
 /// Tensor cores.
 Status mma_problem(const AttentionProblem& p) {
   if (p.dtype == DType::f16 || p.dtype == DType::bf16) return {};
@@ -91,6 +104,10 @@ Status simt_problem(const AttentionProblem& p) {
 constexpr Variant kVariants[] = {
     {"tile", "tiles of scores in scratch, softmax on the way; all dtypes, strides and options",
      Role::standard, accepts<any_problem>},
+    {"wgmma",
+     "Hopper's tensor cores, keys and values brought by its copy engine while they work; f16 and bf16, "
+     "any strides",
+     Role::standard, accepts<wgmma_problem>},
     {"mma", "tensor cores by mma.sync, scores and weights in registers; f16 and bf16, any strides",
      Role::standard, accepts<mma_problem>},
     {"simt", "a tile of scores in each thread's registers; f32, any strides", Role::standard,

@@ -262,6 +262,7 @@ Status launch_backward(const CudaLaunch& launch, const AttentionProblem& p) {
 }  // namespace
 
 ROOFTILE_CUDA_KERNELS(attention) = {
+    entry<launch_hopper>("attention", "wgmma", 90, true),
     entry<launch_mma>("attention", "mma"),
     entry<launch_simt>("attention", "simt"),
     entry<ladder::launch_attention_mma>("attention", "05_mma"),

@@ -354,5 +354,7 @@ Status launch_tiles(const CudaLaunch& launch, const char* function, const Proble
 
 /// Tensor cores: f16 and bf16.
 Status launch_mma(const CudaLaunch& launch, const AttentionProblem& p);
+/// Hopper's (attention.hopper.cu).
+Status launch_hopper(const CudaLaunch& launch, const AttentionProblem& p);
 
 }  // namespace rooftile::attention_gpu

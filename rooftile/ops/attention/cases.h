@@ -122,7 +122,7 @@ inline BenchCases attention_bench() {
     b.memory.push_back(self(1, 2048, 8, 2, 128, type, causal));
   }
   for (std::int64_t length : {2048, 4096, 8192, 16384})
-    for (std::int64_t d : {64, 128})
+    for (std::int64_t d : {64, 128, 256})
       for (const Options& options : {Options{}, causal})
         b.gpu.push_back(self(16384 / length, length, 2048 / d, 2048 / d, d, DType::bf16, options));
   // Many short sequences: flops grow as bytes do.

@@ -72,7 +72,9 @@ struct AttentionCase {
 
 /// Tensor cores take weights of the data's dtype.
 inline double rounding_of_weights(const Case& c, std::string_view variant) {
-  return variant == "mma" || variant == "05_mma" ? std::ldexp(1, -significand_bits(c.dtype)) : 0;
+  return variant == "wgmma" || variant == "mma" || variant == "05_mma"
+             ? std::ldexp(1, -significand_bits(c.dtype))
+             : 0;
 }
 
 /// Below the normal numbers a rounding errs by as much as at the smallest of them.

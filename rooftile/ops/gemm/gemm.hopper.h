@@ -116,26 +116,19 @@ ROOFTILE_TILE void multiply(float (&sums)[Tile::kN / 2], typename Tile::Shared& 
   give_back(before);
 }
 
-/// Results of 16 bits: 64 columns at a time through one of the warp's two buffers, as the copy engine wants
-/// them: word c of row r at c ^ (r % 8). `buffer`: the one to be written next, from tile to tile.
+/// Results of 16 bits: 64 columns at a time through one of the warp's two buffers. `buffer`: the one to be
+/// written next, from tile to tile.
 template <class T, class Tile>
 ROOFTILE_TILE void store_whole(const float (&sums)[Tile::kN / 2], std::byte* staging, int& buffer,
                                const TensorMap* y_map, const GpuProduct& p, int m, int n,
                                const MatrixAt& at) {
-  const int lane = static_cast<int>(threadIdx.x) % 32, row = lane % 16;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
   const float alpha = static_cast<float>(p.epilogue.alpha);
   ROOFTILE_UNROLL for (int i = 0; i < Tile::kN / 64; ++i, buffer ^= 1) {
     std::byte* const to = staging + buffer * (Tile::kStaging / 2);
     if (lane == 0) tensor_store_wait_read<1>();  // the store before the last has left this buffer
     __syncwarp();
-    ROOFTILE_UNROLL for (int c = 0; c < 8; c += 2) {
-      unsigned words[4];
-      ROOFTILE_UNROLL for (int w = 0; w < 4; ++w) {
-        const float* const pair = sums + i * 32 + c * 4 + w * 2;
-        words[w] = pack<T>(__fmaf_rn(pair[0], alpha, 0.0f), __fmaf_rn(pair[1], alpha, 0.0f));
-      }
-      store_matrix(to + row * 128 + ((c + lane / 16) ^ (row % 8)) * 16, words);
-    }
+    stage_results<T>(to, [&](int at) { return __fmaf_rn(sums[i * 32 + at], alpha, 0.0f); });
     fence_proxy_async();
     __syncwarp();
     if (lane == 0) {

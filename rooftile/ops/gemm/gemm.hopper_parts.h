@@ -1,5 +1,5 @@
 #pragma once
-// What Hopper's kernels share: the ring's position, matrices of a batch in tensor maps, a block's tiles.
+// What Hopper's kernels share: matrices of a batch in tensor maps, a block's tiles.
 #include "rooftile/backend/cuda/hopper.h"
 #include "rooftile/backend/cuda/shared.h"
 #include "rooftile/ops/gemm/gemm.gpu.h"
@@ -10,19 +10,7 @@ using rooftile::cuda::TensorMap;
 #if defined(ROOFTILE_HAS_HOPPER)
 namespace hopper {
 using namespace rooftile::cuda;
-
-/// A place in a ring of slots; `phase`: the parity of this round.
-template <int kSlots>
-struct Ring {
-  int slot = 0;
-  unsigned phase = 0;
-
-  ROOFTILE_TILE void next() {
-    if (++slot < kSlots) return;
-    slot = 0;
-    phase ^= 1;
-  }
-};
+using rooftile::cuda::Ring;  // not the one of tile/cuda
 
 /// An operand's last two coordinates in its map: which matrix of the batch.
 struct MatrixAt {

@@ -1,0 +1,98 @@
+// The forward on Hopper: of f16 and bf16, any heads, masks and strides; neither bias nor cap.
+#include "rooftile/ops/attention/attention.hopper.h"
+
+#include "rooftile/tile/cuda/row_range.h"
+
+namespace rooftile::attention_gpu {
+namespace {
+using cuda::TensorMap;
+
+/// Whether the copy engine can fetch or store an operand: rows of whole 16-byte words, strides for a map.
+bool engine_moves(const AttentionOperand& o, std::int64_t rows, std::int64_t heads, std::int64_t batches,
+                  bool stored) {
+  constexpr std::int64_t kMaxStride = std::int64_t{1} << 39;  // elements: 2^40 bytes
+  if (rows == 0 || o.stride[3] != 1 || reinterpret_cast<std::uintptr_t>(o.data) % 16 != 0) return false;
+  const std::int64_t extent[] = {batches, rows, heads};
+  for (int d = 0; d < 3; ++d) {
+    const std::int64_t stride = o.stride[d];
+    if (extent[d] == 1) continue;
+    if (stride % 8 != 0 || stride < 0 || stride >= kMaxStride) return false;
+    if (stride == 0 && (stored || d == 1)) return false;
+  }
+  return true;
+}
+
+/// Boxes of 64 channels, a row of the swizzle. A dimension along which all is one is not in the map: `steps`
+/// makes its coordinate 0.
+Status map_of(TensorMap& map, const AttentionOperand& o, std::int64_t channels, std::int64_t rows,
+              std::int64_t heads, std::int64_t batches, int box, HopperSteps& steps) {
+  const auto dimension = [](std::int64_t size, std::int64_t stride, int boxed) -> cuda::MapDimension {
+    if (size == 1 || stride == 0) return {1, 16, boxed};
+    return {size, stride * 2, boxed};
+  };
+  steps = {o.stride[2] == 0 ? 0 : 1, o.stride[0] == 0 ? 0 : 1};
+  return cuda::make_tensor_map(map, "attention", o.data, 2,
+                               {{channels, 2, 64},
+                                dimension(rows, o.stride[1], box),
+                                dimension(heads, o.stride[2], 1),
+                                dimension(batches, o.stride[0], 1)},
+                               cuda::Swizzle::k128);
+}
+
+/// i + kFar is beyond every key.
+constexpr std::int64_t kFar = std::int64_t{1} << 30;
+int within_far(std::int64_t x) { return static_cast<int>(x < -kFar ? -kFar : x > kFar ? kFar : x); }
+
+template <class T, class Shape>
+Status launch_shape(const CudaLaunch& launch, const AttentionProblem& p) {
+  const std::int64_t row_tiles = (p.s + Shape::kQueries - 1) / Shape::kQueries, tiles = p.b * p.h * row_tiles;
+  if (tiles > kFar)
+    return Status::error("attention: wgmma takes up to 2^30 tiles of queries; these are %lld",
+                         static_cast<long long>(tiles));
+  HopperRun run{};
+  run.queries = static_cast<int>(p.s), run.keys = static_cast<int>(p.t);
+  run.heads = static_cast<int>(p.h), run.share = static_cast<int>(p.group());
+  run.back = p.left < 0 || p.left > kFar ? static_cast<int>(-kFar) : within_far(p.t - p.s - p.left);
+  run.reach = p.right < 0 || p.right > kFar ? static_cast<int>(kFar) : within_far(p.t - p.s + p.right + 1);
+  run.row_tiles = static_cast<int>(row_tiles), run.tiles = static_cast<int>(tiles);
+  run.together = static_cast<int>(hopper_heads_together(p));
+  run.factor = p.scale * kLog2E;
+  run.loads = engine_moves(p.q, p.s, p.h, p.b, false) && engine_moves(p.k, p.t, p.g, p.b, false) &&
+              engine_moves(p.v, p.t, p.g, p.b, false);
+  // It stores words of 4 bytes (H200): of an odd row the next element, too.
+  run.stores = p.e % 2 == 0 && engine_moves(p.y, p.s, p.h, p.b, true);
+
+  TensorMap q{}, k{}, v{}, y{};
+  HopperSteps unused;
+  Status s;
+  if (run.loads) {
+    s = map_of(q, p.q, p.d, p.s, p.h, p.b, Shape::kQueries, run.q);
+    if (s) s = map_of(k, p.k, p.d, p.t, p.g, p.b, Shape::kKeys, run.k);
+    if (s) s = map_of(v, p.v, p.e, p.t, p.g, p.b, Shape::kKeys, run.v);
+  }
+  if (s && run.stores) s = map_of(y, p.y, p.e, p.s, p.h, p.b, 16, unused);
+  if (!s) return s;
+  const unsigned blocks =
+      static_cast<unsigned>(tiles < launch.multiprocessors ? tiles : launch.multiprocessors);
+  run.counter = run.loads ? launch.counters : nullptr;
+  return cuda::launch(launch, "attention", {blocks, Shape::kThreads, sizeof(HopperShared<T, Shape>)},
+                      attention_hopper<T, Shape>, q, k, v, y, p, run);
+}
+
+}  // namespace
+
+Status launch_hopper(const CudaLaunch& launch, const AttentionProblem& p) {
+  if (p.b * p.h * p.s == 0) return {};
+  return tile::with_type<f16, bf16>(p.dtype, [&]<class T>() {
+    return with_size(p, [&]<int kSize>() {
+      if constexpr (kSize == 64) return launch_shape<T, HopperShape<64, 128, 3>>(launch, p);
+      if constexpr (kSize == 256) return launch_shape<T, HopperShape<256, 64, 2>>(launch, p);
+      if constexpr (kSize == 128) {
+        if (hopper_takes_wide_tiles(p)) return launch_shape<T, HopperShape<128, 176, 2>>(launch, p);
+        return launch_shape<T, HopperShape<128, 128, 2>>(launch, p);
+      }
+    });
+  });
+}
+
+}  // namespace rooftile::attention_gpu

@@ -1,0 +1,114 @@
+#pragma once
+// The producer of the forward on Hopper: a warpgroup with few registers that keeps the rings of keys and
+// values full. One thread of it asks the copy engine (TMA) for boxes; or, where strides or addresses are not
+// for that, all its threads gather elements into the same places. So a row's bits do not depend on how it
+// lies.
+#include "rooftile/ops/attention/attention.hopper_parts.h"
+#include "rooftile/tile/cuda/memory.h"
+
+namespace rooftile::attention_gpu {
+
+#if defined(ROOFTILE_HAS_HOPPER)
+namespace hopper {
+using namespace rooftile::cuda;
+
+/// kRows rows of a head, by one thread.
+template <class T, class Shape>
+struct EngineSource {
+  const TensorMap *q, *k, *v;
+
+  template <int kRows>
+  ROOFTILE_TILE void bring(T* to, std::uint64_t* full, const TensorMap* map, const HopperSteps& steps,
+                           int row, int head, int batch) const {
+    mbarrier_arrive_expect_tx(full, unsigned{kRows * Shape::kSize * sizeof(T)});
+    ROOFTILE_UNROLL for (int i = 0; i < Shape::kSize / 64; ++i)
+        tensor_load(to + i * kRows * 64, map, full, {i * 64, row, head * steps.head, batch * steps.batch});
+  }
+  ROOFTILE_TILE void bring_q(T* to, std::uint64_t* full, const HopperRun& run, const HopperTile& t) const {
+    bring<Shape::kQueries>(to, full, q, run.q, t.row, t.head, t.batch);
+  }
+  ROOFTILE_TILE void bring_k(T* to, std::uint64_t* full, const HopperRun& run, const HopperTile& t,
+                             int n) const {
+    bring<Shape::kKeys>(to, full, k, run.k, n * Shape::kKeys, t.head / run.share, t.batch);
+  }
+  ROOFTILE_TILE void bring_v(T* to, std::uint64_t* full, const HopperRun& run, const HopperTile& t,
+                             int n) const {
+    bring<Shape::kKeys>(to, full, v, run.v, n * Shape::kKeys, t.head / run.share, t.batch);
+  }
+};
+
+/// The same by 128 threads, 8 elements at a time; zeros past the ends.
+template <class T, class Shape>
+struct ThreadSource {
+  const AttentionProblem& p;
+
+  template <int kRows>
+  ROOFTILE_TILE void bring(T* to, std::uint64_t* full, const HeadRows<T>& from, int row, int rows,
+                           int channels) const {
+    constexpr int kWords = Shape::kSize / 8;
+    ROOFTILE_UNROLL_BY(1)
+    for (int i = static_cast<int>(threadIdx.x); i < kRows * kWords; i += 128) {
+      const int r = i / kWords, word = i % kWords;
+      const int live = row + r < rows ? channels - word * 8 : 0;
+      T* const place = to + (word / 8 * kRows + r) * 64 + ((word % 8) ^ (r % 8)) * 8;
+      *reinterpret_cast<uint4*>(place) = tile::gather_word(from.row(row + r) + word * 8 * from.stride,
+                                                           from.stride, live, tile::narrow<T>(0.f));
+    }
+    fence_proxy_async();
+    mbarrier_arrive(full);
+  }
+  ROOFTILE_TILE void bring_q(T* to, std::uint64_t* full, const HopperRun& run, const HopperTile& t) const {
+    bring<Shape::kQueries>(to, full, {p.q, t.batch, t.head}, t.row, run.queries, static_cast<int>(p.d));
+  }
+  ROOFTILE_TILE void bring_k(T* to, std::uint64_t* full, const HopperRun& run, const HopperTile& t,
+                             int n) const {
+    bring<Shape::kKeys>(to, full, {p.k, t.batch, t.head / run.share}, n * Shape::kKeys, run.keys,
+                        static_cast<int>(p.d));
+  }
+  ROOFTILE_TILE void bring_v(T* to, std::uint64_t* full, const HopperRun& run, const HopperTile& t,
+                             int n) const {
+    bring<Shape::kKeys>(to, full, {p.v, t.batch, t.head / run.share}, n * Shape::kKeys, run.keys,
+                        static_cast<int>(p.e));
+  }
+};
+
+/// All tiles of this block. Keys are one tile ahead of values, as the consumers want them.
+template <class T, class Shape, class Source>
+ROOFTILE_TILE void produce(HopperShared<T, Shape>& shared, const HopperRun& run, int heads,
+                           const Source& source) {
+  Ring<1> tiles;
+  Ring<Shape::kStages> keys, values;
+  // The last draw of all leaves the counter at 0.
+  const auto next = [&](int t) {
+    if (run.counter == nullptr) return t + static_cast<int>(gridDim.x);
+    return static_cast<int>(gridDim.x + atomicInc(run.counter, static_cast<unsigned>(run.tiles) - 1));
+  };
+  const auto bring_k = [&](const HopperTile& tile, int n) {
+    mbarrier_wait(&shared.k_empty[keys.slot], keys.phase ^ 1);
+    source.bring_k(shared.k[keys.slot], &shared.k_full[keys.slot], run, tile, n);
+    keys.next();
+  };
+  ROOFTILE_UNROLL_BY(1)
+  for (int t = static_cast<int>(blockIdx.x), then; t < run.tiles; t = then, tiles.next()) {
+    then = next(t);
+    const HopperTile tile = tile_at<Shape>(run, heads, t);
+    bring_k(tile, tile.last);
+    mbarrier_wait(&shared.q_empty, tiles.phase ^ 1);
+    if (threadIdx.x == 0) shared.tile = t;
+    source.bring_q(shared.q, &shared.q_full, run, tile);
+    ROOFTILE_UNROLL_BY(1) for (int n = tile.last; n >= tile.first; --n) {  // unrolled, it spills
+      if (n > tile.first) bring_k(tile, n - 1);
+      mbarrier_wait(&shared.v_empty[values.slot], values.phase ^ 1);
+      source.bring_v(shared.v[values.slot], &shared.v_full[values.slot], run, tile, n);
+      values.next();
+    }
+  }
+  mbarrier_wait(&shared.q_empty, tiles.phase ^ 1);
+  if (threadIdx.x == 0) shared.tile = -1;
+  mbarrier_arrive(&shared.q_full);
+}
+
+}  // namespace hopper
+#endif
+
+}  // namespace rooftile::attention_gpu
