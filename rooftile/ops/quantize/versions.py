@@ -110,16 +110,12 @@ quantize_tensor_i8_plain = tensor(quantize_i8_plain)
 # [/quantize_tensor_plain]
 
 
-# [quantize_i8_plain_half]
-@trap("adding a random number from 0 to 1 in place of 1/2, in f32: the sum is rounded before it is cut off")
-def quantize_i8_plain_half(x, given=None, seed=None, offset=None, block=128):
-    def code(value, word):
-        if word is None or math.isnan(value):
-            return code_i8(value, word)
-        return int(math.copysign(min(math.floor(f32(min(abs(value), 127) + f32(word / 2**32))), 127), value))
-
-    return quantize_rows(x, given, seed, offset, block, 127, code)
-# [/quantize_i8_plain_half]
+# [quantize_i8_plain_rows]
+@trap("each row counts its elements from 0: all rows draw the same words, and their errors no longer cancel")
+def quantize_i8_plain_rows(x, given=None, seed=None, offset=None, block=128):
+    rows = [quantize_i8_plain([row], given and [given[r]], seed, offset, block) for r, row in enumerate(x)]
+    return [codes[0] for codes, _ in rows], [scales[0] for _, scales in rows]
+# [/quantize_i8_plain_rows]
 
 
 # [quantize_f8e4m3_plain_infinite]
