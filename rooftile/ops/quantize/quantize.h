@@ -56,13 +56,14 @@ struct QuantizeTensorInputs {
 /// as above. Cost: x is read twice, from a GPU's L2 where it fits; codes are written; three launches.
 Status quantize_tensor_f8e4m3(const Queue& queue, const QuantizeTensorInputs& inputs, View codes, View scale,
                               const QuantizeTensorOptions& options = {});
+/// The same to f8e5m2.
 Status quantize_tensor_f8e5m2(const Queue& queue, const QuantizeTensorInputs& inputs, View codes, View scale,
                               const QuantizeTensorOptions& options = {});
+/// The same to i8.
 Status quantize_tensor_i8(const Queue& queue, const QuantizeTensorInputs& inputs, View codes, View scale,
                           const QuantizeTensorOptions& options = {});
 
 /// And back: y = code · scale in f32, rounded to y's dtype.
-///
 /// codes: {…, C}, f8e4m3, f8e5m2 or i8. scale: {…, ⌈C/block⌉} of f32. y: as codes, f32, f16 or bf16. Any
 /// strides. No workspace. Errors: as above. Cost: codes and scales read, y written.
 Status dequantize(const Queue& queue, ConstView codes, ConstView scale, View y,
@@ -78,7 +79,6 @@ struct FakeQuantizeOptions {
 
 /// Quantises and dequantises in one pass, for training with a format's errors: y is what dequantize gives of
 /// quantize_<format>'s codes and scales, of which none is written.
-///
 /// x, given: as QuantizeInputs'. y: as x, may be x. Cost: x read, y written.
 Status fake_quantize(const Queue& queue, ConstView x, ConstView given, View y,
                      const FakeQuantizeOptions& options = {});
