@@ -62,6 +62,7 @@ struct Quantize : Blocks<QuantizeProblem> {
 /// Apart, since ten rounds for four elements need registers that the other one has better use for.
 template <class T>
 struct QuantizeByChance : Quantize<T> {
+  static constexpr int least_blocks(Scope) { return 0; }
   template <class Team>
   ROOFTILE_TILE void operator()(const Team& team, const RowRange& range) const {
     this->run(team, range, kernels::ByChance{this->p.random.stream()});
