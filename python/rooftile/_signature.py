@@ -205,8 +205,10 @@ class Signature:
         devices may share them out. `present`, `made`: a call's operands."""
         if not any(o["outer"] for o in present) or self.mutates:
             return False
-        if any(o["one"] and (o["optional"] or "f32" not in o["dtypes"]) for o in self.operands):
+        if any(o["one"] and (o["optional"] if "f32" in o["dtypes"] else o in present) for o in self.operands):
             return False  # a mean over all rows; a seed, beside which an element's place counts
+        if any(o["one"] and not o["optional"] for o in made):
+            return False  # a number of the whole tensor
         return all(o["outer"] or self.name.endswith("_backward") for o in made)
 
     # -- Gradients

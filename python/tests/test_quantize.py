@@ -78,6 +78,34 @@ def test_one_scale_for_a_tensor_is_given_by_strides_of_0():
     assert torch.equal(rooftile.dequantize(codes, scale.expand(40, 2)), codes.float() * scale)
 
 
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_one_scale_for_a_tensor_is_found_in_the_same_call(name, dtype):
+    x = torch.randn(7, 5, 300).to(dtype)
+    theirs, largest = FORMATS[name]
+    codes, scale = getattr(rooftile, f"quantize_tensor_{name}")(x)
+    assert codes.dtype == theirs and codes.shape == x.shape and scale.numel() == 1
+    assert scale.item() == (x.abs().amax().float() / largest).item()
+    products = (x.float() * (1 / scale)).clamp(-largest, largest)
+    assert torch.equal(codes.float(), (products if theirs.is_floating_point else products.round()).to(theirs).float())
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_seed_rounds_by_chance(name):
+    x = torch.randn(64, 1024)
+    codes, scale = QUANTIZE[name](x, block=1024, seed=5)
+    again, _ = QUANTIZE[name](x, block=1024, seed=5)
+    other, _ = QUANTIZE[name](x, block=1024, seed=6)
+    nearest, _ = QUANTIZE[name](x, block=1024)
+    assert torch.equal(codes.view(torch.uint8), again.view(torch.uint8))
+    for different in (other, nearest):
+        assert (codes.float() != different.float()).float().mean() > 0.1
+    # Over many seeds the mean is x: the errors' own deviation is at most half a step, a step at most an eighth of x.
+    mean = sum(rooftile.dequantize(QUANTIZE[name](x, block=1024, seed=s)[0], scale, block=1024) for s in range(64)) / 64
+    error = (mean - x).mean(-1)
+    assert (error.abs() <= 6 * scale[:, 0] * (1 if name == "i8" else 32 if name == "f8e4m3" else 8192) / 2 / 256).all()
+
+
 def test_zeros_nan_and_infinity():
     x = torch.zeros(3, 8)
     x[1, 2], x[2, 5] = float("nan"), float("inf")

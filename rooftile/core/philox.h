@@ -41,4 +41,18 @@ struct PhiloxStream {
   constexpr std::uint32_t word(std::uint64_t element) const { return group(element / 4).word[element % 4]; }
 };
 
+/// A stream's numbers while they are in the device's memory, so that a captured graph draws anew.
+struct PhiloxNumbers {
+  const void* seed = nullptr;
+  const void* offset = nullptr;  ///< null: 0
+  bool wide = true;              ///< they are i64; else i32, extended by their signs
+
+  constexpr std::uint64_t whole(const void* p) const {
+    if (!p) return 0;
+    return wide ? static_cast<std::uint64_t>(*static_cast<const std::int64_t*>(p))
+                : static_cast<std::uint64_t>(std::int64_t{*static_cast<const std::int32_t*>(p)});
+  }
+  constexpr PhiloxStream stream() const { return {whole(seed), whole(offset)}; }
+};
+
 }  // namespace rooftile

@@ -81,7 +81,7 @@ def adamw_numpy_uncorrected(parameter, gradient, m, v, steps=None, lr=1e-3, eps=
     return (p - lr * weight_decay * p - lr * mean / (np.sqrt(square) + eps)).astype(parameter.dtype), mean, square, None, None, t
 
 
-@trap("the counter is read before it counts: at step 0 both corrections are 0, and the step is infinite")
+@trap("the counter is read before it counts: at step 0 both corrections are 0, and the step divides by 0")
 def adamw_numpy_counts_late(parameter, gradient, m, v, steps=None, lr=1e-3, weight_decay=0.01):
     with np.errstate(all="ignore"):
         n, p = np.float64(steps.flat[0]), parameter.astype(np.float64)

@@ -28,12 +28,11 @@ Status launch(const Queue& queue, const Op& op, const Call& call, const ConstVie
               const ConstView& y, double p) {
   const ConstView &x = call.view(0), &seed = call.view(1), &offset = call.view(2);
   const ConstView* const views[] = {&y, &x, residual.present() ? &residual : &y};
-  const DropoutProblem problem{{row_major_of(views), {y.data, x.data, residual.data}, y.dtype, {}},
-                               residual.present(),
-                               seed.data,
-                               offset.present() ? offset.data : nullptr,
-                               seed.dtype == DType::i64,
-                               DropoutKeep::of(p)};
+  const DropoutProblem problem{
+      {row_major_of(views), {y.data, x.data, residual.data}, y.dtype, {}},
+      residual.present(),
+      {seed.data, offset.present() ? offset.data : nullptr, seed.dtype == DType::i64},
+      DropoutKeep::of(p)};
   return dispatch(queue, op, &problem, call.variant);
 }
 Status launch_forward(const Queue& queue, const Op& op, const Call& call) {

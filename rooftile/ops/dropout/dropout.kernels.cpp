@@ -5,7 +5,7 @@ namespace {
 using namespace tile;
 
 Status launch_dropout(const Launch& launch, const DropoutProblem& p) {
-  const kernels::DropoutStart f{p.keep, p.seed, p.offset, p.wide};
+  const kernels::DropoutStart f{p.keep, p.numbers};
   if (p.adds_residual) return for_lanes<2>(launch, "dropout", p.elements, f);
   return for_lanes<1>(launch, "dropout", p.elements.only<0, 1>(), f);
 }

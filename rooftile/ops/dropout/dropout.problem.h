@@ -1,6 +1,7 @@
 #pragma once
 // What passes from validation (dropout.cpp) to the launches (dropout.kernels.cpp).
 #include "rooftile/core/elements.h"
+#include "rooftile/core/philox.h"
 
 namespace rooftile {
 
@@ -22,8 +23,7 @@ struct DropoutKeep {
 struct DropoutProblem {
   ElementsProblem<3> elements;  ///< y, x, residual, or y again; in row-major order
   bool adds_residual;
-  const void *seed, *offset;  ///< one number each; no offset: null
-  bool wide;                  ///< they are i64, not i32
+  PhiloxNumbers numbers;
   DropoutKeep keep;
 };
 

@@ -32,14 +32,9 @@ struct Dropout {
 /// The same, before seed and offset are read from memory.
 struct DropoutStart {
   DropoutKeep keep;
-  const void *seed, *offset;
-  bool wide;
+  PhiloxNumbers numbers;
 
-  ROOFTILE_TILE Dropout start() const { return {keep, {whole(seed), offset ? whole(offset) : 0}}; }
-  ROOFTILE_TILE std::uint64_t whole(const void* p) const {
-    return wide ? static_cast<std::uint64_t>(*static_cast<const std::int64_t*>(p))
-                : static_cast<std::uint64_t>(std::int64_t{*static_cast<const std::int32_t*>(p)});
-  }
+  ROOFTILE_TILE Dropout start() const { return {keep, numbers.stream()}; }
 };
 
 }  // namespace rooftile::kernels

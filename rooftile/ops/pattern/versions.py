@@ -46,7 +46,7 @@ def color_pattern_numpy(shape, dtype, t=0):
 
 
 # [color_pattern_numpy_f32]
-@trap("angles in f32: at t = 4000 they are whole 4096ths, and wrong from the third digit on")
+@trap("angles in f32: at t = 4000 neighbours are 1/4096 apart, so that only three decimals of an angle are right")
 def color_pattern_numpy_f32(shape, dtype, t=0):
     i, j = np.arange(shape[0], dtype=np.float32)[:, None], np.arange(shape[1], dtype=np.float32)[None, :]
     y = np.ones(shape, np.float32)

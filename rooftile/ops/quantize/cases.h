@@ -66,12 +66,53 @@ inline void given_powers_of_two(const Case& c, Arrays<double>& inputs) {
     scale = std::ldexp(1, (std::isfinite(scale) && scale != 0 ? std::ilogb(scale) : 0) - 8 * (place++ % 3));
 }
 
+/// Seeds and offsets that a case names; the others are any numbers.
+inline void quantize_prepare(const Case& c, Arrays<double>& inputs) {
+  given_powers_of_two(c, inputs);
+  for (const char* name : {"seed", "offset"})
+    if (const auto its = c.parameters.find(name + std::string("_is")); its != c.parameters.end())
+      if (Array<double>* number = inputs.find(name)) number->values()[0] = its->second;
+}
+/// An element's place in the tensor decides its word: with a seed, rows depend on those before them.
+inline void count_elements(Spec& spec, bool always) {
+  spec.operands = [operands = spec.operands, always](const Case& c) {
+    std::vector<Operand> list = operands(c);
+    if (always || c.parameter("seed") != 0)
+      for (Operand& operand : list) operand.batched = false;
+    return list;
+  };
+}
+/// By chance: all of a seed's bits, a counter that wraps, rows that begin within a counter, and codes of
+/// every kind: subnormal ones, the largest, what is exact, and no numbers.
+inline void add_by_chance(std::vector<Case>& cases, bool given) {
+  constexpr DType kTypes[] = {DType::f32, DType::f16, DType::bf16};
+  int next = 0;
+  const auto add = [&](Shape shape, std::map<std::string, double> more, Layout layout = Layout::contiguous,
+                       Fill fill = Fill::normal) {
+    more["seed"] = 1;
+    if (given && next % 4 == 3) more["given"] = 1;
+    cases.push_back({std::move(shape), kTypes[next++ % 3], std::move(more), layout, fill});
+  };
+  for (double seed : {8589934593., -1., -0x1p63})
+    for (double offset : {-3., 4294967295., 0x1.fffp62})
+      add({3, 300}, {{"seed_is", seed}, {"offset", 1}, {"offset_is", offset}});
+  for (Fill fill : {Fill::wide, Fill::constant_rows, Fill::zeros, Fill::denormals, Fill::huge,
+                    Fill::one_infinity, Fill::one_nan})
+    for (int k = 0; k < 2; ++k) add({4, 301}, {}, Layout::contiguous, fill);
+  for (Layout layout : {Layout::transposed, Layout::reversed, Layout::padded_rows, Layout::strided_columns,
+                        Layout::broadcast})
+    add({3, 5, 131}, {}, layout);
+  add({2, 9001}, {});
+  add({1, 33000}, {{"S", 1}});
+}
+
 template <DType kType>
 Spec quantize_spec(const char* function, int part) {
   Spec spec = spec_of({.function = function,
                        .oracle = oracles<QuantizeOracle<kType>>(),
                        .tolerance = {.exact = true, .reason = "each operation is rounded as IEEE says"},
-                       .absent = {"given"}});
+                       .absent = {"given", "seed", "offset"}});
+  count_elements(spec, false);
   spec.flops = [](const Case&) { return 0.; };
   spec.cases = [part] {
     std::vector<Case> cases = quantize_cases(part);
@@ -79,12 +120,62 @@ Spec quantize_spec(const char* function, int part) {
       for (Fill fill : {Fill::normal, Fill::wide, Fill::zeros, Fill::one_nan})
         cases.push_back({{3, 300}, type, {{"given", 1}}, Layout::contiguous, fill});
     cases.push_back({{3, 5, 131}, DType::bf16, {{"given", 1}, {"block", 32}}, Layout::broadcast});
+    add_by_chance(cases, true);
+    for (double block : {7., 40., 20000.})
+      cases.push_back({{2, 17000}, DType::bf16, {{"seed", 1}, {"block", block}}});
     return cases;
   };
-  spec.bench = quantize_bench;
-  spec.prepare = given_powers_of_two;
+  spec.bench = [] {
+    BenchCases b = quantize_bench();
+    b.cache.push_back({{256, 512}, DType::bf16, {{"seed", 1}}});
+    b.gpu.push_back({{16384, 8192}, DType::bf16, {{"seed", 1}}});
+    return b;
+  };
+  spec.prepare = quantize_prepare;
   spec.excuses = {{"input given", "it repeats the given ones",
                    [](const Case& c) { return c.parameter("given") != 0; }, "scale"}};
+  return spec;
+}
+
+template <DType kType>
+Spec quantize_tensor_spec(const char* function) {
+  Spec spec = spec_of({.function = function,
+                       .oracle = oracles<QuantizeTensorOracle<kType>>(),
+                       .tolerance = {.exact = true, .reason = "each operation is rounded as IEEE says"},
+                       .absent = {"seed", "offset"}});
+  count_elements(spec, true);
+  spec.flops = [](const Case&) { return 0.; };
+  spec.cases = [] {
+    std::vector<Case> cases;
+    for (DType type : {DType::f32, DType::f16, DType::bf16}) {
+      const auto add = [&](Shape shape, Layout layout = Layout::contiguous, Fill fill = Fill::normal,
+                           std::int64_t offset = 0) {
+        cases.push_back({std::move(shape), type, {}, layout, fill, offset});
+      };
+      for (std::int64_t n : {0, 1, 17, 4096, 4097, 16385}) add({n});
+      add({});
+      add({5, 7001});
+      for (Fill fill : {Fill::wide, Fill::zeros, Fill::denormals, Fill::huge, Fill::one_infinity,
+                        Fill::minus_infinities, Fill::one_nan})
+        add({4, 300}, Layout::contiguous, fill);
+      for (Layout layout : {Layout::transposed, Layout::reversed, Layout::padded_rows,
+                            Layout::strided_columns, Layout::broadcast})
+        add({3, 70, 131}, layout);
+      for (std::int64_t offset : {1, 3}) add({9, 1111}, Layout::offset, Fill::normal, offset);
+    }
+    add_by_chance(cases, false);
+    return cases;
+  };
+  spec.bench = [] {
+    BenchCases b;
+    for (DType type : {DType::f32, DType::bf16, DType::f16}) {
+      b.cache.push_back({{256, 512}, type, {}});
+      b.memory.push_back({{16384, 4096}, type, {}});
+      b.gpu.push_back({{16384, 8192}, type, {}});
+    }
+    return b;
+  };
+  spec.prepare = quantize_prepare;
   return spec;
 }
 
@@ -128,6 +219,9 @@ inline std::vector<Spec> quantize_specs() {
   return {quantize_spec<DType::f8e4m3>("quantize_f8e4m3", 0),
           quantize_spec<DType::f8e5m2>("quantize_f8e5m2", 1),
           quantize_spec<DType::i8>("quantize_i8", 2),
+          quantize_tensor_spec<DType::f8e4m3>("quantize_tensor_f8e4m3"),
+          quantize_tensor_spec<DType::f8e5m2>("quantize_tensor_f8e5m2"),
+          quantize_tensor_spec<DType::i8>("quantize_tensor_i8"),
           dequantize,
           fake,
           backward};

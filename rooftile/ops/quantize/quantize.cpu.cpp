@@ -48,16 +48,39 @@ void for_blocks(const CpuLaunch& launch, const P& p, int operands, std::int64_t 
 template <class T>
 inline constexpr std::int64_t kAhead = kRowAheadBytes / int(sizeof(T));
 
+/// One kernel for both: beside the words a branch costs nothing.
+struct EitherWay {
+  bool by_chance;
+  kernels::ByChance chance;
+  template <Lanes X>
+  ROOFTILE_TILE Tile<std::int32_t> operator()(const X& x, std::int64_t index, const CodeFormat& f) const {
+    return by_chance ? chance(x, index, f) : kernels::encode(x, f);
+  }
+};
+
 void launch_quantize(const CpuLaunch& launch, const QuantizeProblem& p) {
   using P = QuantizeProblem;
   const std::int64_t width = bits(p.dtype) / 8;
+  const EitherWay rounded{p.random.seed != nullptr, {p.random.stream()}};
   for_blocks(launch, p, 2, width + (p.fake ? width : 1),
              [&]<class T>(const auto& team, const Place& its) ROOFTILE_INLINE {
                kernels::quantize(team, block_of<const T>(p, P::kValues, p.values, its, kAhead<T>),
                                  block_of<std::uint8_t>(p, P::kCodes, p.codes, its),
                                  block_of<T>(p, P::kCodes, p.fake, its), scale_of(p, P::kScale, p.scale, its),
-                                 scale_of(p, P::kGiven, p.given, its), kWhole, p.format);
+                                 scale_of(p, P::kGiven, p.given, its), kWhole, p.format, rounded,
+                                 its.row * p.rows.columns + its.first);
              });
+}
+void launch_tensor(const CpuLaunch& launch, const QuantizeTensorProblem& p) {
+  const std::int64_t bytes = p.x.size() * bits(p.x.dtype) / 8;
+  double largest = 0;
+  with_dense_access(bytes > launch.streaming_bytes, [&]<Access kAccess>() {
+    with_type<float, f16, bf16>(p.x.dtype, [&]<class T>() {
+      largest = reduction_of<kernels::LargestMagnitude, T, kAccess>(launch, p.x, bytes);
+    });
+  });
+  *p.scale() = kernels::scale_of(static_cast<float>(largest), p.codes.format);
+  launch_quantize(launch, p.codes);
 }
 void launch_dequantize(const CpuLaunch& launch, const QuantizeProblem& p) {
   using P = QuantizeProblem;
@@ -86,6 +109,9 @@ ROOFTILE_CPU_KERNELS(quantize) = {
     entry<launch_quantize>("quantize_f8e5m2", "tile"),
     entry<launch_quantize>("quantize_i8", "tile"),
     entry<launch_dequantize>("dequantize", "tile"),
+    entry<launch_tensor>("quantize_tensor_f8e4m3", "tile"),
+    entry<launch_tensor>("quantize_tensor_f8e5m2", "tile"),
+    entry<launch_tensor>("quantize_tensor_i8", "tile"),
     entry<launch_quantize>("fake_quantize", "tile"),
     entry<launch_backward>("fake_quantize_backward", "tile"),
     {},

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "rooftile/core/check.h"
 #include "rooftile/ops/quantize/quantize.tile.h"
 #include "rooftile/tile/cuda/elements.h"
 
@@ -46,11 +47,25 @@ template <class T>
 struct Quantize : Blocks<QuantizeProblem> {
   template <class Team>
   ROOFTILE_TILE void operator()(const Team& team, const RowRange& range) const {
+    run(team, range, kernels::ToNearest{});
+  }
+  template <class Team, class Rounding>
+  ROOFTILE_TILE void run(const Team& team, const RowRange& range, const Rounding& rounded) const {
     const auto its = p.blocks.place(range.row);
     kernels::quantize(team, block_of<const T>(p, P::kValues, p.values, its, p.fake == p.values),
                       block_of<std::uint8_t>(p, P::kCodes, p.codes, its),
                       block_of<T>(p, P::kCodes, p.fake, its), scale_of(p, P::kScale, p.scale, its),
-                      scale_of(p, P::kGiven, p.given, its), segment, p.format);
+                      scale_of(p, P::kGiven, p.given, its), segment, p.format, rounded,
+                      its.row * p.rows.columns + its.first);
+  }
+};
+/// Apart, since ten rounds for four elements need registers that the other one has better use for.
+template <class T>
+struct QuantizeByChance : Quantize<T> {
+  static constexpr int least_blocks(Scope) { return 0; }
+  template <class Team>
+  ROOFTILE_TILE void operator()(const Team& team, const RowRange& range) const {
+    this->run(team, range, kernels::ByChance{this->p.random.stream()});
   }
 };
 template <class T>
@@ -77,7 +92,7 @@ struct Backward : Blocks<FakeQuantizeBackwardProblem> {
 
 /// A team for each block: neighbours of a warp, or a thread block. `bytes`: of an element of each operand
 /// that vectors read or write.
-template <template <class> class Program, class P, int n>
+template <template <class> class Program, bool kAligned = true, class P, int n>
 Status launch_blocks(const CudaLaunch& launch, const char* name, const P& p, const void* const (&data)[n],
                      const int (&bytes)[n]) {
   const RowBlocks& b = p.blocks;
@@ -95,17 +110,36 @@ Status launch_blocks(const CudaLaunch& launch, const char* name, const P& p, con
       return launch_direct<CudaTeam<float, kLanes, kChunks, kAccess, kScope>>(launch, name, program, shape,
                                                                               programs);
     };
-    if (shape.threads <= kWarp)
-      return aligned ? run.template operator()<Access::aligned, Scope::warp>()
-                     : run.template operator()<Access::any, Scope::warp>();
-    return aligned ? run.template operator()<Access::aligned, Scope::block>()
-                   : run.template operator()<Access::any, Scope::block>();
+    if constexpr (kAligned)
+      if (aligned)
+        return shape.threads <= kWarp ? run.template operator()<Access::aligned, Scope::warp>()
+                                      : run.template operator()<Access::aligned, Scope::block>();
+    return shape.threads <= kWarp ? run.template operator()<Access::any, Scope::warp>()
+                                  : run.template operator()<Access::any, Scope::block>();
   });
 }
 Status launch_quantize(const CudaLaunch& launch, const QuantizeProblem& p) {
   const int width = bits(p.dtype) / 8;
+  if (p.random.seed)  // words cost more than unaligned loads: one kernel for both
+    return launch_blocks<QuantizeByChance, false>(launch, "quantize", p, {p.values, p.codes}, {width, 1});
   return launch_blocks<Quantize>(launch, "quantize", p, {p.values, p.fake ? p.fake : p.codes},
                                  {width, p.fake ? width : 1});
+}
+
+using Largest = kernels::LargestMagnitude;
+__global__ void __launch_bounds__(kReductionThreads)
+    join_largest(const Largest::Partial* partials, int count, const __grid_constant__ CodeFormat format,
+                 float* scale) {
+  const Largest::Partial all = joined_chunks<Largest>(partials, count);
+  if (threadIdx.x == 0) *scale = kernels::scale_of(static_cast<float>(Largest::finish(all)), format);
+}
+Status launch_tensor(const CudaLaunch& launch, const QuantizeTensorProblem& p) {
+  const Chunked<Largest> chunks(launch, p.x);
+  ROOFTILE_TRY((with_type<float, f16, bf16>(
+      p.x.dtype, [&]<class T>() { return chunks.template reduce<T>(launch, "quantize", p.x); })));
+  ROOFTILE_TRY(rooftile::cuda::launch(launch, "quantize", {1, kReductionThreads}, join_largest,
+                                      chunks.partials, chunks.count, p.codes.format, p.scale()));
+  return launch_quantize(launch, p.codes);
 }
 Status launch_dequantize(const CudaLaunch& launch, const QuantizeProblem& p) {
   return launch_blocks<Dequantize>(launch, "dequantize", p, {p.values, p.codes}, {bits(p.dtype) / 8, 1});
@@ -123,6 +157,9 @@ ROOFTILE_CUDA_KERNELS(quantize) = {
     entry<launch_quantize>("quantize_f8e5m2", "tile"),
     entry<launch_quantize>("quantize_i8", "tile"),
     entry<launch_dequantize>("dequantize", "tile"),
+    entry<launch_tensor>("quantize_tensor_f8e4m3", "tile"),
+    entry<launch_tensor>("quantize_tensor_f8e5m2", "tile"),
+    entry<launch_tensor>("quantize_tensor_i8", "tile"),
     entry<launch_quantize>("fake_quantize", "tile"),
     entry<launch_backward>("fake_quantize_backward", "tile"),
     {},

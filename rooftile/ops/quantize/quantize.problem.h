@@ -1,6 +1,7 @@
 #pragma once
 // What passes from validation (quantize.cpp) to the launches (quantize.cpu.cpp, quantize.cu).
-#include "rooftile/core/rows.h"
+#include "rooftile/core/philox.h"
+#include "rooftile/core/reduction.h"
 
 namespace rooftile {
 
@@ -15,12 +16,15 @@ struct CodeFormat {
   float magic;            ///< and of that an f32 of this size is a multiple, too
   int special;            ///< codes without their sign from here on are no numbers
   float unit;             ///< what an f32 with a code's bits `shift` further up is to be multiplied by
+  float even_to;          ///< up to here codes are evenly spaced,
+  float per_step;         ///< 1 / this apart
 };
 constexpr CodeFormat code_format(DType type) {
-  if (type == DType::f8e4m3) return {false, 448, 464, 20, 120 << 3, 0x1p-6f, 0x1p14f, 0x7F, 0x1p120f};
+  if (type == DType::f8e4m3)
+    return {false, 448, 464, 20, 120 << 3, 0x1p-6f, 0x1p14f, 0x7F, 0x1p120f, 0x1p-6f, 0x1p9f};
   if (type == DType::f8e5m2)
-    return {false, 57344, 0x1.dffffep15f, 21, 112 << 2, 0x1p-14f, 0x1p7f, 0x7C, 0x1p112f};
-  return {true, 127, 0x1.fdfffep6f, 0, 0, 0, 0, 0, 0};
+    return {false, 57344, 0x1.dffffep15f, 21, 112 << 2, 0x1p-14f, 0x1p7f, 0x7C, 0x1p112f, 0x1p-14f, 0x1p16f};
+  return {true, 127, 0x1.fdfffep6f, 0, 0, 0, 0, 0, 0, 127, 1};
 }
 
 /// A row's blocks are programs by themselves: `blocks` of each row, the last shorter.
@@ -59,6 +63,15 @@ struct QuantizeProblem {
   const float* given;   ///< null: computed
   DType dtype;          ///< of values
   CodeFormat format;
+  PhiloxNumbers random;  ///< no seed: to nearest
+};
+
+/// One scale for a whole tensor: `codes` takes it from where `x` has its result.
+struct QuantizeTensorProblem {
+  ReductionProblem<1> x;
+  QuantizeProblem codes;
+
+  float* scale() const { return static_cast<float*>(x.result); }
 };
 
 struct FakeQuantizeBackwardProblem {

@@ -1,7 +1,11 @@
 #pragma once
 // A block is a row of its own: its largest magnitude gives the scale, then each element becomes a code. What
 // a GPU's registers hold is read once; of a longer block the rest is read twice.
+#include <bit>
+
 #include "rooftile/ops/quantize/quantize.problem.h"
+#include "rooftile/tile/philox.h"
+#include "rooftile/tile/reduction.h"
 #include "rooftile/tile/tile.h"
 
 namespace rooftile::kernels {
@@ -29,6 +33,41 @@ ROOFTILE_TILE auto encode(const X& x, const CodeFormat& f) {
   return select(x == x, code | ((bit_cast<Integer>(x) >> 24) & 0x80), like(code, 0x7F));
 }
 // [/encode]
+
+// [by_chance]
+/// To one of the two codes beside x, away from 0 as often as x is far from the other: where x is the share
+/// `rest` of a step beyond it, where ⌊rest · 2^31⌋ + ⌊word / 2⌋ has a carry.
+template <Lanes X, Lanes W>
+ROOFTILE_TILE auto encode_by_chance(const X& x, const W& words, const CodeFormat& f) {
+  using Integer = std::int32_t;
+  const auto size = min(select(x == x, abs(x), like(x, 0.0f)), f.largest);
+  const auto steps = min(size, f.even_to) * f.per_step;
+  const auto whole = convert<Integer>(steps);
+  const auto rest = convert<Integer>((steps - convert<float>(whole)) * 0x1p31f);
+  const auto even = whole + bit_cast<Integer>((bit_cast<std::uint32_t>(rest) + (words >> 1)) >> 31);
+  if (f.integer) return select(x < 0, -even, even) & 0xFF;
+  // Of other codes the steps are the last bit that stays, and the bits below it are the rest.
+  const auto random = bit_cast<Integer>(words >> (32 - f.shift));
+  const auto normal = ((bit_cast<Integer>(size) + random) >> f.shift) - f.rebias;
+  const auto code = select(size < f.even_to, even, normal);
+  return select(x == x, code | ((bit_cast<Integer>(x) >> 24) & 0x80), like(code, 0x7F));
+}
+// [/by_chance]
+
+/// How products become codes; `index`: of the first lane's element, in row-major order.
+struct ToNearest {
+  template <Lanes X>
+  ROOFTILE_TILE auto operator()(const X& x, std::int64_t, const CodeFormat& f) const {
+    return encode(x, f);
+  }
+};
+struct ByChance {
+  PhiloxStream stream;
+  template <Lanes X>
+  ROOFTILE_TILE auto operator()(const X& x, std::int64_t index, const CodeFormat& f) const {
+    return encode_by_chance(x, random_words<X>(stream, static_cast<std::uint64_t>(index)), f);
+  }
+};
 
 /// Codes from 0 to 255 as what they stand for, exactly.
 template <Lanes C>
@@ -69,11 +108,26 @@ struct Magnitudes {
   }
 };
 
+/// The same of a whole tensor, as bits.
+struct LargestMagnitude {
+  using Partial = std::int32_t;
+  template <class Team, class X>
+  ROOFTILE_TILE static Partial chunk(Team team, const X& x) {
+    Magnitudes magnitudes(team);
+    magnitudes.add(team, team.hold(x, 0), x.size);
+    return std::bit_cast<Partial>(magnitudes.largest(team));
+  }
+  ROOFTILE_TILE static Partial nothing() { return 0; }
+  ROOFTILE_TILE static Partial join(Partial left, Partial right) { return left > right ? left : right; }
+  ROOFTILE_TILE static double finish(Partial all) { return static_cast<double>(std::bit_cast<float>(all)); }
+};
+
 // [quantize]
-/// Codes, or, without memory for them, y: what they stand for.
-template <class Team, class T>
+/// Codes, or, without memory for them, y: what they stand for. `index`: of x's first element in its tensor.
+template <class Team, class T, class Rounding>
 ROOFTILE_TILE void quantize(Team team, const Row<const T>& x, const Row<std::uint8_t>& codes, const Row<T>& y,
-                            float* scale_to, const float* given, std::int64_t segment, const CodeFormat& f) {
+                            float* scale_to, const float* given, std::int64_t segment, const CodeFormat& f,
+                            const Rounding& rounded, std::int64_t index) {
   const auto first = x.part(0, segment);
   const auto held = team.hold(first, 0);
   float scale = given ? *given : 0;
@@ -93,7 +147,7 @@ ROOFTILE_TILE void quantize(Team team, const Row<const T>& x, const Row<std::uin
     const auto to = codes.part(at, segment);
     const auto y_to = y.part(at, segment);
     team.each(part.row.size, [&](auto chunk) ROOFTILE_INLINE {
-      const auto code = encode(part[chunk] * each_one, f);
+      const auto code = rounded(part[chunk] * each_one, index + at + chunk.first, f);
       if (codes.data)
         team.store(to, chunk, code);
       else

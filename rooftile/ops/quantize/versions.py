@@ -16,19 +16,56 @@ def f32(value):
         return math.copysign(math.inf, value)
 
 
+# [philox_plain]
+FACTORS, STEPS, LOW = (0xD2511F53, 0xCD9E8D57), (0x9E3779B9, 0xBB67AE85), 0xFFFFFFFF
+
+
+def philox_plain(counter, seed):
+    """Four words of 32 bits, as dropout's."""
+    a, b, c, d = counter & LOW, counter >> 32 & LOW, 0, 0
+    key, key2 = seed & LOW, seed >> 32 & LOW
+    for _ in range(10):
+        first, second = FACTORS[0] * a, FACTORS[1] * c
+        a, b, c, d = second >> 32 ^ b ^ key, second & LOW, first >> 32 ^ d ^ key2, first & LOW
+        key, key2 = key + STEPS[0] & LOW, key2 + STEPS[1] & LOW
+    return a, b, c, d
+
+
+def words_plain(seed, offset):
+    """The word of element i, or None without a seed."""
+    if not seed:
+        return lambda i: None
+    first = int(offset[0]) if offset else 0
+    return lambda i: philox_plain(first + i // 4, int(seed[0]))[i % 4]
+# [/philox_plain]
+
+
 # [quantize_plain]
-def nearest_f8(value, mantissa, smallest_exponent, largest):
+def beside(steps, word):
+    """The whole number nearest to steps, or, with a random word, one of the two beside it."""
+    if word is None:
+        return round(steps)
+    lower = math.floor(steps)
+    return lower + (math.floor((steps - lower) * 2**31) + word // 2 >= 2**31)
+
+
+def code_f8(value, word, mantissa, smallest_exponent, largest):
     """Numbers of a binade are multiples of 2^(exponent - mantissa); round() takes the even one of two."""
     if math.isnan(value):
         return math.nan  # without a sign
     if value == 0 or math.isinf(value):
         return math.copysign(min(abs(value), largest), value)
-    step = 2.0 ** (max(math.frexp(value)[1] - 1, smallest_exponent) - mantissa)
-    return math.copysign(min(round(abs(value) / step) * step, largest), value)
+    size = min(abs(value), largest)
+    step = 2.0 ** (max(math.frexp(size)[1] - 1, smallest_exponent) - mantissa)
+    return math.copysign(min(beside(size / step, word) * step, largest), value)
 
 
-def quantize_rows(x, given, block, largest, nearest):
-    codes, scales, block = [], [], int(block)
+def code_i8(value, word):
+    return 0 if math.isnan(value) else int(math.copysign(beside(min(abs(value), 127), word), value))
+
+
+def quantize_rows(x, given, seed, offset, block, largest, code):
+    codes, scales, block, word = [], [], int(block), words_plain(seed, offset)
     for r, row in enumerate(x):
         codes.append([])
         scales.append([])
@@ -38,28 +75,54 @@ def quantize_rows(x, given, block, largest, nearest):
             scale = given[r][b] if given else most if math.isnan(most) else max(f32(most / largest), 2.0**-126)
             scales[-1].append(scale)
             each_one = f32(1 / scale) if scale else math.copysign(math.inf, scale)
-            codes[-1] += [nearest(f32(v * each_one)) for v in part]
+            first = r * len(row) + begin
+            codes[-1] += [code(f32(v * each_one), word(first + i)) for i, v in enumerate(part)]
     return codes, scales
 
 
-def quantize_f8e4m3_plain(x, given=None, block=128):
-    return quantize_rows(x, given, block, 448, lambda v: nearest_f8(v, 3, -6, 448))
+def quantize_f8e4m3_plain(x, given=None, seed=None, offset=None, block=128):
+    return quantize_rows(x, given, seed, offset, block, 448, lambda v, word: code_f8(v, word, 3, -6, 448))
 
 
-def quantize_f8e5m2_plain(x, given=None, block=128):
-    return quantize_rows(x, given, block, 57344, lambda v: nearest_f8(v, 2, -14, 57344))
+def quantize_f8e5m2_plain(x, given=None, seed=None, offset=None, block=128):
+    return quantize_rows(x, given, seed, offset, block, 57344, lambda v, word: code_f8(v, word, 2, -14, 57344))
 
 
-def quantize_i8_plain(x, given=None, block=128):
-    return quantize_rows(x, given, block, 127, lambda v: 0 if math.isnan(v) else round(max(-127, min(127, v))))
+def quantize_i8_plain(x, given=None, seed=None, offset=None, block=128):
+    return quantize_rows(x, given, seed, offset, block, 127, code_i8)
 # [/quantize_plain]
+
+
+# [quantize_tensor_plain]
+def tensor(quantize):
+    """A tensor, flat, is one row with one block."""
+
+    def quantize_tensor(x, seed=None, offset=None):
+        codes, scales = quantize([x], None, seed, offset, max(len(x), 1))
+        return codes[0], scales[0] or [2.0**-126]
+
+    return quantize_tensor
+
+
+quantize_tensor_f8e4m3_plain = tensor(quantize_f8e4m3_plain)
+quantize_tensor_f8e5m2_plain = tensor(quantize_f8e5m2_plain)
+quantize_tensor_i8_plain = tensor(quantize_i8_plain)
+# [/quantize_tensor_plain]
+
+
+# [quantize_i8_plain_rows]
+@trap("each row counts its elements from 0: all rows draw the same words, and their errors no longer cancel")
+def quantize_i8_plain_rows(x, given=None, seed=None, offset=None, block=128):
+    rows = [quantize_i8_plain([row], given and [given[r]], seed, offset, block) for r, row in enumerate(x)]
+    return [codes[0] for codes, _ in rows], [scales[0] for _, scales in rows]
+# [/quantize_i8_plain_rows]
 
 
 # [quantize_f8e4m3_plain_infinite]
 @trap("beyond 448 comes NaN, as float8_e4m3fn's own conversion has it: with given scales values must saturate")
-def quantize_f8e4m3_plain_infinite(x, given=None, block=128):
-    beyond = lambda v: math.nan if abs(v) > 464 else nearest_f8(v, 3, -6, 448)  # noqa: E731
-    return quantize_rows(x, given, block, 448, beyond)
+def quantize_f8e4m3_plain_infinite(x, given=None, seed=None, offset=None, block=128):
+    beyond = lambda v, word: math.nan if abs(v) > 464 else code_f8(v, word, 3, -6, 448)  # noqa: E731
+    return quantize_rows(x, given, seed, offset, block, 448, beyond)
 # [/quantize_f8e4m3_plain_infinite]
 
 
@@ -92,6 +155,13 @@ def quantize_i8_numpy_truncated(x, given=None, block=128):
     cut = np.clip(products, -127, 127).astype(np.int8)
     return cut.reshape(*x.shape[:-1], -1)[..., :x.shape[-1]], scale
 # [/quantize_i8_numpy_truncated]
+
+
+# [quantize_tensor_i8_numpy]
+def quantize_tensor_i8_numpy(x):
+    codes, scale = quantize_i8_numpy(x.reshape(1, -1), block=max(x.size, 1))
+    return codes.reshape(x.shape), scale if x.size else np.full(1, 2.0**-126, np.float32)
+# [/quantize_tensor_i8_numpy]
 
 
 # [dequantize_numpy]
@@ -130,6 +200,29 @@ def quantize_i8_torch(x, given=None, block=128):
     products, scale = quantize_blocks_torch(x, given, block, 127.0)
     return products.nan_to_num(nan=0.0).round().to(torch.int8), scale
 # [/quantize_torch]
+
+
+# [quantize_tensor_torch]
+def quantize_tensor_torch(x, largest):
+    amax = x.abs().amax() if x.numel() else torch.zeros((), device=x.device)
+    scale = (amax.float() / largest).clamp(min=2.0**-126)
+    return (x.float() * (1 / scale)).clamp(-largest, largest), scale
+
+
+def quantize_tensor_f8e4m3_torch(x):
+    products, scale = quantize_tensor_torch(x, 448.0)
+    return products.to(torch.float8_e4m3fn), scale
+
+
+def quantize_tensor_f8e5m2_torch(x):
+    products, scale = quantize_tensor_torch(x, 57344.0)
+    return products.to(torch.float8_e5m2), scale
+
+
+def quantize_tensor_i8_torch(x):
+    products, scale = quantize_tensor_torch(x, 127.0)
+    return products.nan_to_num(nan=0.0).round().to(torch.int8), scale
+# [/quantize_tensor_torch]
 
 
 # [dequantize_torch]

@@ -21,8 +21,7 @@ struct SampleProblem {
   Rows<2> rows;
   const void* logits;
   std::int64_t* token;
-  const void *seed, *offset;  ///< one number each; no offset: null
-  bool wide;                  ///< they are i64, not i32
+  PhiloxNumbers numbers;
   DType dtype;
   double temperature, top_p, min_p;
   std::int64_t top_k;
@@ -34,13 +33,9 @@ struct SampleProblem {
     p.rule = sample_rule(temperature, top_k, top_p, min_p);
     return p;
   }
-  constexpr std::uint64_t whole(const void* p) const {
-    if (!p) return 0;
-    return wide ? static_cast<std::uint64_t>(*static_cast<const std::int64_t*>(p))
-                : static_cast<std::uint64_t>(std::int64_t{*static_cast<const std::int32_t*>(p)});
-  }
   constexpr std::uint64_t random(std::int64_t row) const {
-    return sample_random(whole(seed), whole(offset) + static_cast<std::uint64_t>(row));
+    const PhiloxStream stream = numbers.stream();
+    return sample_random(stream.seed, stream.offset + static_cast<std::uint64_t>(row));
   }
   /// How many of the largest elements are all that a row's token depends on; 0: too many to keep.
   constexpr int listed() const {

@@ -92,33 +92,48 @@ __global__ void __launch_bounds__(kReductionThreads)
   if (threadIdx.x == 0) *result = narrow<R>(count == 0 ? 0 : Reduction::finish(all));
 }
 
-/// The result of a reduction of f64, f32, f16 or bf16.
-template <class Reduction, int kInputs>
-Status reduce(const CudaLaunch& launch, const char* name, const ReductionProblem<kInputs>& p) {
-  std::int64_t chunk = kReductionChunk;
-  while ((p.size() + chunk - 1) / chunk > kMaxChunks) chunk *= 2;
-  const auto chunks = static_cast<unsigned>((p.size() + chunk - 1) / chunk);
+/// A reduction's chunks, and the partials that its first launch writes for each.
+template <class Reduction>
+struct Chunked {
   using Partial = typename Reduction::Partial;
-  auto* partials = static_cast<Partial*>(launch.scratch);
   static_assert(kMaxChunks * sizeof(Partial) <= kCudaScratchBytes);
-  bool contiguous = true, words = p.size() * bits(p.dtype) / 8 % 16 == 0;
-  for (int i = 0; i < kInputs; ++i) {
-    contiguous = contiguous && p.contiguous(i);
-    words = words && reinterpret_cast<std::uintptr_t>(p.data[i]) % 16 == 0;
+  std::int64_t chunk = kReductionChunk;
+  int count;
+  Partial* partials;
+
+  template <int kInputs>
+  Chunked(const CudaLaunch& launch, const ReductionProblem<kInputs>& p)
+      : partials(static_cast<Partial*>(launch.scratch)) {
+    while ((p.size() + chunk - 1) / chunk > kMaxChunks) chunk *= 2;
+    count = static_cast<int>((p.size() + chunk - 1) / chunk);
   }
-  const Status status = with_type<double, float, f16, bf16>(p.dtype, [&]<class T>() -> Status {
-    if (chunks == 0) return {};
+  template <class T, int kInputs>
+  Status reduce(const CudaLaunch& launch, const char* name, const ReductionProblem<kInputs>& p) const {
+    if (count == 0) return {};
+    bool contiguous = true, words = p.size() * bits(p.dtype) / 8 % 16 == 0;
+    for (int i = 0; i < kInputs; ++i) {
+      contiguous = contiguous && p.contiguous(i);
+      words = words && reinterpret_cast<std::uintptr_t>(p.data[i]) % 16 == 0;
+    }
     const auto run = [&](auto kernel) {
-      return rooftile::cuda::launch(launch, name, {chunks, kReductionThreads}, kernel, p, contiguous, chunk,
-                                    partials);
+      return rooftile::cuda::launch(launch, name, {static_cast<unsigned>(count), kReductionThreads}, kernel,
+                                    p, contiguous, chunk, partials);
     };
     if (contiguous && words) return run(reduce_chunks<Reduction, T, Access::aligned, kInputs>);
     return run(reduce_chunks<Reduction, T, Access::any, kInputs>);
-  });
+  }
+};
+
+/// The result of a reduction of f64, f32, f16 or bf16.
+template <class Reduction, int kInputs>
+Status reduce(const CudaLaunch& launch, const char* name, const ReductionProblem<kInputs>& p) {
+  const Chunked<Reduction> chunks(launch, p);
+  const Status status = with_type<double, float, f16, bf16>(
+      p.dtype, [&]<class T>() { return chunks.template reduce<T>(launch, name, p); });
   if (!status) return status;
   return with_type<double, float, f16, bf16>(p.result_dtype, [&]<class R>() {
-    return rooftile::cuda::launch(launch, name, {1, kReductionThreads}, join_chunks<Reduction, R>, partials,
-                                  static_cast<int>(chunks), static_cast<R*>(p.result));
+    return rooftile::cuda::launch(launch, name, {1, kReductionThreads}, join_chunks<Reduction, R>,
+                                  chunks.partials, chunks.count, static_cast<R*>(p.result));
   });
 }
 
