@@ -12,7 +12,7 @@ import functools
 import jax
 import numpy
 
-from rooftile import _core, _frameworks, _functions, _permute, _products, _sharding, _vectors
+from rooftile import _core, _frameworks, _functions, _permute, _products, _reverse_only, _sharding, _vectors
 from rooftile._signature import IN_OUT, OUTPUT, Signature
 
 TARGET = "rooftile_call"
@@ -149,14 +149,9 @@ class Function(Signature):
                 arrays = _frameworks.broadcast_views(arrays)
             self.check_dtypes(arrays)
             arrays, brought = self.along(arrays, rows) if rows else (arrays, None)
-            try:
-                results = self.apply(tuple(float({**self.defaults, **options}[n]) for n in self.defaults), tuple(sorted(wanted)),
-                                     arrays)
-            except TypeError as error:
-                if "forward-mode" not in str(error):
-                    raise
-                raise TypeError(f"{self.name}: has no derivative in forward mode (jvp, jacfwd, hessian); take jax.grad, jax.vjp or "
-                                "jax.jacrev") from None
+            if self.has_gradient():
+                arrays = {n: _reverse_only.argument(a, self.name) if isinstance(a, jax.core.Tracer) else a for n, a in arrays.items()}
+            results = self.apply(tuple(float({**self.defaults, **options}[n]) for n in self.defaults), tuple(sorted(wanted)), arrays)
             if not self.outputs:  # of those it updates; under jit a dict comes back sorted
                 return self.named([o["name"] for o in self.operands if o["name"] in results], results)
             if self.backward:

@@ -1,5 +1,7 @@
 """rooftile on JAX's arrays, and rooftile.jax under jit, grad and vmap."""
 
+import functools
+
 import numpy as np
 import pytest
 from conftest import arguments, is_smooth, without_gradients
@@ -155,10 +157,36 @@ def test_a_gradient_of_one_element_has_its_shape():
     same(ours, theirs, rtol=1e-5)
 
 
-def test_forward_mode_is_refused():
-    x = jnp.ones((2, 3))
-    for call in (rooftile.jax.softmax, rooftile.jax.gelu):
-        with pytest.raises(TypeError, match=f"{call.__name__}: has no derivative in forward mode .*; take jax.grad, jax.vjp or jax.jacrev"):
-            jax.jvp(call, (x,), (x,))
-    with pytest.raises(TypeError, match="has no derivative in forward mode|softmax_backward has no gradient"):
-        jax.hessian(lambda x: rooftile.jax.softmax(x).sum())(x)
+FORWARD = {
+    "jvp": lambda call, x: jax.jvp(call, (x,), (x,)),
+    "jvp_of_jit": lambda call, x: jax.jvp(jax.jit(call), (x,), (x,)),
+    "jit_of_jvp": lambda call, x: jax.jit(lambda x: jax.jvp(call, (x,), (x,)))(x),
+    "jit_of_jacfwd": lambda call, x: jax.jit(jax.jacfwd(call))(x),
+    "hessian": lambda call, x: jax.hessian(lambda x: call(x).sum())(x),
+    "jit_of_hessian": lambda call, x: jax.jit(jax.hessian(lambda x: call(x).sum()))(x),
+    "linearize": lambda call, x: jax.linearize(jax.jit(call), x)[1](x),
+    "scan": lambda call, x: jax.jvp(lambda x: jax.lax.scan(lambda x, _: (call(x), None), x, None, length=2)[0], (x,), (x,)),
+}
+
+
+@pytest.mark.parametrize("how", FORWARD)
+@pytest.mark.parametrize("function", ["softmax", "gelu", "gemm"])
+def test_forward_mode_is_refused(function, how):
+    ours = getattr(rooftile.jax, function)
+    with pytest.raises(TypeError, match=f"^{function}: has no derivative in forward mode .*; take jax.grad, jax.vjp or jax.jacrev, "
+                                        "or JAX's own function"):
+        FORWARD[how](lambda x: ours(x, x) if function == "gemm" else ours(x), jnp.ones((3, 3)))
+
+
+@pytest.mark.parametrize("function", ["softmax", "gelu"])
+def test_reverse_mode_passes_where_forward_mode_is_refused(function):
+    ours, theirs = getattr(rooftile.jax, function), getattr(jax.nn, function)
+    theirs = functools.partial(theirs, approximate=False) if function == "gelu" else theirs
+    x = jnp.linspace(-2, 2, 12).reshape(3, 4)
+    for wrap in (jax.jit, jax.checkpoint, jax.vmap,
+                 lambda call: lambda x: jax.lax.scan(lambda x, _: (call(x), None), x, None, length=2)[0]):
+        def loss(call):
+            return lambda x: (wrap(call)(x) ** 2).sum()
+
+        same(jax.jit(jax.grad(loss(ours)))(x), jax.grad(loss(theirs))(x), rtol=1e-4)
+        same(jax.jit(jax.jacrev(wrap(ours)))(x), jax.jacrev(wrap(theirs))(x), rtol=1e-4)
