@@ -213,10 +213,11 @@ struct AttentionOracle {
         const auto at = static_cast<std::size_t>(j);
         const S term = weight[at] * arrays[a.values_name].load(a.key(n, j, head) * a.e + c);
         y += term;
-        size += std::fmax(std::fabs(to_double(term)), kSmallest * of);  // a form may divide weights first
+        // A weight may round below the normal numbers, before it is divided or after.
+        const double value = std::fabs(to_double(arrays[a.values_name].load(a.key(n, j, head) * a.e + c)));
+        size += std::fmax(std::fmax(to_double(weight[at]), kSmallest) * value, kSmallest * of);
         shifts += std::fabs(to_double(term)) * terms[at];
-        rounded += std::fmax(to_double(weight[at]), a.least_weight) *
-                   std::fabs(to_double(arrays[a.values_name].load(a.key(n, j, head) * a.e + c)));
+        rounded += std::fmax(to_double(weight[at]), a.least_weight) * value;
       }
       if (any) y = y / sum;
       arrays["y"].store(a.query(n, i, head) * a.e + c, y,
