@@ -95,8 +95,9 @@ void decoded_is_as_prefilled(const Queue& queue, DType dtype, const Sizes& size,
   q.fill(random), k.fill(random), v.fill(random);
   Tensor y(dtype, {1, tokens, heads, e}), lse(DType::f32, {1, heads, tokens});
   {
-    const ConstView views[] = {q.view(), k.view(), v.view(), {}, {}, y.view(), lse.view()};
-    const ConstView* all[] = {&views[0], &views[1], &views[2], &views[3], &views[4], &views[5], &views[6]};
+    const ConstView views[] = {q.view(), k.view(), v.view(), {}, {}, {}, {}, y.view(), lse.view()};
+    const ConstView* all[] = {&views[0], &views[1], &views[2], &views[3], &views[4],
+                              &views[5], &views[6], &views[7], &views[8]};
     const double values[] = {1, options.window_left, -1, options.scale, options.softcap};
     const Status s = call(queue, *attention, Call{all, values});
     ASSERT_TRUE(s) << s.message();
@@ -194,8 +195,9 @@ void decodes_the_sign_of_a_zero(const Queue& queue, std::int64_t high, std::int6
   for (std::int64_t j = 0; j <= query; ++j) v[static_cast<std::size_t>(j)] = j == 0 ? -1.f : -0.f;
   k[static_cast<std::size_t>(high)] = 200;
   const auto of_tokens = [&](std::vector<float>& x) { return view(x.data(), {1, kTokens, 1, 1}); };
-  const ConstView views[] = {of_tokens(q), of_tokens(k), of_tokens(v), {}, {}, of_tokens(y), {}};
-  const ConstView* all[] = {&views[0], &views[1], &views[2], &views[3], &views[4], &views[5], &views[6]};
+  const ConstView views[] = {of_tokens(q), of_tokens(k), of_tokens(v), {}, {}, {}, {}, of_tokens(y), {}};
+  const ConstView* all[] = {&views[0], &views[1], &views[2], &views[3], &views[4],
+                            &views[5], &views[6], &views[7], &views[8]};
   const double values[] = {1, -1, -1, 1, 0};
   std::vector<std::int32_t> table = {0}, length = {static_cast<std::int32_t>(query + 1)};
   Status s = call(queue, *attention, Call{all, values});

@@ -87,3 +87,72 @@ def test_a_sink_is_one_more_score(causal):
         close(a, b)
     none = torch.full((4,), -torch.inf)
     assert torch.equal(rooftile.torch.attention(q, k, v, sink=none, causal=causal), rooftile.torch.attention(q, k, v, causal=causal))
+
+
+def packed_of(lengths, heads, d, dtype):
+    return torch.randn(1, sum(lengths), heads, d).to(dtype)
+
+
+def bounds(lengths):
+    return torch.tensor([0, *lengths]).cumsum(0).int()
+
+
+LENGTHS = [0, 1, 63, 64, 65, 5, 34, 0], [3, 64, 65, 0, 63, 130, 1, 7]
+
+
+@pytest.mark.parametrize("device, dtype", [(None, torch.float32), (None, torch.bfloat16), ("emulated", torch.float32),
+                                           ("emulated", torch.bfloat16)])
+def test_a_sequence_among_others_has_its_bits_alone(device, dtype):
+    torch.manual_seed(2)
+    q, k, v = (packed_of(lengths, heads, 64, dtype) for lengths, heads in zip((LENGTHS[0], LENGTHS[1], LENGTHS[1]), (4, 2, 2)))
+    cu = dict(zip(("cu_seqlens_q", "cu_seqlens_k"), map(bounds, LENGTHS)))
+    y, lse = rooftile.attention(q, k, v, causal=True, lse=True, device=device, **cu)
+    dy = torch.randn(q.shape).to(dtype)
+    gradients = rooftile.attention_backward(q, k, v, y, dy, lse, causal=True, device=device, **cu)
+    at = [0, 0]
+    for lengths in zip(*LENGTHS):
+        rows, keys = (slice(a, a + n) for a, n in zip(at, lengths))
+        at = [a + n for a, n in zip(at, lengths)]
+        q1, k1, v1, y1, dy1, lse1 = (x.contiguous() for x in (q[:, rows], k[:, keys], v[:, keys], y[:, rows], dy[:, rows], lse[..., rows]))
+        if lengths[0]:
+            for a, b in zip(rooftile.attention(q1, k1, v1, causal=True, lse=True, device=device), (y1, lse1)):
+                assert torch.equal(a, b)
+        alone = rooftile.attention_backward(q1, k1, v1, y1, dy1, lse1, causal=True, device=device)
+        for a, b in zip(alone, (gradients[0][:, rows], gradients[1][:, keys], gradients[2][:, keys])):
+            assert torch.equal(a, b)
+
+
+def test_gradients_of_sequences_are_those_of_pytorch():
+    torch.manual_seed(3)
+    q, k, v = (packed_of(lengths, 2, 16, torch.float32).requires_grad_() for lengths in (LENGTHS[0], LENGTHS[1], LENGTHS[1]))
+    y = rooftile.torch.attention(q, k, v, cu_seqlens_q=bounds(LENGTHS[0]), cu_seqlens_k=bounds(LENGTHS[1]))
+    parts = [theirs(*(x.transpose(1, 2) for x in (a, b, c))).transpose(1, 2) if b.shape[1] else torch.zeros_like(a)
+             for a, b, c in zip(q.split(LENGTHS[0], 1), k.split(LENGTHS[1], 1), v.split(LENGTHS[1], 1))]
+    expected = torch.cat(parts, 1)
+    close(y, expected)
+    for a, b in zip(torch.autograd.grad(y.sin().sum(), (q, k, v)), torch.autograd.grad(expected.sin().sum(), (q, k, v))):
+        close(a, b)
+
+
+def test_what_no_sequence_has_and_wrong_lengths():
+    q = torch.randn(1, 9, 2, 8)
+    cu = torch.tensor([2, 5, 7], dtype=torch.int32)
+    y, lse = rooftile.attention(q, q, q, cu_seqlens_q=cu, cu_seqlens_k=cu, lse=True)
+    outside = [0, 1, 7, 8]
+    assert (y[:, outside] == 0).all() and (lse[..., outside] == -torch.inf).all() and (y[:, 2:7] != 0).all()
+    far = torch.tensor([-5, 4, 2**31 - 1], dtype=torch.int32)  # clamped where the host does not read it
+    near = torch.tensor([0, 4, 9], dtype=torch.int32)
+    assert torch.equal(*(rooftile.attention(q, q, q, cu_seqlens_q=its, cu_seqlens_k=its, device="emulated") for its in (far, near)))
+    falling = torch.tensor([0, 7, 2**30, 3, -9, 9], dtype=torch.int32)
+    rooftile.attention(q, q, q, cu_seqlens_q=falling, cu_seqlens_k=falling, device="emulated")  # of no meaning, but of its memory
+    for words, options in (("cu_seqlens_q is given without cu_seqlens_k; give both, or none", {"cu_seqlens_q": cu}),
+                           ("bias and cu_seqlens_q are both given",
+                            {"cu_seqlens_q": cu, "cu_seqlens_k": cu, "bias": torch.zeros(1, 2, 9, 9)}),
+                           (r"cu_seqlens_q\[2\] is 1073741824, must be a number from 7 to 9",
+                            {"cu_seqlens_q": falling, "cu_seqlens_k": falling}),
+                           ("cu_seqlens_q has no element; N sequences have N . 1", {"cu_seqlens_q": cu[:0], "cu_seqlens_k": cu[:0]})):
+        with pytest.raises(ValueError, match=words):
+            rooftile.attention(q, q, q, **options)
+    two = torch.randn(2, 9, 2, 8)
+    with pytest.raises(ValueError, match="q has 2 batches; put the sequences one after the other into one"):
+        rooftile.attention(two, two, two, cu_seqlens_q=cu, cu_seqlens_k=cu)

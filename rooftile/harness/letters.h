@@ -8,11 +8,12 @@ namespace rooftile::harness {
 
 /// A case's shape: the outer sizes, then a size for each letter in the order in which letters appear first
 /// ("... M K",
-/// "... K N", "... M N": {outer…, M, K, N}); what a relation of the signature gives is left out.
-/// Parameters: options by name; optional operands by name, 0 absent or 1 (what `absent` names: 0 unless a
-/// case says otherwise); dtypes by letter, from the second one on: which of those that the letter may be, as
-/// another one's first; of functions that take lists "tensors", how many each has (1 unless a case says).
-/// Item k's first outer size is k larger than the case's, in lists of all lengths.
+/// "... K N", "... M N": {outer…, M, K, N}); what a relation of the signature gives is left out, and so may
+/// be the last letters, of optional operands alone. Parameters: options by name; optional operands by name, 0
+/// absent or 1 (what `absent` names: 0 unless a case says otherwise); dtypes by letter, from the second one
+/// on: which of those that the letter may be, as another one's first; of functions that take lists "tensors",
+/// how many each has (1 unless a case says). Item k's first outer size is k larger than the case's, in lists
+/// of all lengths.
 struct SpecParts {
   const char* function;
   OracleFunctions oracle;

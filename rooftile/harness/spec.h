@@ -199,6 +199,8 @@ struct Spec {
   const char* folder = "";  ///< of rooftile/ops; all_specs() knows it
 };
 
+/// How many sizes stand before the letters.
+std::size_t outer_sizes(const Spec& spec, const Case& c);
 /// The dimensions of a case's shape whose indices know nothing of each other: the outermost, and those of
 /// independent letters.
 std::vector<std::size_t> independent_dimensions(const Spec& spec, const Case& c);

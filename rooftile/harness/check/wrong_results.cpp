@@ -169,7 +169,7 @@ void WrongResults::show(const Problem& p) {
     if (spec_.letters.empty()) {
       meet("unread_tail", "", [&] { return unread(p, o, p.what().shape.size() - 1); });
     } else {  // each letter in turn
-      const std::size_t outer = p.what().shape.size() - spec_.letters.size();
+      const std::size_t outer = outer_sizes(spec_, p.what());
       for (std::size_t l = 0; l < spec_.letters.size(); ++l)
         meet("unread_tail", fmt::format(" {}", spec_.letters[l]).c_str(),
              [&] { return unread(p, o, outer + l); });

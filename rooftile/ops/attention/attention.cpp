@@ -9,27 +9,32 @@
 namespace rooftile {
 namespace {
 
-constexpr const char* kWhere = "H % G = 0; D >= 1; D <= 256; E >= 1; E <= 256";
+constexpr const char* kWhere = "H % G = 0; D >= 1; D <= 256; E >= 1; E <= 256; L = S + 1; M = T + 1";
 
 constexpr Signature::Types kT{'T', {DType::f32, DType::f16, DType::bf16}};  // the data's
 constexpr Signature::Types kA{'A', {DType::f32}, 'T'};                      // the bias's
 constexpr Signature::Types kP{'P', {DType::f32}, 'T'};                      // the sink's
 constexpr Signature::Types kF{'F', {DType::f32}};                           // statistics'
+constexpr Signature::Types kI{'I', {DType::i32}};                           // of where sequences begin
 
 constexpr Signature kForward{
     "attention",
-    {kT, kA, kP, kF},
+    {kT, kA, kP, kF, kI},
     {input("q", 'T', "B S H D"), input("k", 'T', "B T G D"), input("v", 'T', "B T G E"),
-     optional(input("bias", 'A', "B H S T")), optional(input("sink", 'P', "H")), output("y", 'T', "B S H E"),
+     optional(input("bias", 'A', "B H S T")), optional(input("sink", 'P', "H")),
+     optional(below('L', input("cu_seqlens_q", 'I', "N"))),
+     optional(below('M', input("cu_seqlens_k", 'I', "N"))), output("y", 'T', "B S H E"),
      optional(output("lse", 'F', "B H S"))},
     {flag("causal"), whole("window_left", -1, -1), whole("window_right", -1, -1), real("scale", 0, 0),
      real("softcap", 0, 0)},
     kWhere};
 constexpr Signature kBackward{
     "attention_backward",
-    {kT, kA, kP, kF},
+    {kT, kA, kP, kF, kI},
     {input("q", 'T', "B S H D"), input("k", 'T', "B T G D"), input("v", 'T', "B T G E"),
-     optional(input("bias", 'A', "B H S T")), optional(input("sink", 'P', "H")), input("y", 'T', "B S H E"),
+     optional(input("bias", 'A', "B H S T")), optional(input("sink", 'P', "H")),
+     optional(below('L', input("cu_seqlens_q", 'I', "N"))),
+     optional(below('M', input("cu_seqlens_k", 'I', "N"))), input("y", 'T', "B S H E"),
      input("dy", 'T', "B S H E"), input("lse", 'F', "B H S"), output("dq", 'T', "B S H D"),
      output("dk", 'T', "B T G D"), output("dv", 'T', "B T G E"), optional(output("dsink", 'P', "H"))},
     {flag("causal"), whole("window_left", -1, -1), whole("window_right", -1, -1), real("scale", 0, 0),
@@ -38,11 +43,16 @@ constexpr Signature kBackward{
 
 Status any_problem(const AttentionProblem&) { return {}; }
 
+/// What no rung has.
+Status rung_problem(const AttentionProblem& p) {
+  if (p.bias.data || p.sink || p.softcap != 0 || p.cu_q)
+    return Status::error("attention: the ladder's rungs have no bias, sink, softcap and cu_seqlens_q");
+  return {};
+}
 /// That on tensor cores.
 Status mma_rung_problem(const AttentionProblem& p) {
   if (p.dtype != DType::bf16) return Status::error("attention: this rung takes bf16, q is %s", name(p.dtype));
-  if (p.bias.data || p.sink || p.softcap != 0)
-    return Status::error("attention: the ladder's rungs have no bias, sink and softcap");
+  if (Status s = rung_problem(p); !s) return s;
   if (p.d != 64 || p.e != 64)
     return Status::error("attention: this rung takes heads of 64, these are %lld and %lld",
                          static_cast<long long>(p.d), static_cast<long long>(p.e));
@@ -60,8 +70,7 @@ Status mma_rung_problem(const AttentionProblem& p) {
 Status plain_problem(const AttentionProblem& p) {
   if (p.dtype != DType::f32)
     return Status::error("attention: the ladder's rungs take f32, q is %s", name(p.dtype));
-  if (p.bias.data || p.sink || p.softcap != 0)
-    return Status::error("attention: the ladder's rungs have no bias, sink and softcap");
+  if (Status s = rung_problem(p); !s) return s;
   if (p.d > 128 || p.e > 128)
     return Status::error("attention: the ladder's rungs take heads of up to 128, these are %lld and %lld",
                          static_cast<long long>(p.d), static_cast<long long>(p.e));
@@ -84,6 +93,7 @@ Status wgmma_problem(const AttentionProblem& p) {
     return Status::error("attention: wgmma takes f16 and bf16, q is %s", name(p.dtype));
   if (p.bias.data || p.softcap != 0)
     return Status::error("attention: wgmma takes neither a bias nor a cap; mma takes both");
+  if (p.cu_q) return Status::error("attention: wgmma takes no packed sequences; mma does");
   constexpr std::int64_t kMax = std::int64_t{1} << 30;
   if (p.s <= kMax && p.t <= kMax) return {};
   return Status::error("attention: wgmma takes up to %lld queries and keys; these are %lld and %lld",
@@ -133,7 +143,8 @@ AttentionOperand operand(const ConstView& view) {
   return o;
 }
 
-/// Sizes, options and the operands that both directions begin with: q, k, v, bias, sink.
+/// Sizes, options and the operands that both directions begin with, kShared of them.
+constexpr int kShared = 7;
 AttentionProblem problem_of(const Call& c) {
   AttentionProblem p{};
   const ConstView &q = c.view(0), &k = c.view(1), &v = c.view(2), &bias = c.view(3), &sink = c.view(4);
@@ -149,6 +160,44 @@ AttentionProblem problem_of(const Call& c) {
   if (sink.present()) p.sink = sink.data, p.sink_stride = sink.stride[0], p.sink_dtype = sink.dtype;
   return p;
 }
+/// Where the host may read: sequences that overlap would be two threads' rows.
+Status check_order(const char* function, const char* name, const ConstView& cu, std::int64_t rows) {
+  std::int64_t before = 0;
+  for (std::int64_t i = 0; i < cu.shape[0]; ++i) {
+    const std::int64_t its = static_cast<const std::int32_t*>(cu.data)[i * cu.stride[0]];
+    if (its < before || its > rows)
+      return Status::error("%s: %s[%lld] is %lld, must be a number from %lld to %lld", function, name,
+                           static_cast<long long>(i), static_cast<long long>(its),
+                           static_cast<long long>(before), static_cast<long long>(rows));
+    before = its;
+  }
+  return {};
+}
+/// Variable lengths: both cu_seqlens or none, of one batch without a bias.
+Status take_sequences(const Queue& queue, const Op& op, const Call& c, AttentionProblem& p) {
+  const ConstView &q = c.view(5), &k = c.view(6);
+  if (!q.present() && !k.present()) return {};
+  if (!q.present() || !k.present())
+    return Status::error("%s: %s is given without %s; give both, or none", op.function,
+                         q.present() ? "cu_seqlens_q" : "cu_seqlens_k",
+                         q.present() ? "cu_seqlens_k" : "cu_seqlens_q");
+  if (q.shape[0] == 0)
+    return Status::error("%s: cu_seqlens_q has no element; N sequences have N + 1", op.function);
+  if (p.b != 1)
+    return Status::error(
+        "%s: cu_seqlens_q is given and q has %lld batches; put the sequences one after the "
+        "other into one",
+        op.function, static_cast<long long>(p.b));
+  if (p.bias.data)
+    return Status::error("%s: bias and cu_seqlens_q are both given; a bias has rows of one length",
+                         op.function);
+  p.cu_q = static_cast<const std::int32_t*>(q.data), p.cu_q_stride = q.stride[0];
+  p.cu_k = static_cast<const std::int32_t*>(k.data), p.cu_k_stride = k.stride[0];
+  p.sequences = q.shape[0] - 1;
+  if (queue.device() != Device::cpu) return {};
+  if (Status s = check_order(op.function, "cu_seqlens_q", q, p.s); !s) return s;
+  return check_order(op.function, "cu_seqlens_k", k, p.t);
+}
 void take_lse(const ConstView& lse, AttentionProblem& p) {
   if (!lse.present()) return;
   p.lse = static_cast<float*>(const_cast<void*>(lse.data));
@@ -157,17 +206,21 @@ void take_lse(const ConstView& lse, AttentionProblem& p) {
 
 Status launch_forward(const Queue& queue, const Op& op, const Call& c) {
   AttentionProblem p = problem_of(c);
-  p.y = operand(c.view(5));
-  take_lse(c.view(6), p);
+  if (Status s = take_sequences(queue, op, c, p); !s) return s;
+  p.y = operand(c.view(kShared));
+  take_lse(c.view(kShared + 1), p);
   return dispatch(queue, op, &p, c.variant);
 }
 Status launch_backward(const Queue& queue, const Op& op, const Call& c) {
   AttentionProblem p = problem_of(c);
-  p.y = operand(c.view(5)), p.dy = operand(c.view(6));
-  take_lse(c.view(7), p);
-  p.dq = operand(c.view(8)), p.dk = operand(c.view(9)), p.dv = operand(c.view(10));
-  if (const ConstView& dsink = c.view(11); dsink.present())
-    p.dsink = c.output(11), p.dsink_stride = dsink.stride[0], p.sink_dtype = dsink.dtype;
+  if (Status s = take_sequences(queue, op, c, p); !s) return s;
+  p.y = operand(c.view(kShared)), p.dy = operand(c.view(kShared + 1));
+  take_lse(c.view(kShared + 2), p);
+  p.dq = operand(c.view(kShared + 3)), p.dk = operand(c.view(kShared + 4));
+  p.dv = operand(c.view(kShared + 5));
+  constexpr int kSink = kShared + 6;
+  if (const ConstView& dsink = c.view(kSink); dsink.present())
+    p.dsink = c.output(kSink), p.dsink_stride = dsink.stride[0], p.sink_dtype = dsink.dtype;
   return dispatch(queue, op, &p, c.variant);
 }
 
@@ -187,13 +240,15 @@ extern const Op* const attention_ops[] = {&attention_op, &attention_backward_op,
 
 Status attention(const Queue& queue, const AttentionInputs& in, const AttentionOutputs& out,
                  const AttentionOptions& options) {
-  const ConstView* const views[] = {&in.q, &in.k, &in.v, &in.bias, &in.sink, &out.y, &out.lse};
+  const ConstView* const views[] = {
+      &in.q, &in.k, &in.v, &in.bias, &in.sink, &in.cu_seqlens_q, &in.cu_seqlens_k, &out.y, &out.lse};
   return call(queue, attention_op, Call{views, OptionValues(options).all, options.variant});
 }
 Status attention_backward(const Queue& queue, const AttentionBackwardInputs& in,
                           const AttentionBackwardOutputs& out, const AttentionOptions& options) {
-  const ConstView* const views[] = {&in.q,  &in.k,   &in.v,   &in.bias, &in.sink, &in.y,
-                                    &in.dy, &in.lse, &out.dq, &out.dk,  &out.dv,  &out.dsink};
+  const ConstView* const views[] = {
+      &in.q, &in.k,  &in.v,   &in.bias, &in.sink, &in.cu_seqlens_q, &in.cu_seqlens_k,
+      &in.y, &in.dy, &in.lse, &out.dq,  &out.dk,  &out.dv,          &out.dsink};
   return call(queue, attention_backward_op, Call{views, OptionValues(options).all, options.variant});
 }
 

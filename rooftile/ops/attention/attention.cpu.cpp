@@ -31,18 +31,18 @@ void load_bias(const AttentionProblem& p, const Task& task, Rows queries, Rows k
 
 /// What threads are worth, as bytes of a memory-bound kernel: 16 multiplications take as long as a byte.
 std::int64_t work_of(const AttentionProblem& p) {
-  return p.b * p.h * p.s * std::max<std::int64_t>(p.t, 1) * (p.d + p.e) / 16;
+  return p.b * p.h * p.s * std::max<std::int64_t>(p.t / (p.sequences + 1), 1) * (p.d + p.e) / 16;
 }
 
 template <int kSize>
-void forward(const CpuLaunch& launch, const AttentionProblem& p) {
+void forward(const CpuLaunch& launch, const AttentionProblem& all) {
   constexpr int kRows = Block<kSize>::kRows, kPitch = Block<kSize>::kPitch;
-  const std::int64_t d = p.d, e = padded(p.e, 4);
+  const std::int64_t d = all.d, e = padded(all.e, 4);
   const std::int64_t fixed = 2 * kRows * kPitch + 2 * kRows * kPanel + 2 * kLine, each = (d + e + 2) * kPanel;
-  const std::int64_t panels = panels_of(launch, shares(fixed, each), p.b * p.h, p.s);
-  const std::int64_t tall = panels * kPanel, blocks = (p.s + tall - 1) / tall;
+  const std::int64_t panels = panels_of(launch, shares(fixed, each), all.b * all.h, all.s);
+  const std::int64_t tall = panels * kPanel, blocks = all.tiles(all.s, tall);
 
-  for_programs(launch, p.b * p.h * blocks, work_of(p),
+  for_programs(launch, all.b * all.h * blocks, work_of(all),
                [&](const ThreadScratch& mine, std::int64_t begin, std::int64_t end) {
                  Scratch scratch(mine.begin);
                  float* const k = scratch.floats(kRows * kPitch);
@@ -55,8 +55,11 @@ void forward(const CpuLaunch& launch, const AttentionProblem& p) {
                  float* const m = scratch.floats(panels * kPanel);
                  float* const l = scratch.floats(panels * kPanel);
                  for (std::int64_t index = begin; index < end; ++index) {
-                   const Task task(index, p.h, blocks);
-                   const std::int64_t first = task.block * tall, last = std::min(p.s, first + tall);
+                   const Task task(index, all.h, blocks);
+                   AttentionProblem p = all;
+                   std::int64_t first = task.block;
+                   if (!p.take_queries(first, tall)) continue;
+                   const std::int64_t last = std::min(p.s, first + tall);
                    const HeadRows q_rows(p.q, p.dtype, task.batch, task.head, p.d),
                        k_rows(p.k, p.dtype, task.batch, task.head / p.group(), p.d),
                        v_rows(p.v, p.dtype, task.batch, task.head / p.group(), p.e),
@@ -68,10 +71,10 @@ void forward(const CpuLaunch& launch, const AttentionProblem& p) {
                    };
                    for (int n = 0; n < count; ++n)
                      q_rows.load_panel(lanes_of(n), q + n * d * kPanel, row, p.scale);
-                   std::fill_n(y, panels * e * kPanel, 0.f);
+                   std::fill_n(y, count * e * kPanel, 0.f);
                    const float sink = sink_of(p, task.head);
-                   std::fill_n(m, panels * kPanel, sink);
-                   std::fill_n(l, panels * kPanel, begin_sum(sink));
+                   std::fill_n(m, count * kPanel, sink);
+                   std::fill_n(l, count * kPanel, begin_sum(sink));
 
                    const AttentionRange any = p.keys_of(first, last);
                    for (std::int64_t at = any.begin / kRows * kRows; at < any.end; at += kRows) {
@@ -152,15 +155,15 @@ struct RowNumbers {
 
 /// dq: queries in the lanes, keys row by row.
 template <int kSize>
-void backward_queries(const CpuLaunch& launch, const AttentionProblem& p) {
+void backward_queries(const CpuLaunch& launch, const AttentionProblem& all) {
   constexpr int kRows = Block<kSize>::kRows, kPitch = Block<kSize>::kPitch;
-  const std::int64_t d = padded(p.d, 4), e = p.e;
+  const std::int64_t d = padded(all.d, 4), e = all.e;
   const std::int64_t fixed = 2 * kRows * kPitch + 3 * kRows * kPanel + 2 * kLine + 64,
                      each = (2 * d + e + 2) * kPanel;
-  const std::int64_t panels = panels_of(launch, shares(fixed, each), p.b * p.h, p.s);
-  const std::int64_t tall = panels * kPanel, blocks = (p.s + tall - 1) / tall;
+  const std::int64_t panels = panels_of(launch, shares(fixed, each), all.b * all.h, all.s);
+  const std::int64_t tall = panels * kPanel, blocks = all.tiles(all.s, tall);
 
-  for_programs(launch, p.b * p.h * blocks, work_of(p),
+  for_programs(launch, all.b * all.h * blocks, work_of(all),
                [&](const ThreadScratch& mine, std::int64_t begin, std::int64_t end) {
                  Scratch scratch(mine.begin);
                  float* const k = scratch.floats(kRows * kPitch);
@@ -177,10 +180,13 @@ void backward_queries(const CpuLaunch& launch, const AttentionProblem& p) {
                  float* const delta = scratch.floats(panels * kPanel);
                  alignas(64) float one[kPanel], scale[kPanel];
                  std::fill_n(one, kPanel, 1.f);
-                 std::fill_n(scale, kPanel, p.scale);
+                 std::fill_n(scale, kPanel, all.scale);
                  for (std::int64_t index = begin; index < end; ++index) {
-                   const Task task(index, p.h, blocks);
-                   const std::int64_t first = task.block * tall, last = std::min(p.s, first + tall);
+                   const Task task(index, all.h, blocks);
+                   AttentionProblem p = all;
+                   std::int64_t first = task.block;
+                   if (!p.take_queries(first, tall)) continue;
+                   const std::int64_t last = std::min(p.s, first + tall);
                    const HeadRows q_rows(p.q, p.dtype, task.batch, task.head, p.d),
                        k_rows(p.k, p.dtype, task.batch, task.head / p.group(), p.d),
                        v_rows(p.v, p.dtype, task.batch, task.head / p.group(), p.e),
@@ -191,8 +197,8 @@ void backward_queries(const CpuLaunch& launch, const AttentionProblem& p) {
                      const std::int64_t from = first + n * kPanel;
                      return Rows{from, static_cast<int>(std::min<std::int64_t>(kPanel, last - from))};
                    };
-                   std::fill_n(lse, panels * kPanel, 0.f);
-                   std::fill_n(delta, panels * kPanel, 0.f);
+                   std::fill_n(lse, count * kPanel, 0.f);
+                   std::fill_n(delta, count * kPanel, 0.f);
                    for (int n = 0; n < count; ++n) {
                      const Rows lanes = lanes_of(n);
                      q_rows.load_panel(lanes, q + n * d * kPanel, row, p.scale);
@@ -201,7 +207,7 @@ void backward_queries(const CpuLaunch& launch, const AttentionProblem& p) {
                        numbers.load(lanes.first + lane, lse[n * kPanel + lane], delta[n * kPanel + lane], row,
                                     other);
                    }
-                   std::fill_n(dq, panels * d * kPanel, 0.f);
+                   std::fill_n(dq, count * d * kPanel, 0.f);
 
                    const AttentionRange any = p.keys_of(first, last);
                    for (std::int64_t at = any.begin / kRows * kRows; at < any.end; at += kRows) {
@@ -232,15 +238,15 @@ void backward_queries(const CpuLaunch& launch, const AttentionProblem& p) {
 
 /// dk and dv: keys in the lanes, queries row by row, of one head that shares them after the other.
 template <int kSize>
-void backward_keys(const CpuLaunch& launch, const AttentionProblem& p) {
+void backward_keys(const CpuLaunch& launch, const AttentionProblem& all) {
   constexpr int kRows = Block<kSize>::kRows, kPitch = Block<kSize>::kPitch;
-  const std::int64_t d = padded(p.d, 4), e = padded(p.e, 4);
+  const std::int64_t d = padded(all.d, 4), e = padded(all.e, 4);
   const std::int64_t fixed = 2 * kRows * kPitch + 3 * kRows * kPanel + 2 * kLine + 2 * kRows + 64,
                      each = 2 * (d + e) * kPanel;
-  const std::int64_t panels = panels_of(launch, shares(fixed, each), p.b * p.g, p.t);
-  const std::int64_t tall = panels * kPanel, blocks = (p.t + tall - 1) / tall;
+  const std::int64_t panels = panels_of(launch, shares(fixed, each), all.b * all.g, all.t);
+  const std::int64_t tall = panels * kPanel, blocks = all.tiles(all.t, tall);
 
-  for_programs(launch, p.b * p.g * blocks, work_of(p),
+  for_programs(launch, all.b * all.g * blocks, work_of(all),
                [&](const ThreadScratch& mine, std::int64_t begin, std::int64_t end) {
                  Scratch scratch(mine.begin);
                  float* const q = scratch.floats(kRows * kPitch);
@@ -259,8 +265,11 @@ void backward_keys(const CpuLaunch& launch, const AttentionProblem& p) {
                  alignas(64) float one[kPanel];
                  std::fill_n(one, kPanel, 1.f);
                  for (std::int64_t index = begin; index < end; ++index) {
-                   const Task task(index, p.g, blocks);
-                   const std::int64_t first = task.block * tall, last = std::min(p.t, first + tall);
+                   const Task task(index, all.g, blocks);
+                   AttentionProblem p = all;
+                   std::int64_t first = task.block;
+                   if (!p.take_keys(first, tall)) continue;
+                   const std::int64_t last = std::min(p.t, first + tall);
                    const HeadRows k_rows(p.k, p.dtype, task.batch, task.head, p.d),
                        v_rows(p.v, p.dtype, task.batch, task.head, p.e),
                        dk_rows(p.dk, p.dtype, task.batch, task.head, p.d),
@@ -274,8 +283,8 @@ void backward_keys(const CpuLaunch& launch, const AttentionProblem& p) {
                      k_rows.load_panel(lanes_of(n), k + n * d * kPanel, row);
                      v_rows.load_panel(lanes_of(n), v + n * e * kPanel, row);
                    }
-                   std::fill_n(dk, panels * d * kPanel, 0.f);
-                   std::fill_n(dv, panels * e * kPanel, 0.f);
+                   std::fill_n(dk, count * d * kPanel, 0.f);
+                   std::fill_n(dv, count * e * kPanel, 0.f);
 
                    const AttentionRange any = p.queries_of(first, last);
                    for (std::int64_t head = task.head * p.group(); head < (task.head + 1) * p.group();

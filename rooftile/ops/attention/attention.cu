@@ -21,9 +21,9 @@ constexpr int kBackwardRows = kSize <= 64    ? 4
 
 // [forward]
 template <int kSize>
-__global__ void __launch_bounds__(kThreads, 2) attention_simt(const __grid_constant__ AttentionProblem p) {
-  const WholeHead<float> its(p, Place(p.b, p.h, p.s, kDown * kForwardRows<kSize>));
-  forward_tile<kSize, kForwardRows<kSize>>(p, its);
+__global__ void __launch_bounds__(kThreads, 2) attention_simt(const __grid_constant__ AttentionProblem all) {
+  const QueryTile tile(all, kDown * kForwardRows<kSize>);
+  if (tile.any) forward_tile<kSize, kForwardRows<kSize>>(tile.p, WholeHead<float>(tile.p, tile.place));
 }
 // [/forward]
 
@@ -51,14 +51,17 @@ constexpr std::size_t kBackwardFloats =
 
 /// dq of a tile of queries.
 template <class T, int kSize>
-__global__ void __launch_bounds__(kThreads, 2) attention_dq(const __grid_constant__ AttentionProblem p) {
+__global__ void __launch_bounds__(kThreads, 2) attention_dq(const __grid_constant__ AttentionProblem all) {
   constexpr int kRows = kBackwardRows<kSize>, kTall = kDown * kRows;
   ROOFTILE_DYNAMIC_SHARED(bytes);
   float* const q = reinterpret_cast<float*>(bytes);         // kTall x D
   float* const dy = q + kTall * kPitch<kSize>;              // kTall x E
   float* const other = dy + kTall * kPitch<kSize>;          // 32 keys' v, then k
   float* const weights = other + kColumns * kPitch<kSize>;  // kTall x 32
-  const Place place(p.b, p.h, p.s, kTall);
+  const QueryTile tile(all, kTall);
+  if (!tile.any) return;
+  const AttentionProblem& p = tile.p;
+  const Place& place = tile.place;
   const int down = static_cast<int>(threadIdx.x) / kAcross, across = static_cast<int>(threadIdx.x) % kAcross;
   const int d = static_cast<int>(p.d), e = static_cast<int>(p.e);
   const HeadRows<T> q_rows(p.q, place.batch, place.head), k_rows(p.k, place.batch, place.head / p.group()),
@@ -116,7 +119,7 @@ __global__ void __launch_bounds__(kThreads, 2) attention_dq(const __grid_constan
 
 /// dk and dv of a tile of keys, whose weights' columns are queries.
 template <class T, int kSize>
-__global__ void __launch_bounds__(kThreads, 2) attention_dkv(const __grid_constant__ AttentionProblem p) {
+__global__ void __launch_bounds__(kThreads, 2) attention_dkv(const __grid_constant__ AttentionProblem all) {
   constexpr int kRows = kBackwardRows<kSize>, kTall = kDown * kRows;
   ROOFTILE_DYNAMIC_SHARED(bytes);
   float* const k = reinterpret_cast<float*>(bytes);         // kTall x D
@@ -125,7 +128,9 @@ __global__ void __launch_bounds__(kThreads, 2) attention_dkv(const __grid_consta
   float* const weights = other + kColumns * kPitch<kSize>;  // kTall x 32
   float* const lse = weights + kTall * kWeightPitch;        // 32
   float* const delta = lse + kColumns;
-  const Place place(p.b, p.g, p.t, kTall);
+  AttentionProblem p = all;
+  Place place(p.b, p.g, p.tiles(p.t, kTall), 1);
+  if (!p.take_keys(place.first, kTall)) return;
   const int thread = static_cast<int>(threadIdx.x), down = thread / kAcross, across = thread % kAcross;
   const int d = static_cast<int>(p.d), e = static_cast<int>(p.e);
   const HeadRows<T> k_rows(p.k, place.batch, place.head), v_rows(p.v, place.batch, place.head),

@@ -291,6 +291,15 @@ struct Place {
   }
 };
 
+/// A block's tile of a head's queries, and the problem of the sequence that it is in.
+struct QueryTile {
+  AttentionProblem p;
+  Place place;
+  bool any;  ///< false: it has no row
+  ROOFTILE_TILE QueryTile(const AttentionProblem& all, int tall)
+      : p(all), place(p.b, p.h, p.tiles(p.s, tall), 1, p.together), any(p.take_queries(place.first, tall)) {}
+};
+
 /// A head's queries, one after the other.
 template <class T>
 struct WholeHead {
@@ -338,7 +347,7 @@ Status with_size(const AttentionProblem& p, F&& f) {
 template <class Problem, class Kernel>
 Status launch_tiles(const CudaLaunch& launch, const char* function, const Problem& p, std::int64_t heads,
                     std::int64_t rows, int tall, unsigned threads, std::size_t shared_bytes, Kernel kernel) {
-  const std::int64_t blocks = p.b * heads * ((rows + tall - 1) / tall);
+  const std::int64_t blocks = p.b * heads * p.tiles(rows, tall);
   if (blocks == 0) return {};
   if (blocks > 0x7fffffff)
     return Status::error("%s: a grid has at most 2147483647 blocks, this call would take %lld", function,

@@ -23,6 +23,8 @@ struct AttentionInputs {
   ConstView v;          ///< {B, T, G, E}, q's dtype
   ConstView bias = {};  ///< optional: {B, H, S, T}, f32 or q's dtype; strides of 0 repeat it
   ConstView sink = {};  ///< optional: {H}, f32 or q's dtype: a score that every query of a head has besides
+  ConstView cu_seqlens_q = {};  ///< optional: {N + 1} of i32: where N sequences' queries begin, and end
+  ConstView cu_seqlens_k = {};  ///< with it, {N + 1} of i32: where their keys do
 };
 struct AttentionOutputs {
   View y;         ///< {B, S, H, E}, q's dtype
@@ -38,16 +40,23 @@ struct AttentionOutputs {
 ///
 ///     attention(queue, {.q = q, .k = k, .v = v}, {.y = y}, {.causal = true});
 ///
+/// Variable lengths: with cu_seqlens_q and cu_seqlens_k, B = 1 and sequences stand one after the other. Each
+/// is as alone in a batch, by the same variant bit by bit: its diagonal ends in its own corner, and it may
+/// lack queries or keys. Rows of no sequence, before the first or past the last, see no key. Both lists are
+/// read where the kernel runs. On a CPU entries that decrease or lie outside of 0 … S, or T, are refused; on
+/// a GPU those outside count as the nearest within, and where entries decrease, results mean nothing. Nothing
+/// outside of an operand is touched.
+///
 /// Any strides, so {B, H, S, D} in memory, too; D and E from 1 to 256; B, S and T from 0. Sums in f32, y
 /// rounded once; on a GPU's tensor cores weights of f16 and bf16 data are rounded to its dtype, too. Memory
 /// for S·T scores is never needed, and no workspace. A NaN or +∞ among a row's scores makes its y NaN; of a
 /// key that a query does not see, k and v must be finite.
 ///
 /// Errors: q, k, v or y absent, a dtype or shape other than said above, null or misaligned data, H no
-/// multiple of G, an option out of its range, an output that overlaps itself or another argument; a variant
-/// that is unknown or refuses. Cost: 2·(D + E) flops and an exponential for each pair of a query and a key it
-/// sees. Source: Dao et al., arXiv:2205.14135, and Milakov and Gimelshein, arXiv:1805.02867; of sinks Agarwal
-/// et al., arXiv:2508.10925.
+/// multiple of G, one cu_seqlens without the other, with B other than 1 or with a bias, an option out of its
+/// range, an output that overlaps itself or another argument; a variant that is unknown or refuses. Cost:
+/// 2·(D + E) flops and an exponential for each pair of a query and a key it sees. Source: Dao et al.,
+/// arXiv:2205.14135, and Milakov and Gimelshein, arXiv:1805.02867; of sinks Agarwal et al., arXiv:2508.10925.
 Status attention(const Queue& queue, const AttentionInputs& inputs, const AttentionOutputs& outputs,
                  const AttentionOptions& options = {});
 
@@ -55,9 +64,10 @@ struct AttentionBackwardInputs {
   ConstView q, k, v;    ///< the forward's
   ConstView bias = {};  ///< as the forward's; absent if it had none
   ConstView sink = {};  ///< as the forward's; lse has it, so that only dsink asks for it
-  ConstView y;          ///< the forward's, {B, S, H, E}
-  ConstView dy;         ///< as y
-  ConstView lse;        ///< the forward's, {B, H, S} of f32
+  ConstView cu_seqlens_q = {}, cu_seqlens_k = {};  ///< the forward's; absent if it had none
+  ConstView y;                                     ///< the forward's, {B, S, H, E}
+  ConstView dy;                                    ///< as y
+  ConstView lse;                                   ///< the forward's, {B, H, S} of f32
 };
 struct AttentionBackwardOutputs {
   View dq, dk, dv;  ///< as q, k and v

@@ -7,8 +7,9 @@ namespace {
 
 template <class T, class Shape, bool kPlain>
 __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
-    attention_mma(const __grid_constant__ AttentionProblem p) {
-  forward_mma<T, Shape, kPlain>(p, WholeHead<T>(p, Place(p.b, p.h, p.s, Shape::kQueries, p.together)));
+    attention_mma(const __grid_constant__ AttentionProblem all) {
+  const QueryTile tile(all, Shape::kQueries);
+  if (tile.any) forward_mma<T, Shape, kPlain>(tile.p, WholeHead<T>(tile.p, tile.place));
 }
 
 }  // namespace

@@ -37,6 +37,10 @@ struct AttentionProblem {
   void* dsink;       ///< null: not wanted
   std::int64_t sink_stride, dsink_stride;
   DType sink_dtype;
+  /// Of sequences that lie one after the other in the one batch: where each begins, and where the last one
+  /// ends. Null: a batch is a sequence.
+  const std::int32_t *cu_q, *cu_k;
+  std::int64_t cu_q_stride, cu_k_stride, sequences;
   // Of a GPU's launch alone:
   bool words;             ///< rows of q, k, v and y are whole 16-byte words
   std::int64_t together;  ///< heads whose blocks run side by side; 0: all
@@ -62,7 +66,56 @@ struct AttentionProblem {
     return {queries(j).begin, queries(end - 1).end};
   }
 
+  /// What a launch has of each head: tiles of `tall` rows, queries or keys. Of cut ones the rows before the
+  /// first sequence and past the last are two sequences more, and the m-th has the tiles from begin/tall + m
+  /// to end/tall + m: enough, wherever it begins. Nobody but the tiles needs to read where that is.
+  ROOFTILE_ATTENTION std::int64_t tiles(std::int64_t rows, std::int64_t tall) const {
+    return rows == 0 ? 0 : cu_q ? rows / tall + sequences + 2 : (rows + tall - 1) / tall;
+  }
+  /// Makes this the problem of the sequence that has a tile of queries, or of keys, and `index` its first row
+  /// there; false: it has none.
+  ROOFTILE_ATTENTION bool take_queries(std::int64_t& index, std::int64_t tall) {
+    return take<true>(index, tall) && index < s;
+  }
+  ROOFTILE_ATTENTION bool take_keys(std::int64_t& index, std::int64_t tall) {
+    return take<false>(index, tall) && index < t;
+  }
+
  private:
+  /// Where the m-th of the N + 2 sequences begins, within the rows whatever is in memory.
+  ROOFTILE_ATTENTION static std::int64_t begin_of(const std::int32_t* cu, std::int64_t stride, std::int64_t m,
+                                                  std::int64_t count, std::int64_t rows) {
+    if (m == 0) return 0;
+    const std::int64_t begin = m > count + 1 ? rows : cu[(m - 1) * stride];
+    return begin < 0 ? 0 : begin > rows ? rows : begin;
+  }
+  template <bool kQueries>
+  ROOFTILE_ATTENTION bool take(std::int64_t& index, std::int64_t tall) {
+    if (!cu_q) return index *= tall, true;
+    const auto queries = [&](std::int64_t m) { return begin_of(cu_q, cu_q_stride, m, sequences, s); };
+    const auto keys = [&](std::int64_t m) { return begin_of(cu_k, cu_k_stride, m, sequences, t); };
+    std::int64_t m = 0;
+    for (std::int64_t end = sequences + 2; end - m > 1;) {
+      const std::int64_t middle = m + (end - m) / 2;
+      ((kQueries ? queries(middle) : keys(middle)) / tall + middle <= index ? m : end) = middle;
+    }
+    const std::int64_t first_query = queries(m), first_key = keys(m);
+    index = (index - (kQueries ? first_query : first_key) / tall - m) * tall;
+    // Before the first and past the last there are no pairs. Entries that decrease leave none, too.
+    const bool pairs = m > 0 && m <= sequences;
+    const std::int64_t q_count = kQueries || pairs ? queries(m + 1) - first_query : 0,
+                       k_count = !kQueries || pairs ? keys(m + 1) - first_key : 0;
+    s = q_count > 0 ? q_count : 0;
+    t = k_count > 0 ? k_count : 0;
+    shift(q, first_query), shift(y, first_query), shift(dy, first_query), shift(dq, first_query);
+    shift(k, first_key), shift(v, first_key), shift(dk, first_key), shift(dv, first_key);
+    if (lse) lse += first_query * lse_stride[2];
+    return true;
+  }
+
+  ROOFTILE_ATTENTION void shift(AttentionOperand& o, std::int64_t rows) const {
+    o.data = static_cast<const char*>(o.data) + rows * o.stride[1] * (dtype == DType::f32 ? 4 : 2);
+  }
   ROOFTILE_ATTENTION static AttentionRange cut(std::int64_t begin, std::int64_t end, std::int64_t size) {
     begin = begin < 0 ? 0 : begin < size ? begin : size;
     end = end > size ? size : end;

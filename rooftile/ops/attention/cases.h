@@ -1,4 +1,6 @@
 #pragma once
+#include <numeric>
+
 #include "rooftile/harness/check/fill.h"
 #include "rooftile/harness/letters.h"
 #include "rooftile/harness/tensor.h"
@@ -6,6 +8,58 @@
 #include "rooftile/ops/attention/oracle.h"
 
 namespace rooftile::harness {
+
+/// Lengths of queries and of keys that a case with cu_seqlens names by "lengths", from 1 on; rows before the
+/// first sequence, and room past the last.
+struct AttentionLengths {
+  std::vector<std::int64_t> q, k;
+  std::int64_t before = 0, after = 0;
+  Shape shape(std::int64_t h, std::int64_t g, std::int64_t d, std::int64_t e) const {
+    const auto rows = [&](const std::vector<std::int64_t>& lengths) {
+      return std::accumulate(lengths.begin(), lengths.end(), before + after);
+    };
+    return {1, rows(q), h, d, rows(k), g, e, static_cast<std::int64_t>(q.size()) + 1};
+  }
+};
+inline const std::vector<AttentionLengths>& attention_lengths() {
+  static const std::vector<AttentionLengths> all = {
+      // Around a tile's, none of either side, one key for all queries.
+      {{0, 1, 63, 64, 65, 5, 34, 0}, {3, 64, 65, 0, 63, 130, 1, 7}},
+      {{76, 34, 146}, {1, 1, 1}},
+      {{17, 40, 1}, {30, 20, 2}, 3, 10},
+      {{}, {}, 5, 2}};
+  return all;
+}
+/// What cu_seqlens holds.
+inline std::vector<double> attention_bounds(const Case& c, bool keys) {
+  const std::int64_t rows = c.shape[keys ? 4 : 1], count = c.shape[7];
+  auto which = static_cast<std::size_t>(c.parameter("lengths"));
+  if (which > 0)  // for a shape of its own, not for the harness's
+    if (const Shape its = attention_lengths()[which - 1].shape(1, 1, 1, 1);
+        its[1] != c.shape[1] || its[4] != c.shape[4] || its[7] != count)
+      which = 0;
+  std::vector<double> bounds;
+  for (std::int64_t n = 0; n < count; ++n) {
+    if (which == 0) {  // of any shape: uneven, from the first row to the last
+      const double share = double(n) / double(std::max<std::int64_t>(count - 1, 1));
+      bounds.push_back(std::floor(double(rows) * (keys ? share : share * share)));
+      continue;
+    }
+    const AttentionLengths& its = attention_lengths()[which - 1];
+    const std::vector<std::int64_t>& lengths = keys ? its.k : its.q;
+    bounds.push_back(double(std::accumulate(lengths.begin(), lengths.begin() + n, its.before)));
+  }
+  return bounds;
+}
+inline bool attention_is_cut(const Case& c) {
+  return c.parameter("cu_seqlens_q") != 0 && c.parameter("cu_seqlens_k") != 0 && c.shape.size() > 7;
+}
+/// Its sequences; itself where it is not cut.
+inline std::vector<AttentionCase> attention_sequences(const Case& c) {
+  const AttentionCase all(c);
+  return attention_is_cut(c) ? all.cut(attention_bounds(c, false), attention_bounds(c, true))
+                             : std::vector<AttentionCase>{all};
+}
 
 /// What both directions try. bias: 1 where there is one; A: 0 in q's dtype, 1 in f32. The first sets of
 /// options are those that bits, refusals, edges and gradients are checked with.
@@ -63,6 +117,19 @@ inline std::vector<Case> attention_cases() {
                           Layout::broadcast})
       add(2, 20, 100, 2, 1, 24, 24, {{"causal", 1}, {"bias", 1}, {"A", 1}}, layout);
     add(2, 50, 70, 2, 2, 64, 64, window, Layout::offset, Fill::normal, 3);
+    // Sequences of a length each: whole words and others; masks; sinks; begins apart in memory.
+    const auto cut = [&](std::size_t which, std::int64_t h, std::int64_t g, std::int64_t d, std::int64_t e,
+                         Options options = {}, Layout layout = Layout::contiguous) {
+      options.insert({{"cu_seqlens_q", 1}, {"cu_seqlens_k", 1}, {"lengths", double(which)}});
+      cases.push_back({attention_lengths()[which - 1].shape(h, g, d, e), type, options, layout});
+    };
+    cut(1, 2, 2, 24, 16, sink({{"causal", 1}}), Layout::strided_columns);
+    cut(3, 4, 2, 64, 64, sink({{"causal", 1}}));
+    cut(4, 2, 2, 8, 8);
+    if (type == DType::f16) continue;
+    cut(1, 2, 1, 64, 64, window);
+    cut(2, 1, 1, 128, 128, causal);
+    cut(3, 2, 1, 256, 256, {{"softcap", 2}}, Layout::reversed);
   }
   return cases;
 }
@@ -73,6 +140,9 @@ inline void prepare_attention(const Case& c, Arrays<double>& inputs) {
     for (const char* name : {"q", "k", "sink"})
       if (inputs.has(name))
         for (double& v : inputs[name].values()) v = std::fmax(-8, std::fmin(8, v));
+  for (bool keys : {false, true})
+    if (const char* name = keys ? "cu_seqlens_k" : "cu_seqlens_q"; inputs.has(name))
+      inputs[name].values() = attention_bounds(c, keys);
   for (auto& [name, array] : inputs.all())
     if (name != "bias" && name != "sink")
       for (double& v : array.values())
@@ -85,14 +155,16 @@ inline void prepare_attention(const Case& c, Arrays<double>& inputs) {
 /// bias that are not seen.
 inline double attention_bytes(const Spec& spec, const Case& c) {
   const AttentionCase a(c);
-  double bytes = 0;
+  double bytes = 0, pairs = 0, seeing = 0, seen = 0;
+  for (const AttentionCase& its : attention_sequences(c))
+    pairs += its.pairs(), seeing += its.seeing(), seen += its.seen();
   for (const Operand& o : spec.operands(c)) {
     const std::string_view name = o.name;
     double count = double(count_of(o.shape));
-    if (name == "bias") count = a.pairs();
-    if (name == "q") count = a.seeing() * double(a.b * a.h * a.d);
-    if (name == "k") count = a.seen() * double(a.b * a.g * a.d);
-    if (name == "v") count = a.seen() * double(a.b * a.g * a.e);
+    if (name == "bias") count = pairs;
+    if (name == "q") count = seeing * double(a.b * a.h * a.d);
+    if (name == "k") count = seen * double(a.b * a.g * a.d);
+    if (name == "v") count = seen * double(a.b * a.g * a.e);
     bytes += count * bits(o.dtype) / 8;
   }
   return bytes;
@@ -104,7 +176,7 @@ inline Shape attention_shape(const Shape& rows_columns) {
   // product.
   const std::int64_t rows = rows_columns[0] > 16 ? 9 + rows_columns[0] % 8 : rows_columns[0],
                      columns = rows_columns[1] > 300 ? 130 + rows_columns[1] % 64 : rows_columns[1];
-  return {rows, 1 + columns % 4, 2, 3 + columns % 6, columns, 1, 2 + columns % 7};
+  return {rows, 1 + columns % 4, 2, 3 + columns % 6, columns, 1, 2 + columns % 7, 3};
 }
 
 inline BenchCases attention_bench() {
@@ -131,8 +203,17 @@ inline BenchCases attention_bench() {
   return b;
 }
 
-/// Heads a multiple of their groups, and of a length that the library takes.
+/// Heads a multiple of their groups, and of a length that the library takes; sequences of a length each in
+/// one batch, without a bias.
 inline void adjust_attention(Case& c) {
+  const bool cut = attention_is_cut(c);
+  for (const char* name : {"cu_seqlens_q", "cu_seqlens_k"})
+    if (c.parameters.count(name)) c.parameters[name] = cut;
+  if (cut) {
+    c.shape[0] = 1;
+    c.shape[7] = std::max<std::int64_t>(c.shape[7], 1);
+    c.parameters["bias"] = 0;
+  }
   std::int64_t &h = c.shape[2], &d = c.shape[3], &g = c.shape[5], &e = c.shape[6];
   g %= 4;
   h = g * (1 + h % 3);
@@ -153,12 +234,16 @@ inline Spec attention_spec(const char* function, const OracleFunctions& oracle, 
                              .accumulator = [](const Case&) { return DType::f32; },
                              .reason = reason},
                .independent = "B",
-               .absent = {"bias", "sink", "dsink"}});
+               .absent = {"bias", "sink", "dsink", "cu_seqlens_q", "cu_seqlens_k"}});
   spec.cases = attention_cases;
   spec.bench = attention_bench;
   spec.standard_shape = attention_shape;
   spec.prepare = prepare_attention;
   spec.adjust = adjust_attention;
+  spec.bench_index = [](const Case& c, std::string_view name, std::int64_t i) {
+    return static_cast<std::int64_t>(
+        attention_bounds(c, name == "cu_seqlens_k")[static_cast<std::size_t>(i)]);
+  };
   spec.largest_exponent = 3;  // scores stay where an exponential has digits
   // Scores of 1e30 have none left, and an lse of f32 is off by 1e22.
   // What is masked must be finite (attention.h): its weight of 0 times infinity is a NaN. Scores of a million
@@ -166,7 +251,9 @@ inline Spec attention_spec(const char* function, const OracleFunctions& oracle, 
   // q times the scale leaves the normal numbers, and its digits.
   spec.suits = [its = spec.suits](const Case& c) {
     const double scale = c.parameter("scale");
-    return its(c) && scale < 100 && (scale == 0 || scale >= 1e-30) && finite(c.fill) &&
+    const bool cut = c.parameter("cu_seqlens_q") != 0 || c.parameter("cu_seqlens_k") != 0,
+               may_be = attention_is_cut(c) && c.shape[0] == 1 && c.shape[7] > 0 && c.parameter("bias") == 0;
+    return its(c) && (!cut || may_be) && scale < 100 && (scale == 0 || scale >= 1e-30) && finite(c.fill) &&
            c.fill != Fill::large_offset && c.fill != Fill::huge && c.fill != Fill::huge_rows;
   };
   spec.bytes = [its = spec](const Case& c) { return attention_bytes(its, c); };
@@ -177,6 +264,11 @@ inline std::vector<Spec> attention_specs() {
   const auto flops_of_score = [](const AttentionCase& a, const Case& c) {
     return 2 * double(a.d) + 1 + (a.cap != 0 ? 6 : 0) + (c.parameter("bias") != 0 ? 1 : 0);
   };
+  const auto pairs = [](const Case& c) {
+    double n = 0;
+    for (const AttentionCase& a : attention_sequences(c)) n += a.pairs();
+    return n;
+  };
   Spec forward =
       attention_spec("attention", oracles<AttentionOracle>(),
                      "two sums of products, an exponential, and the rescaling of a row's sums when "
@@ -185,7 +277,7 @@ inline std::vector<Spec> attention_specs() {
   // A maximum, e^(s - m) and its sum; E times two.
   forward.flops = [=](const Case& c) {
     const AttentionCase a(c);
-    return a.pairs() * (flops_of_score(a, c) + 4 + 2 * double(a.e)) + double(a.b * a.h * a.s) * double(a.e);
+    return pairs(c) * (flops_of_score(a, c) + 4 + 2 * double(a.e)) + double(a.b * a.h * a.s) * double(a.e);
   };
   forward.cases = [] {
     std::vector<Case> cases = attention_cases();
@@ -197,7 +289,7 @@ inline std::vector<Spec> attention_specs() {
   backward.repeats = false;  // y and lse belong to q, k, v and bias
   backward.flops = [=](const Case& c) {
     const AttentionCase a(c);
-    return a.pairs() * (flops_of_score(a, c) + 5 + 4 * double(a.d) + 4 * double(a.e)) +
+    return pairs(c) * (flops_of_score(a, c) + 5 + 4 * double(a.d) + 4 * double(a.e)) +
            double(a.b * a.h * a.s) * 2 * double(a.e);
   };
   return {forward, backward};

@@ -1,5 +1,6 @@
 #pragma once
 // Attention as the equations read, in any scalar: the oracle.
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -8,9 +9,10 @@
 
 namespace rooftile::harness {
 
-/// A case's sizes and options.
+/// A case's sizes and options; of cut ones those of one sequence, which are rows from q_first and k_first on.
 struct AttentionCase {
   std::int64_t b, s, h, d, t, g, e, left, right;
+  std::int64_t q_rows, k_rows, q_first = 0, k_first = 0;  ///< rows of a batch
   double scale, cap;
   double least_weight;  ///< of a row's largest: below it the data's dtype has fewer digits for weights
   const char *keys_name = "k", *values_name = "v";
@@ -22,7 +24,9 @@ struct AttentionCase {
         d(c.shape[3]),
         t(c.shape[4]),
         g(c.shape[5]),
-        e(c.shape[6]) {
+        e(c.shape[6]),
+        q_rows(s),
+        k_rows(t) {
     left = static_cast<std::int64_t>(c.parameter("window_left", -1));
     right = c.parameter("causal") != 0 ? 0 : static_cast<std::int64_t>(c.parameter("window_right", -1));
     scale = c.parameter("scale");
@@ -62,12 +66,43 @@ struct AttentionCase {
   }
   // Where elements begin.
   std::int64_t query(std::int64_t n, std::int64_t i, std::int64_t head) const {
-    return (n * s + i) * h + head;
+    return (n * q_rows + q_first + i) * h + head;
   }
   std::int64_t key(std::int64_t n, std::int64_t j, std::int64_t head) const {
-    return (n * t + j) * g + std::min(head / std::max<std::int64_t>(h / g, 1), g - 1);
+    return (n * k_rows + k_first + j) * g + std::min(head / std::max<std::int64_t>(h / g, 1), g - 1);
   }
-  std::int64_t row(std::int64_t n, std::int64_t i, std::int64_t head) const { return (n * h + head) * s + i; }
+  std::int64_t row(std::int64_t n, std::int64_t i, std::int64_t head) const {
+    return (n * h + head) * q_rows + q_first + i;
+  }
+
+  /// Of a case that is cut, each sequence, by where they begin; rows before and after all of them are two
+  /// more, without pairs.
+  std::vector<AttentionCase> cut(const std::vector<double>& cu_q, const std::vector<double>& cu_k) const {
+    const auto at = [](const std::vector<double>& cu, std::size_t m, std::int64_t rows) {
+      if (m == 0) return std::int64_t{0};
+      return m > cu.size() ? rows : std::clamp(static_cast<std::int64_t>(cu[m - 1]), std::int64_t{0}, rows);
+    };
+    std::vector<AttentionCase> all;
+    for (std::size_t m = 0; m <= cu_q.size(); ++m) {
+      const bool pairs = m > 0 && m < cu_q.size();
+      AttentionCase its = *this;
+      its.q_first = at(cu_q, m, q_rows), its.k_first = at(cu_k, m, k_rows);
+      its.s = std::max<std::int64_t>(at(cu_q, m + 1, q_rows) - its.q_first, 0);
+      its.t = pairs ? std::max<std::int64_t>(at(cu_k, m + 1, k_rows) - its.k_first, 0) : 0;
+      all.push_back(its);
+    }
+    return all;
+  }
+  template <class S>
+  std::vector<AttentionCase> sequences(Arrays<S>& arrays) const {
+    if (!arrays.has("cu_seqlens_q")) return {*this};
+    const auto numbers = [&](const char* name) {
+      std::vector<double> list;
+      for (std::int64_t i = 0; i < arrays[name].size(); ++i) list.push_back(to_double(arrays[name].load(i)));
+      return list;
+    };
+    return cut(numbers("cu_seqlens_q"), numbers("cu_seqlens_k"));
+  }
 };
 
 /// Tensor cores take weights of the data's dtype.
@@ -123,12 +158,13 @@ AttentionScore<S> attention_score(const Its& a, Arrays<S>& arrays, std::int64_t 
 struct AttentionOracle {
   template <class S>
   static void run(const Case& c, Arrays<S>& arrays) {
-    const AttentionCase a(c);
-    std::vector<S> weight(static_cast<std::size_t>(a.t));
-    std::vector<double> terms(static_cast<std::size_t>(a.t));
-    for (std::int64_t n = 0; n < a.b; ++n)
-      for (std::int64_t head = 0; head < a.h; ++head)
-        for (std::int64_t i = 0; i < a.s; ++i) row(a, arrays, n, i, head, weight, terms);
+    const AttentionCase all(c);
+    std::vector<S> weight(static_cast<std::size_t>(all.t));
+    std::vector<double> terms(static_cast<std::size_t>(all.t));
+    for (const AttentionCase& a : all.sequences(arrays))
+      for (std::int64_t n = 0; n < a.b; ++n)
+        for (std::int64_t head = 0; head < a.h; ++head)
+          for (std::int64_t i = 0; i < a.s; ++i) row(a, arrays, n, i, head, weight, terms);
   }
 
   /// One query's row. `a` says which keys it sees and where those are; weight and terms have room for them.
@@ -179,10 +215,11 @@ struct AttentionOracle {
         const auto at = static_cast<std::size_t>(j);
         const S term = weight[at] * arrays[a.values_name].load(a.key(n, j, head) * a.e + c);
         y += term;
-        size += std::fmax(std::fabs(to_double(term)), kSmallest * of);  // a form may divide weights first
+        // A weight may round below the normal numbers, before it is divided or after.
+        const double value = std::fabs(to_double(arrays[a.values_name].load(a.key(n, j, head) * a.e + c)));
+        size += std::fmax(std::fmax(to_double(weight[at]), kSmallest) * value, kSmallest * of);
         shifts += std::fabs(to_double(term)) * terms[at];
-        rounded += std::fmax(to_double(weight[at]), a.least_weight) *
-                   std::fabs(to_double(arrays[a.values_name].load(a.key(n, j, head) * a.e + c)));
+        rounded += std::fmax(to_double(weight[at]), a.least_weight) * value;
       }
       if (any) y = y / sum;
       arrays["y"].store(a.query(n, i, head) * a.e + c, y,
@@ -198,60 +235,62 @@ struct AttentionOracle {
 struct AttentionBackwardOracle {
   template <class S>
   static void run(const Case& c, Arrays<S>& arrays) {
-    const AttentionCase a(c);
+    const AttentionCase all(c);
     Array<S>&q = arrays["q"], &k = arrays["k"], &v = arrays["v"], &y = arrays["y"], &dy = arrays["dy"],
     &lse = arrays["lse"];
     const bool sinks = arrays.has("dsink");
-    Sums<S> dsink(sinks ? a.h : 0);
-    Sums<S> dq(a.b * a.s * a.h * a.d), dk(a.b * a.t * a.g * a.d), dv(a.b * a.t * a.g * a.e);
-    for (std::int64_t n = 0; n < a.b; ++n)
-      for (std::int64_t head = 0; head < a.h; ++head)
-        for (std::int64_t i = 0; i < a.s; ++i) {
-          const std::int64_t query = a.query(n, i, head);
-          const S total = lse.load(a.row(n, i, head));
-          S delta(0);
-          double delta_terms = 0;
-          for (std::int64_t c2 = 0; c2 < a.e; ++c2) {
-            const S product = dy.load(query * a.e + c2) * y.load(query * a.e + c2);
-            delta += product;
-            delta_terms += std::fabs(to_double(product));
-          }
-          if (to_double(total) == -HUGE_VAL) continue;
-          if (sinks) {
-            const S sink = arrays.has("sink") ? arrays["sink"].load(head) : S(-HUGE_VAL);
-            const S weight = exp(sink - total);
-            dsink.add(head, S(0) - weight * delta,
-                      to_double(weight) == 0
-                          ? 0
-                          : to_double(weight) *
-                                (delta_terms + std::fabs(to_double(delta)) * (1 + std::fabs(to_double(sink)) +
-                                                                              std::fabs(to_double(total)))));
-          }
-          for (std::int64_t j = 0; j < a.t; ++j) {
-            if (!a.sees(i, j)) continue;
-            const std::int64_t key = a.key(n, j, head);
-            const AttentionScore<S> score = attention_score(a, arrays, n, i, j, head);
-            const S p = exp(score.value - total);
-            // Below the normal numbers a weight has an absolute error.
-            const double weight = std::fmax(to_double(p), kSmallest);
-            const double doubt = 1 + score.terms + std::fabs(to_double(total));
-            S dp(0);
-            double terms = delta_terms;
+    Sums<S> dsink(sinks ? all.h : 0);
+    Sums<S> dq(all.b * all.s * all.h * all.d), dk(all.b * all.t * all.g * all.d),
+        dv(all.b * all.t * all.g * all.e);
+    for (const AttentionCase& a : all.sequences(arrays))
+      for (std::int64_t n = 0; n < a.b; ++n)
+        for (std::int64_t head = 0; head < a.h; ++head)
+          for (std::int64_t i = 0; i < a.s; ++i) {
+            const std::int64_t query = a.query(n, i, head);
+            const S total = lse.load(a.row(n, i, head));
+            S delta(0);
+            double delta_terms = 0;
             for (std::int64_t c2 = 0; c2 < a.e; ++c2) {
-              const S g = dy.load(query * a.e + c2), product = g * v.load(key * a.e + c2);
-              dp += product;
-              terms += std::fabs(to_double(product));
-              dv.add(key * a.e + c2, p * g, weight * std::fabs(to_double(g)) * doubt);
+              const S product = dy.load(query * a.e + c2) * y.load(query * a.e + c2);
+              delta += product;
+              delta_terms += std::fabs(to_double(product));
             }
-            const S ds = p * (dp - delta) * score.slope;
-            const double size = weight * a.scale * (terms + std::fabs(to_double(dp - delta)) * doubt);
-            for (std::int64_t c2 = 0; c2 < a.d; ++c2) {
-              const S key_value = k.load(key * a.d + c2), query_value = q.load(query * a.d + c2);
-              dq.add(query * a.d + c2, ds * key_value, size * std::fabs(to_double(key_value)));
-              dk.add(key * a.d + c2, ds * query_value, size * std::fabs(to_double(query_value)));
+            if (to_double(total) == -HUGE_VAL) continue;
+            if (sinks) {
+              const S sink = arrays.has("sink") ? arrays["sink"].load(head) : S(-HUGE_VAL);
+              const S weight = exp(sink - total);
+              dsink.add(head, S(0) - weight * delta,
+                        to_double(weight) == 0
+                            ? 0
+                            : to_double(weight) * (delta_terms + std::fabs(to_double(delta)) *
+                                                                     (1 + std::fabs(to_double(sink)) +
+                                                                      std::fabs(to_double(total)))));
+            }
+            for (std::int64_t j = 0; j < a.t; ++j) {
+              if (!a.sees(i, j)) continue;
+              const std::int64_t key = a.key(n, j, head);
+              const AttentionScore<S> score = attention_score(a, arrays, n, i, j, head);
+              const S p = exp(score.value - total);
+              // Below the normal numbers a weight has an absolute error.
+              const double weight = std::fmax(to_double(p), kSmallest);
+              const double doubt = 1 + score.terms + std::fabs(to_double(total));
+              S dp(0);
+              double terms = delta_terms;
+              for (std::int64_t c2 = 0; c2 < a.e; ++c2) {
+                const S g = dy.load(query * a.e + c2), product = g * v.load(key * a.e + c2);
+                dp += product;
+                terms += std::fabs(to_double(product));
+                dv.add(key * a.e + c2, p * g, weight * std::fabs(to_double(g)) * doubt);
+              }
+              const S ds = p * (dp - delta) * score.slope;
+              const double size = weight * a.scale * (terms + std::fabs(to_double(dp - delta)) * doubt);
+              for (std::int64_t c2 = 0; c2 < a.d; ++c2) {
+                const S key_value = k.load(key * a.d + c2), query_value = q.load(query * a.d + c2);
+                dq.add(query * a.d + c2, ds * key_value, size * std::fabs(to_double(key_value)));
+                dk.add(key * a.d + c2, ds * query_value, size * std::fabs(to_double(query_value)));
+              }
             }
           }
-        }
     if (sinks) dsink.store(arrays["dsink"]);
     dq.store(arrays["dq"]), dk.store(arrays["dk"]), dv.store(arrays["dv"]);
   }
