@@ -116,8 +116,8 @@ constexpr Variant kVariants[] = {
      Role::standard, accepts<any_problem>},
     {"wgmma",
      "Hopper's tensor cores, keys and values brought by its copy engine while they work; f16 and bf16, "
-     "any strides",
-     Role::standard, accepts<wgmma_problem>},
+     "any strides. By name: its tiles, and so its bits, are not those of decoding",
+     Role::named, accepts<wgmma_problem>},
     {"mma", "tensor cores by mma.sync, scores and weights in registers; f16 and bf16, any strides",
      Role::standard, accepts<mma_problem>},
     {"simt", "a tile of scores in each thread's registers; f32, any strides", Role::standard,
