@@ -74,14 +74,14 @@ static inline rooftile_status rooftile_adamw_8bit(const rooftile_queue* queue, i
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call_lists(queue, "adamw_8bit", views, tensors, options, NULL, none);
 }
-static inline rooftile_status rooftile_attention(const rooftile_queue* queue, const rooftile_view* q, const rooftile_view* k, const rooftile_view* v, const rooftile_view* bias, const rooftile_view* sink, const rooftile_view* y, const rooftile_view* lse, int causal, int64_t window_left, int64_t window_right, double scale, double softcap) {
-  const rooftile_view* const views[] = {q, k, v, bias, sink, y, lse};
+static inline rooftile_status rooftile_attention(const rooftile_queue* queue, const rooftile_view* q, const rooftile_view* k, const rooftile_view* v, const rooftile_view* bias, const rooftile_view* sink, const rooftile_view* cu_seqlens_q, const rooftile_view* cu_seqlens_k, const rooftile_view* y, const rooftile_view* lse, int causal, int64_t window_left, int64_t window_right, double scale, double softcap) {
+  const rooftile_view* const views[] = {q, k, v, bias, sink, cu_seqlens_q, cu_seqlens_k, y, lse};
   const double options[] = {(double)causal, (double)window_left, (double)window_right, scale, softcap};
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "attention", views, options, NULL, none);
 }
-static inline rooftile_status rooftile_attention_backward(const rooftile_queue* queue, const rooftile_view* q, const rooftile_view* k, const rooftile_view* v, const rooftile_view* bias, const rooftile_view* sink, const rooftile_view* y, const rooftile_view* dy, const rooftile_view* lse, const rooftile_view* dq, const rooftile_view* dk, const rooftile_view* dv, const rooftile_view* dsink, int causal, int64_t window_left, int64_t window_right, double scale, double softcap) {
-  const rooftile_view* const views[] = {q, k, v, bias, sink, y, dy, lse, dq, dk, dv, dsink};
+static inline rooftile_status rooftile_attention_backward(const rooftile_queue* queue, const rooftile_view* q, const rooftile_view* k, const rooftile_view* v, const rooftile_view* bias, const rooftile_view* sink, const rooftile_view* cu_seqlens_q, const rooftile_view* cu_seqlens_k, const rooftile_view* y, const rooftile_view* dy, const rooftile_view* lse, const rooftile_view* dq, const rooftile_view* dk, const rooftile_view* dv, const rooftile_view* dsink, int causal, int64_t window_left, int64_t window_right, double scale, double softcap) {
+  const rooftile_view* const views[] = {q, k, v, bias, sink, cu_seqlens_q, cu_seqlens_k, y, dy, lse, dq, dk, dv, dsink};
   const double options[] = {(double)causal, (double)window_left, (double)window_right, scale, softcap};
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "attention_backward", views, options, NULL, none);
@@ -456,23 +456,41 @@ static inline rooftile_status rooftile_color_pattern(const rooftile_queue* queue
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "color_pattern", views, options, NULL, none);
 }
-static inline rooftile_status rooftile_quantize_f8e4m3(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* given, const rooftile_view* codes, const rooftile_view* scale, int64_t block) {
-  const rooftile_view* const views[] = {x, given, codes, scale};
+static inline rooftile_status rooftile_quantize_f8e4m3(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* given, const rooftile_view* seed, const rooftile_view* offset, const rooftile_view* codes, const rooftile_view* scale, int64_t block) {
+  const rooftile_view* const views[] = {x, given, seed, offset, codes, scale};
   const double options[] = {(double)block};
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "quantize_f8e4m3", views, options, NULL, none);
 }
-static inline rooftile_status rooftile_quantize_f8e5m2(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* given, const rooftile_view* codes, const rooftile_view* scale, int64_t block) {
-  const rooftile_view* const views[] = {x, given, codes, scale};
+static inline rooftile_status rooftile_quantize_f8e5m2(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* given, const rooftile_view* seed, const rooftile_view* offset, const rooftile_view* codes, const rooftile_view* scale, int64_t block) {
+  const rooftile_view* const views[] = {x, given, seed, offset, codes, scale};
   const double options[] = {(double)block};
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "quantize_f8e5m2", views, options, NULL, none);
 }
-static inline rooftile_status rooftile_quantize_i8(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* given, const rooftile_view* codes, const rooftile_view* scale, int64_t block) {
-  const rooftile_view* const views[] = {x, given, codes, scale};
+static inline rooftile_status rooftile_quantize_i8(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* given, const rooftile_view* seed, const rooftile_view* offset, const rooftile_view* codes, const rooftile_view* scale, int64_t block) {
+  const rooftile_view* const views[] = {x, given, seed, offset, codes, scale};
   const double options[] = {(double)block};
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "quantize_i8", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_quantize_tensor_f8e4m3(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* seed, const rooftile_view* offset, const rooftile_view* codes, const rooftile_view* scale) {
+  const rooftile_view* const views[] = {x, seed, offset, codes, scale};
+  const double options[] = {0};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "quantize_tensor_f8e4m3", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_quantize_tensor_f8e5m2(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* seed, const rooftile_view* offset, const rooftile_view* codes, const rooftile_view* scale) {
+  const rooftile_view* const views[] = {x, seed, offset, codes, scale};
+  const double options[] = {0};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "quantize_tensor_f8e5m2", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_quantize_tensor_i8(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* seed, const rooftile_view* offset, const rooftile_view* codes, const rooftile_view* scale) {
+  const rooftile_view* const views[] = {x, seed, offset, codes, scale};
+  const double options[] = {0};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "quantize_tensor_i8", views, options, NULL, none);
 }
 static inline rooftile_status rooftile_dequantize(const rooftile_queue* queue, const rooftile_view* codes, const rooftile_view* scale, const rooftile_view* y, int64_t block) {
   const rooftile_view* const views[] = {codes, scale, y};
