@@ -7,7 +7,7 @@
 static rooftile::Status launch(const rooftile::CudaLaunch& where, const rooftile::DropoutProblem& p) {
   const long long n = p.elements.rows.rows * p.elements.rows.columns;
   if (n == 0) return {};
-  const auto seed = static_cast<unsigned long long>(*static_cast<const long long*>(p.seed));
+  const std::uint64_t seed = p.numbers.stream().seed;
   const unsigned long long least = p.keep.words == 0 ? 1ull << 32 : p.keep.least;
   return rooftile::cuda::launch(where, "dropout", {static_cast<unsigned>((n + 255) / 256), 256u}, dropout,
                                 static_cast<const float*>(p.elements.data[1]),
