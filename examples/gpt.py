@@ -74,7 +74,7 @@ class Block(torch.nn.Module):
     def forward(self, delta, stream, cache=None):
         """The stream of residuals, and what the last layer has yet to add to it."""
         x, stream = self.before_attention(delta, stream)  # one call: adds, then normalises
-        stream, delta = stream, self.attention(x, cache)
+        delta = self.attention(x, cache)
         x, stream = self.before_mlp(delta, stream)
         return self.mlp(x), stream
 
