@@ -29,8 +29,7 @@ struct Everything {
   AsmArguments assembly;
   ReportArguments report;
   PlotArguments plot;
-  GrayArguments gray;
-  BlurArguments blur;
+  ImageArguments image;
   ExerciseArguments exercise;
   std::vector<std::string> helped;  ///< a command's words
   std::string generated, out = "-";
@@ -363,7 +362,7 @@ void add_commands(CLI::App& app, Everything& all, std::function<int()>& command)
     };
   });
 
-  add_image(app, all.gray, all.blur, command);
+  add_image(app, all.image, command);
 }
 
 /// The course's exercises: a command of commands.

@@ -120,4 +120,11 @@ struct BlurArguments {
 };
 int image_blur(const BlurArguments& arguments);
 
+struct PatternArguments {
+  std::string out, size = "640x480";  ///< width x height
+  double time = 0;                    ///< of the first frame, in seconds
+  int frames = 1, fps = 30;
+};
+int image_pattern(const PatternArguments& arguments);
+
 }  // namespace rooftile::cli

@@ -8,6 +8,11 @@ namespace rooftile::cli {
 
 /// `rooftile image …`: a command of commands. What was given stays in the arguments' structures, which
 /// outlive the app.
-void add_image(CLI::App& app, GrayArguments& gray, BlurArguments& blur, std::function<int()>& command);
+struct ImageArguments {
+  GrayArguments gray;
+  BlurArguments blur;
+  PatternArguments pattern;
+};
+void add_image(CLI::App& app, ImageArguments& image, std::function<int()>& command);
 
 }  // namespace rooftile::cli

@@ -146,6 +146,12 @@ Status check_picture_name(const fs::path& path) {
                        shown(path).c_str(), path.extension().c_str());
 }
 
+Status check_animation_name(const fs::path& path, int frames) {
+  if (lower_ending(path) == ".png") return Status();
+  return Status::error("%s: a JPEG holds one frame, %d are to be written; name a .png, which holds many",
+                       shown(path).c_str(), frames);
+}
+
 Status save_image(const fs::path& path, const Image& image) try {
   const std::string name = shown(path);
   Bytes bytes;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <vector>
 
 #include "rooftile/core/status.h"
@@ -34,12 +35,23 @@ Status load_image(const std::filesystem::path& path, Image& image);
 /// Refuses a name that ends in none of save_image's formats.
 Status check_picture_name(const std::filesystem::path& path);
 
+/// Refuses a name that does not end in .png, the only format that holds `frames` pictures.
+Status check_animation_name(const std::filesystem::path& path, int frames);
+
 /// Writes PNG (.png) or JPEG (.jpg, .jpeg; quality 92), chosen by the name's ending, upper or lower case.
 /// The file appears whole or not at all (see cli/replace_file.h).
 Status save_image(const std::filesystem::path& path, const Image& image);
 
 /// The picture as the bytes of a PNG file.
 Status encode_png(const Image& image, std::vector<std::uint8_t>& bytes);
+
+/// Draws frame k of an animation.
+using DrawFrame = std::function<Status(int k, Image& frame)>;
+
+/// `frames` pictures of one size and kind, drawn one after the other and shown for 1 / fps seconds each, for
+/// ever, as the bytes of an animated PNG. `frames` is at least 1, `fps` 1 to 65535. Browsers play it; what
+/// knows no animations shows the first frame.
+Status encode_animation(int frames, int fps, const DrawFrame& draw, std::vector<std::uint8_t>& bytes);
 
 /// The picture made smaller, so that neither side is over `max_side` (at least 1): each new pixel is the mean
 /// of the area it covers, rounded. A picture that fits comes back as it is; none is ever enlarged.

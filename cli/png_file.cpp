@@ -1,4 +1,4 @@
-// PNG, by libpng.
+// PNG and animated PNG, by libpng.
 #include <png.h>
 
 #include <array>
@@ -117,6 +117,39 @@ struct PngWriter {
   static void flush(png_structp) {}
 };
 
+std::uint32_t big_endian(const std::uint8_t* from) {
+  return std::uint32_t{from[0]} << 24 | std::uint32_t{from[1]} << 16 | std::uint32_t{from[2]} << 8 | from[3];
+}
+
+/// Calls `each` with the type, the content and the size of each chunk of a PNG that encode_png wrote.
+template <class Each>
+void for_chunks(const std::uint8_t* png, std::size_t size, const Each& each) {
+  constexpr std::size_t kSignature = 8, kLength = 4, kType = 4, kSum = 4;
+  for (std::size_t at = kSignature; at < size;) {
+    const std::uint32_t length = big_endian(png + at);
+    each(png + at + kLength, png + at + kLength + kType, length);
+    at += kLength + kType + length + kSum;
+  }
+}
+
+/// How many frames; 0 plays: for ever.
+void write_animation_control(png_structp png, int frames) {
+  std::array<png_byte, 8> control{};
+  png_save_uint_32(control.data(), static_cast<png_uint_32>(frames));
+  png_write_chunk(png, reinterpret_cast<png_const_bytep>("acTL"), control.data(), control.size());
+}
+
+/// A frame that takes the whole picture's place, for 1 / fps seconds.
+void write_frame_control(png_structp png, png_uint_32 sequence, const Image& frame, int fps) {
+  std::array<png_byte, 26> control{};  // offsets, dispose and blend operations: 0
+  png_save_uint_32(control.data(), sequence);
+  png_save_uint_32(control.data() + 4, static_cast<png_uint_32>(frame.width));
+  png_save_uint_32(control.data() + 8, static_cast<png_uint_32>(frame.height));
+  png_save_uint_16(control.data() + 20, 1);
+  png_save_uint_16(control.data() + 22, static_cast<unsigned>(fps));
+  png_write_chunk(png, reinterpret_cast<png_const_bytep>("fcTL"), control.data(), control.size());
+}
+
 }  // namespace
 
 Status decode_png(const std::string& name, const Bytes& file, Image& image) {
@@ -189,6 +222,64 @@ Status encode_png(const Image& image, Bytes& bytes) try {
   return Status();
 } catch (const std::bad_alloc&) {
   return Status::error("PNG: not enough memory to encode the picture");
+}
+
+// Each frame is encoded as a PNG of its own, whose IDAT chunks become the animation's: of the first frame as
+// they are, so that a reader without animations shows it; of the others as fdAT, behind a sequence number.
+Status encode_animation(int frames, int fps, const DrawFrame& draw, Bytes& bytes) try {
+  Bytes encoded, alone;
+  PngWriter writer(encoded);
+  if (!writer.info) throw std::bad_alloc();
+  png_structp const png = writer.png;
+  png_uint_32 sequence = 0;
+  std::int64_t width = 0, height = 0;
+  int channels = 0;
+  for (int k = 0; k < frames; ++k) {
+    Image frame;
+    if (Status s = draw(k, frame); !s) return s;
+    if (Status s = encode_png(frame, alone); !s) return s;
+    if (k == 0) {
+      width = frame.width, height = frame.height, channels = frame.channels;
+    } else if (frame.width != width || frame.height != height || frame.channels != channels) {
+      return Status::error(
+          "PNG: frame %d is %lld x %lld pixels of %d channels, the first %lld x %lld of %d: all must be "
+          "alike",
+          k, static_cast<long long>(frame.width), static_cast<long long>(frame.height), frame.channels,
+          static_cast<long long>(width), static_cast<long long>(height), channels);
+    }
+    const std::uint8_t* const from = alone.data();
+    const std::size_t size = alone.size();
+    const bool written = guarded(png, [&] {
+      if (k == 0) png_write_sig(png);
+      bool begun = k > 0;
+      if (begun) write_frame_control(png, sequence++, frame, fps);
+      for_chunks(from, size, [&](const png_byte* type, const png_byte* content, std::size_t length) {
+        const bool data = std::memcmp(type, "IDAT", 4) == 0;
+        if (data && !begun) {
+          write_animation_control(png, frames);
+          write_frame_control(png, sequence++, frame, fps);
+          begun = true;
+        }
+        if (data && k > 0) {
+          std::array<png_byte, 4> number{};
+          png_save_uint_32(number.data(), sequence++);
+          png_write_chunk_start(png, reinterpret_cast<png_const_bytep>("fdAT"),
+                                static_cast<png_uint_32>(length + number.size()));
+          png_write_chunk_data(png, number.data(), number.size());
+          png_write_chunk_data(png, content, length);
+          png_write_chunk_end(png);
+        } else if (data || (k == 0 && std::memcmp(type, "IEND", 4) != 0)) {
+          png_write_chunk(png, type, content, length);
+        }
+      });
+      if (k == frames - 1) png_write_chunk(png, reinterpret_cast<png_const_bytep>("IEND"), nullptr, 0);
+    });
+    if (!written) return Status::error("PNG: %s", writer.error.text.data());
+  }
+  bytes = std::move(encoded);
+  return Status();
+} catch (const std::bad_alloc&) {
+  return Status::error("PNG: not enough memory to encode %d frames", frames);
 }
 
 }  // namespace rooftile::cli

@@ -34,7 +34,7 @@ for command in devices list check bench why trace profile asm report plot exerci
   holds "^  $command "
 done
 for code in 0 1 2 3 130 143; do holds "^ *$code  [a-z]"; done
-for command in devices list check bench why trace profile asm report plot exercise "exercise check" "image gray"; do
+for command in devices list check bench why trace profile asm report plot exercise "exercise check" "image gray" "image pattern"; do
   # shellcheck disable=SC2086
   ok $command --help
   holds '^Examples?:'
@@ -56,7 +56,7 @@ holds '^  -V,--version '
 
 # The manual page: every command and option, exit codes, environment; no warning of those that render it.
 ok generate man --out rooftile.1
-for command in devices list check bench why trace profile asm report plot "exercise hint" help "image gray"; do
+for command in devices list check bench why trace profile asm report plot "exercise hint" help "image gray" "image pattern"; do
   holds "^\.SS rooftile $command\$" rooftile.1
 done
 for word in 'threads' 'json' 'luminosity' 'architecture' 'version'; do holds "\\\\-\\\\-${word}[\\\\]fR" rooftile.1; done
@@ -87,7 +87,9 @@ completes "softmax softmax_backward" why soft
 completes "emulated emulated-checked" check --device emu
 completes padded_rows why softmax 2x3 f32 --layout pad
 completes gray image g
+completes pattern image p
 completes --luminosity image gray --l
+completes "--frames --fps" image pattern --f
 completes trace help tr
 completes "" bench --json "" # a file
 

@@ -54,6 +54,22 @@ struct ScanOracle {
   }
 };
 
+/// The mean of each column's nine rows around one, to the nearest whole number; rows past the edge are the
+/// edge's.
+struct BoxColumnsOracle {
+  template <class S>
+  static void run(const Case& c, Arrays<S>& arrays) {
+    const std::int64_t height = c.shape[0], width = c.shape[1];
+    for (std::int64_t row = 0; row < height; ++row)
+      for (std::int64_t column = 0; column < width; ++column) {
+        S sum(4);
+        for (std::int64_t i = row - 4; i <= row + 4; ++i)
+          sum += arrays["x"].load(std::clamp<std::int64_t>(i, 0, height - 1) * width + column);
+        arrays["y"].store(row * width + column, S(std::floor(to_double(sum / S(9)))));
+      }
+  }
+};
+
 /// Whole numbers in, whole numbers out: a vector of n elements, and what is made of it.
 Spec function(const char* name, DType dtype, const OracleFunctions& oracle,
               std::vector<Operand> (*operands)(const Case&)) {
@@ -66,7 +82,7 @@ Spec function(const char* name, DType dtype, const OracleFunctions& oracle,
   spec.flops = [](const Case& c) { return static_cast<double>(c.shape[0]); };
   spec.bytes = [operands](const Case& c) {
     double bytes = 0;
-    for (const Operand& o : operands(c)) bytes += static_cast<double>(o.shape[0] * bits(o.dtype)) / 8;
+    for (const Operand& o : operands(c)) bytes += static_cast<double>(count_of(o.shape) * bits(o.dtype)) / 8;
     return bytes;
   };
   spec.tolerance = {.exact = true, .reason = "whole numbers"};
@@ -84,6 +100,25 @@ Spec function(const char* name, DType dtype, const OracleFunctions& oracle,
   return spec;
 }
 
+/// The same of a picture's columns: windows past both edges, parts of a strip and of a block, and sums of
+/// nine times 255.
+Spec picture_function(const char* name, const OracleFunctions& oracle) {
+  Spec spec = function(name, DType::u8, oracle, [](const Case& c) {
+    return std::vector<Operand>{{"x", Operand::Kind::input, DType::u8, c.shape},
+                                {"y", Operand::Kind::output, DType::u8, c.shape}};
+  });
+  spec.axes = "rows x columns";
+  spec.flops = [](const Case& c) { return 2 * static_cast<double>(count_of(c.shape)); };
+  spec.cases = [] {
+    std::vector<Case> cases;
+    for (Shape shape : {Shape{0, 5}, Shape{5, 0}, Shape{1, 1}, Shape{3, 2}, Shape{64, 32}, Shape{65, 257},
+                        Shape{1, 300}, Shape{130, 100}, Shape{200, 9}})
+      cases.push_back({std::move(shape), DType::u8, {}, Layout::contiguous, Fill::bytes});
+    return cases;
+  };
+  return spec;
+}
+
 }  // namespace
 
 const Spec* find_exercise_spec(std::string_view name) {
@@ -93,11 +128,13 @@ const Spec* find_exercise_spec(std::string_view name) {
                  return std::vector<Operand>{{"x", Operand::Kind::input, DType::u8, c.shape},
                                              {"counts", Operand::Kind::output, DType::i32, {kBins}}};
                }),
-      function("scan", DType::i32, oracles<ScanOracle>(), [](const Case& c) {
-        Operand x{"x", Operand::Kind::input, DType::i32, c.shape};
-        x.below = 100;  // so that no sum overflows
-        return std::vector<Operand>{x, {"y", Operand::Kind::output, DType::i32, c.shape}};
-      })};
+      function("scan", DType::i32, oracles<ScanOracle>(),
+               [](const Case& c) {
+                 Operand x{"x", Operand::Kind::input, DType::i32, c.shape};
+                 x.below = 100;  // so that no sum overflows
+                 return std::vector<Operand>{x, {"y", Operand::Kind::output, DType::i32, c.shape}};
+               }),
+      picture_function("box_columns", oracles<BoxColumnsOracle>())};
   for (const Spec& spec : specs)
     if (name == spec.function) return &spec;
   return nullptr;

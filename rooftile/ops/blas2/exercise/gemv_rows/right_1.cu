@@ -1,0 +1,24 @@
+// Right: x comes to shared memory once per block, and a warp takes its rows one after the other.
+#include <cuda_runtime.h>
+
+#include "rooftile/backend/cuda/shared.h"
+
+/// y = alpha · A · x for `rows` rows of `columns`. A block of 256 threads has 32 rows: warp w of block b has
+/// the four from row b * 32 + w * 4 on.
+__global__ void gemv(const float* a, const float* x, float* y, int rows, int columns, float alpha) {
+  ROOFTILE_SHARED(shared, float[256]);
+  const int t = threadIdx.x, lane = t % 32, first = blockIdx.x * 32 + t / 32 * 4;
+  float sums[4] = {0, 0, 0, 0};
+  for (int begin = 0; begin < columns; begin += 256) {
+    if (begin + t < columns) shared[t] = x[begin + t];
+    __syncthreads();
+    for (int r = 0; r < 4 && first + r < rows; ++r)
+      for (int j = lane; j < 256 && begin + j < columns; j += 32)
+        sums[r] = fmaf(a[static_cast<long long>(first + r) * columns + begin + j], shared[j], sums[r]);
+    __syncthreads();  // before the next 256 take their place
+  }
+  for (int r = 0; r < 4; ++r) {
+    for (int step = 16; step > 0; step /= 2) sums[r] += __shfl_xor_sync(0xffffffff, sums[r], step);
+    if (lane == 0 && first + r < rows) y[first + r] = alpha * sums[r];
+  }
+}

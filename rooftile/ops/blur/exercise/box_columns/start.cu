@@ -1,0 +1,20 @@
+// Exercise box_columns: the mean of nine rows, by a running sum down each column.
+#include <cuda_runtime.h>
+
+/// y[i][j] = (x[i - 4][j] + … + x[i + 4][j] + 4) / 9, for `height` rows of `width`; rows past the edge are
+/// the edge's. Thread t of block (b, c) has column b * 256 + t, and goes down the rows from c * 64 on: 64 of
+/// them, or as many as there are.
+__global__ void box_columns(const unsigned char* x, unsigned char* y, int height, int width) {
+  const int column = blockIdx.x * 256 + threadIdx.x;
+  if (column >= width) return;
+  const int top = blockIdx.y * 64, bottom = min(top + 64, height);
+  const auto pixel = [&](int row) {
+    return x[static_cast<long long>(min(max(row, 0), height - 1)) * width + column];
+  };
+  // Right, and slow: nine loads for each pixel.
+  for (int row = top; row < bottom; ++row) {
+    int sum = 0;
+    for (int i = row - 4; i <= row + 4; ++i) sum += pixel(i);
+    y[static_cast<long long>(row) * width + column] = (sum + 4) / 9;
+  }
+}
