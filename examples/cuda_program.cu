@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
   cudaDeviceProp properties;
   CHECK(cudaGetDevice(&device));
   CHECK(cudaGetDeviceProperties(&properties, device));
-  std::printf("%s: %d multiprocessors, %zu MiB\n", properties.name, properties.multiProcessorCount,
+  std::printf("%s; SMs: %d; memory: %zu MiB\n", properties.name, properties.multiProcessorCount,
               properties.totalGlobalMem >> 20);
   // [/device]
 

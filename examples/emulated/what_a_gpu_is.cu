@@ -64,8 +64,8 @@ void launch_too_much() {
 // [/limits]
 
 // [occupancy]
-/// Of an sm_90 multiprocessor: 2048 threads, 32 blocks, 65536 registers, 227 KiB of shared memory for blocks,
-/// of which each takes 1 KiB more than it asks for.
+/// An SM of sm_90 has room for 2048 threads, 32 blocks, 65536 registers and 228 KiB of shared memory. Each
+/// block takes 1 KiB of it besides what it declares.
 int blocks_at_once(int threads, int registers, int shared_bytes) {
   const int by_registers = 65536 / (registers * threads);
   const int by_shared = 228 * 1024 / (shared_bytes + 1024);

@@ -14,10 +14,11 @@ struct RowReduceOptions {
 /// One number for each row, its last dimension's: Σ x, Σ x/N, the largest, the smallest, log Σ e^x, or Π x.
 ///
 /// x: {…, N}, f32, f16 or bf16, rank 1 to 8, any strides: another dimension is reduced through a view that
-/// brings it to the end. y: {…}, x's dtype, apart from x. Arithmetic in f32, y rounded once; sums by
-/// segments, so that a lane's rounding errors do not grow with the row. The order follows from N, the dtype
-/// and the machine's kind alone. log Σ e^x subtracts the row's largest first. Π x is a product of partial
-/// products in f32: it is 0 or infinite where one of these leaves f32's range. No workspace.
+/// brings it to the end. y: {…}, x's dtype, apart from x. Arithmetic in f32, y rounded once. A lane adds up
+/// its terms of a segment, then adds this to its sum of the row: chains of additions stay short, and with
+/// them the rounding error, in long rows. The order follows from N, the dtype and the machine's kind alone.
+/// log Σ e^x subtracts the row's largest first. Π x is a product of partial products in f32: it is 0 or
+/// infinite where one of these leaves f32's range. No workspace.
 ///
 /// A NaN in a row gives NaN. Of an empty row the sum is 0, the product 1, the mean NaN, log Σ e^x -∞; the
 /// largest and the smallest are refused.
