@@ -32,6 +32,7 @@ Exercise read_exercise(const fs::path& folder) {
     e.on_gpu = j.at("device") == "gpu";
     e.extension = e.on_gpu ? ".cu" : ".h";
     e.oracle = j.value("oracle", "");
+    e.dtype = j.value("dtype", "");
     e.minutes = j.at("minutes");
     e.hints = j.at("hints").get<std::vector<std::string>>();
     e.likely = j.at("likely").get<std::map<std::string, std::string>>();

@@ -18,6 +18,7 @@ struct Exercise {
   /// exercise_functions.h, which has none.
   std::string function, variant;
   bool on_gpu = true;  ///< judged on the checked emulated device; false: on this CPU
+  std::string dtype;   ///< of the cases; empty: f32, where the function has it
   std::string oracle;  ///< another oracle than the function's: one of exercise_oracles
   int minutes = 0;
   std::vector<std::string> hints;

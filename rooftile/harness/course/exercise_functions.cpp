@@ -150,13 +150,18 @@ Spec spec_of(const Exercise& exercise) {
   return spec;
 }
 
-DType dtype_of(const Spec& spec) {
+DType dtype_of(const Exercise& exercise, const Spec& spec) {
+  for (const DType dtype : spec.dtypes)
+    if (exercise.dtype == name(dtype)) return dtype;
+  if (!exercise.dtype.empty())
+    throw std::runtime_error(fmt::format("{}: \"dtype\" is \"{}\", which {} does not take", exercise.name,
+                                         exercise.dtype, exercise.function));
   const bool f32 = std::find(spec.dtypes.begin(), spec.dtypes.end(), DType::f32) != spec.dtypes.end();
   return f32 ? DType::f32 : spec.dtypes.front();
 }
 
 std::vector<Case> cases_of(const Exercise& exercise, const Spec& spec) {
-  const DType dtype = dtype_of(spec);
+  const DType dtype = dtype_of(exercise, spec);
   std::vector<Case> cases, all = exercise.first;
   for (Case& c : all) c.dtype = dtype;
   for (const Case& c : all_cases(spec, dtype, false))

@@ -9,8 +9,8 @@ const Spec* find_exercise_spec(std::string_view function);
 
 /// What an exercise is judged as: a function of the library, perhaps by another oracle, or one of its own.
 Spec spec_of(const Exercise& exercise);
-/// What it computes in: f32 where it may.
-DType dtype_of(const Spec& spec);
+/// What it computes in: the exercise's dtype, else f32 where it may.
+DType dtype_of(const Exercise& exercise, const Spec& spec);
 /// Its first cases, the op's own and the standard ones, contiguous and not too large, each once.
 std::vector<Case> cases_of(const Exercise& exercise, const Spec& spec);
 

@@ -325,7 +325,7 @@ class Judge {
   Verdict judge_traffic() {
     const Exercise::Traffic& limit = exercise_.traffic;
     for (const Shape& shape : limit.shapes) {
-      const Case c{shape, dtype_of(spec_), exercise_.set};
+      const Case c{shape, dtype_of(exercise_, spec_), exercise_.set};
       // A kernel that leaves out what this shape needs moves less, too.
       bool refused = false;
       if (const std::optional<Fault> fault = try_case(Problem(spec_, c, 1), refused))

@@ -28,7 +28,9 @@ std::string score_of_library(const Exercise& exercise, const Case& c,
   const Queue queue = Queue::emulated(options);
   if (!queue.status()) return "";
   try {
-    return "; rooftile's " + score(trace(queue, *spec, c, "", sources));
+    const Trace t = trace(queue, *spec, c, "", sources);
+    if (t.moved_bytes() < t.stated_bytes) return "";  // the copy engine moves the rest, which is not traced
+    return "; rooftile's " + score(t);
   } catch (const std::exception&) {
     return "";  // refused: an exercise's case need not be one of the library's
   }

@@ -49,8 +49,10 @@ ROOFTILE_TILE void load_slices(typename Tile::Shared& shared, const TensorMap* a
       const int k = s * Tile::kK;
       std::uint64_t* const full = &shared.full[ring.slot];
       T *const a = shared.a[ring.slot], *const b = shared.b[ring.slot];
+      // [request]
       mbarrier_wait(&shared.empty[ring.slot], ring.phase ^ 1);
       mbarrier_arrive_expect_tx(full, Tile::kSliceBytes);
+      // [/request]
       if (p.a.k_first) {
         tensor_load(a, a_map, full, {k, m, of_a.z, of_a.w});
       } else {
@@ -59,12 +61,14 @@ ROOFTILE_TILE void load_slices(typename Tile::Shared& shared, const TensorMap* a
           tensor_load(a + i * Tile::kK, a_map, full, {m + i, k, of_a.z, of_a.w});
       }
       // Each block of the cluster copies its part of B to all: of N, or where neighbours are along N, of K.
+      // [share]
       const auto load = [&](T* to, int x, int y) {
         if (run.cluster > 1)
           tensor_load_to_all(to, b_map, full, {x, y, of_b.z, of_b.w}, std::uint16_t{3});
         else
           tensor_load(to, b_map, full, {x, y, of_b.z, of_b.w});
       };
+      // [/share]
       if (p.b.k_first) {
         const int first = run.cluster > 1 ? rank * Tile::kN / 2 : 0;
         load(b + first * Tile::kK, k, n + first);
@@ -93,6 +97,7 @@ ROOFTILE_TILE void multiply(float (&sums)[Tile::kN / 2], typename Tile::Shared& 
   };
   int before = 0;
   ROOFTILE_UNROLL_BY(1) for (int s = 0; s < run.slices; ++s, ring.next()) {
+    // [multiply]
     mbarrier_wait(&shared.full[ring.slot], ring.phase);
     const std::uint64_t a =
         wgmma_descriptor(shared.a[ring.slot] + consumer * 64 * Tile::kK, kBoxBytes, kGroup, Swizzle::k128);
@@ -110,6 +115,7 @@ ROOFTILE_TILE void multiply(float (&sums)[Tile::kN / 2], typename Tile::Shared& 
       give_back(before);
     }
     before = ring.slot;
+    // [/multiply]
   }
   wgmma_wait<0>();
   wgmma_pin(sums);
@@ -124,6 +130,7 @@ ROOFTILE_TILE void store_whole(const float (&sums)[Tile::kN / 2], std::byte* sta
                                const MatrixAt& at) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const float alpha = static_cast<float>(p.epilogue.alpha);
+  // [store]
   ROOFTILE_UNROLL for (int i = 0; i < Tile::kN / 64; ++i, buffer ^= 1) {
     std::byte* const to = staging + buffer * (Tile::kStaging / 2);
     if (lane == 0) tensor_store_wait_read<1>();  // the store before the last has left this buffer
@@ -136,6 +143,7 @@ ROOFTILE_TILE void store_whole(const float (&sums)[Tile::kN / 2], std::byte* sta
       tensor_store_commit();
     }
   }
+  // [/store]
 }
 
 /// All else: 64 columns of sums at a time, from fragments to four neighbours in y. Words of four lie at
@@ -228,6 +236,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
   else
     __syncthreads();
 
+  // [roles]
   if (warpgroup == 0) {
     give_registers<40>();
     if (threadIdx.x == 0) load_slices<T, Tile>(shared, &a_map, &b_map, p, run, tiles);
@@ -236,6 +245,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
     take_registers<232>();
     consume<T, Tile>(shared, &y_map, p, run, tiles, warpgroup - 1);
   }
+  // [/roles]
   if (run.cluster > 1) cluster_sync();  // no block leaves while another still copies to it
 #endif
 }

@@ -30,6 +30,7 @@ struct BlockTiles {
   const GpuTiles& tiles;
   int cluster, rank;
 
+  // [tiles]
   template <class Each>
   ROOFTILE_TILE void each(Each&& f) const {
     const int step = static_cast<int>(gridDim.x) / cluster;
@@ -40,6 +41,7 @@ struct BlockTiles {
       f(tile);
     }
   }
+  // [/tiles]
 };
 
 }  // namespace hopper

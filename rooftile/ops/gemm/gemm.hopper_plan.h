@@ -31,10 +31,12 @@ inline HopperPlan wide_plan(std::int64_t m, std::int64_t n, std::int64_t matrice
     for (const int cluster : {1, 2}) {
       const std::int64_t height = std::int64_t{kHopperHeight} * cluster, places = multiprocessors / cluster;
       if (places == 0) continue;
+      // [cost]
       const std::int64_t tiles = matrices * ((m + height - 1) / height) * ((n + width - 1) / width);
       const std::int64_t waves = (tiles + places - 1) / places;
       const int percent = cluster == 1 ? (waves > 1 ? 105 : 100) : (waves > 1 ? 100 : 102);
       const std::int64_t cost = waves * (width + 16) * percent;
+      // [/cost]
       if (cost >= least) continue;
       least = cost;
       best = {false,        kHopperHeight,        width,           cluster,

@@ -131,6 +131,7 @@ ROOFTILE_TILE void multiply_stages(float (&sums)[Shape::kWarpM / 16][Shape::kWar
   ROOFTILE_UNROLL_BY(1) for (int s = 0; s < stages; ++s) {
     const int next_slot = slot + 1 == kStages ? 0 : slot + 1;
     ROOFTILE_UNROLL for (int step = 0; step < kSteps; ++step) {
+      // [ring]
       const bool last = step + 1 == kSteps;
       if (last) {  // the next stage is here for all, and all have read the one before this
         rooftile::cuda::cp_async_wait<kStages - 2>();
@@ -138,6 +139,7 @@ ROOFTILE_TILE void multiply_stages(float (&sums)[Shape::kWarpM / 16][Shape::kWar
       }
       if (!last || s + 1 < stages) load((step + 1) % 2, last ? next_slot : slot, last ? 0 : step + 1);
       if (step == 0) copy(free_slot);
+      // [/ring]
       ROOFTILE_UNROLL for (int i = 0; i < kDown; ++i) {
         if (live.idle() || !live.lives(i)) continue;
         ROOFTILE_UNROLL for (int j = 0; j < 2 * kAcross; ++j) {
