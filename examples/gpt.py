@@ -211,7 +211,7 @@ def start_processes():
 def main(words=None):
     parser = argparse.ArgumentParser(description="Trains a language model of bytes, and asks it.")
     parser.add_argument("--text", nargs="*", default=[], help="files to learn from; default: the course's pages")
-    parser.add_argument("--steps", type=int, default=600)
+    parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--prompt", default="A kernel ")
     parser.add_argument("--bytes", type=int, default=300, help="how many to generate")
