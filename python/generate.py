@@ -66,7 +66,8 @@ from rooftile import Queue
 from rooftile.torch import nn as nn
 from rooftile.torch._attention import scaled_dot_product_attention as scaled_dot_product_attention
 from rooftile.torch._linear import linear as linear
-from rooftile.torch._optim import (SGD as SGD, AdamW as AdamW, clip_grad_norm_ as clip_grad_norm_,
+from rooftile.torch._optim import (SGD as SGD, AdamW as AdamW, AdamW8bit as AdamW8bit,
+                                   clip_grad_norm_ as clip_grad_norm_,
                                    get_ema_multi_avg_fn as get_ema_multi_avg_fn)
 from rooftile.torch._patch import Patched as Patched, patch as patch, unpatch as unpatch
 

@@ -43,6 +43,12 @@ while read -r file; do
   [ "$lines" -le "$limit" ] || complain "$file has $lines lines; at most $limit"
 done < <(listed '*.h' '*.cpp' '*.cu' '*.cuh' '*.sh' '*.cmake' 'CMakeLists.txt')
 
+# A fault that no longer fits its source would be noticed by make mutants alone, hours later.
+for patch in tests/mutants/*.patch; do
+  sed -n 2p "$patch" | grep -q '^build: ' || complain "$patch: its second line is not \"build: TARGET…\""
+  why=$(git apply --check "$patch" 2>&1) || complain "$patch does not apply, plant its fault anew: ${why%%$'\n'*}"
+done
+
 # What an op's folder says, without lesson, ladder, exercise and what else computes it: an elementwise function 40 lines, a
 # function of rows with its backward 350, and any other folder 350. An op beyond that says in its README.md or INTERNALS.md
 #   <!-- lines: 947, because … -->

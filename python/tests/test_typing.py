@@ -32,6 +32,8 @@ rooftile.torch.softmax(x).no_such_method()
 rooftile.torch.layer_norm(x, mean=True)[0].relu()  # good
 rooftile.torch.patch(model).replaced[0][1].upper()  # good
 rooftile.torch.patch(3)
+rooftile.torch.AdamW8bit(model.parameters(), lr=3e-4, master_weights=True).param_groups[0]["lr"]  # good
+rooftile.torch.AdamW8bit(model.parameters(), learning_rate=3e-4)
 rooftile.torch.unpatch(torch.nn.Linear(2, 3)).in_features  # good
 rooftile.torch.scaled_dot_product_attention(x, x, x, is_causal=True).relu()  # good
 rooftile.torch.scaled_dot_product_attention(x, x, x, causal=True)

@@ -5,6 +5,12 @@ import torch
 from rooftile import _functions
 
 MEANS = {"m": "exp_avg", "v": "exp_avg_sq", "max_v": "max_exp_avg_sq", "master": "master"}
+# Of 8 bits, under names of their own: PyTorch's AdamW would take the codes for means.
+CODES = {"m": "exp_avg_codes", "v": "exp_avg_sq_codes"}
+ABSMAX = {"m_absmax": "exp_avg_absmax", "v_absmax": "exp_avg_sq_absmax"}
+BLOCK = 256  # codes that share a scale
+STATES = (*MEANS.values(), *CODES.values(), *ABSMAX.values(), "momentum_buffer")
+NO_AMSGRAD = "rooftile.torch.AdamW8bit: amsgrad is True, and there is no largest mean of 8 bits; use rooftile.torch.AdamW"
 HALVES = (torch.float16, torch.bfloat16)
 
 
@@ -51,7 +57,7 @@ def get_ema_multi_avg_fn(decay=0.999):
 
 
 class WithMasters:
-    """What AdamW and SGD share: f32 states beside parameters of 16 bits."""
+    """What AdamW and SGD share: states of other dtypes than their parameters'."""
 
     def wants_f32(self, p):
         return self.master_weights and p.dtype in HALVES
@@ -62,7 +68,7 @@ class WithMasters:
         places = [i for group in state_dict["param_groups"] for i in group["params"]]
         for i, p in zip(places, (p for group in self.param_groups for p in group["params"])):
             for name, value in state_dict["state"].get(i, {}).items():
-                if name in (*MEANS.values(), "momentum_buffer") and value is not None and value.dtype == torch.float32:
+                if name in STATES and value is not None and value.dtype in (torch.float32, torch.uint8):
                     self.state[p][name] = value.to(p.device, copy=True)
 
 
@@ -71,7 +77,7 @@ def with_gradients(group, name):
         if p.grad is None:
             continue
         if p.grad.is_sparse:
-            raise RuntimeError(f"rooftile.torch.{name}: a gradient is sparse; use torch.optim.{'SparseAdam' if name == 'AdamW' else name}")
+            raise RuntimeError(f"rooftile.torch.{name}: a gradient is sparse; use torch.optim.{'SGD' if name == 'SGD' else 'SparseAdam'}")
         yield p
 
 
@@ -108,20 +114,62 @@ class AdamW(WithMasters, torch.optim.AdamW):
             with torch.enable_grad():
                 loss = closure()
         for group in self.param_groups:
-            together = {}  # by device and number of the step: one call each
-            for p in with_gradients(group, "AdamW"):
+            together = {}  # by device, number of the step and bits of the means: one call each
+            for p in with_gradients(group, type(self).__name__):
                 state = self.begin(p, group["amsgrad"])
                 state["step"] += 1
-                together.setdefault((p.device, int(state["step"])), []).append((p, state))
-            for (_, number), items in together.items():
-                lists = {o: [state.get(name) for _, state in items] for o, name in MEANS.items()}
-                optional = {o: lists[o] for o in ("max_v", "master") if any(t is not None for t in lists[o])}
-                _functions.public["adamw"](
-                    [p for p, _ in items], [p.grad for p, _ in items], lists["m"], lists["v"], **optional,
-                    lr=float(group["lr"]), beta1=float(group["betas"][0]), beta2=float(group["betas"][1]), eps=group["eps"],
-                    weight_decay=group["weight_decay"], maximize=group["maximize"],
-                    l2=not group.get("decoupled_weight_decay", True), step=number)
+                small = CODES["m"] in state
+                together.setdefault((p.device, int(state["step"]), small), []).append((p, state))
+            for (_, number, small), items in together.items():
+                if small:
+                    self.update(group, items, "adamw_8bit", {**CODES, **ABSMAX, "master": "master"}, step=number)
+                else:
+                    self.update(group, items, "adamw", MEANS, step=number, l2=not group.get("decoupled_weight_decay", True))
         return loss
+
+    def update(self, group, items, function, names, **numbers):
+        """One step of parameters that have as many behind them; `names`: of the operands' states."""
+        lists = {o: [state.get(name) for _, state in items] for o, name in names.items()}
+        given = {o: its for o, its in lists.items() if any(t is not None for t in its)}  # masters of some, perhaps
+        _functions.public[function](
+            [p for p, _ in items], [p.grad for p, _ in items], **given, lr=float(group["lr"]), beta1=float(group["betas"][0]),
+            beta2=float(group["betas"][1]), eps=group["eps"], weight_decay=group["weight_decay"], maximize=group["maximize"],
+            **numbers)
+
+
+class AdamW8bit(AdamW):
+    """As torch.optim.AdamW, with means of one byte per element and an f32 for each 256 of them, as bitsandbytes' AdamW8bit.
+
+    min_8bit_size: parameters with fewer elements have means of f32, and so have those whose state comes from
+    torch.optim.AdamW's state_dict. master_weights: as AdamW's.
+    """
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False, *, maximize=False,
+                 master_weights=False, min_8bit_size=4096):
+        if amsgrad:
+            raise ValueError(NO_AMSGRAD)
+        if min_8bit_size < 0:
+            raise ValueError(f"rooftile.torch.AdamW8bit: min_8bit_size is {min_8bit_size}, must be 0 or more")
+        self.min_8bit_size = min_8bit_size
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, master_weights=master_weights)
+
+    def begin(self, p, amsgrad):
+        if amsgrad:
+            raise ValueError(NO_AMSGRAD)
+        state = self.state[p]
+        if state:
+            return state
+        state["step"] = torch.zeros((), dtype=torch.float32)
+        if p.numel() < self.min_8bit_size:
+            for name in (MEANS["m"], MEANS["v"]):
+                state[name] = torch.zeros_like(p, memory_format=torch.preserve_format, dtype=torch.float32)
+        else:
+            for codes, absmax in zip(CODES.values(), ABSMAX.values()):
+                state[codes] = torch.zeros_like(p, memory_format=torch.preserve_format, dtype=torch.uint8)
+                state[absmax] = torch.zeros((p.numel() + BLOCK - 1) // BLOCK, dtype=torch.float32, device=p.device)
+        if self.wants_f32(p):
+            state["master"] = p.detach().clone(memory_format=torch.preserve_format).float()
+        return state
 
 
 class SGD(WithMasters, torch.optim.SGD):
