@@ -1,8 +1,8 @@
-"""Group norm in three languages: rooftile/ops/languages.py says how these functions are found, run and judged."""
+"""Group norm in four languages: rooftile/ops/languages.py says how these functions are found, run and judged."""
 
 import math
 
-from languages import np, torch, trap
+from languages import np, tl, torch, trap, triton
 
 
 # [group_norm_plain]
@@ -68,3 +68,47 @@ def group_norm_torch(x, weight=None, bias=None, groups=1, eps=1e-5):
     y = y if bias is None else y + bias[:, None]
     return y.to(x.dtype), mean, rstd
 # [/group_norm_torch]
+
+
+# [group_norm_triton]
+@triton.jit
+def group_norm_kernel(x, weight, bias, y, means, rstds, channels, size, groups, eps, HAS_WEIGHT: tl.constexpr,
+                      HAS_BIAS: tl.constexpr, CHUNK: tl.constexpr):
+    """One program, one group of a sample: a mean, then squares about it, then y: three passes."""
+    group, n = tl.program_id(0).to(tl.int64), channels * size
+    x, y, first = x + group * n, y + group * n, group % groups * channels
+    total = tl.zeros((CHUNK,), tl.float64)
+    for begin in range(0, n, CHUNK):
+        k = begin + tl.arange(0, CHUNK)
+        total += tl.load(x + k, mask=k < n, other=0.0).to(tl.float64)
+    mean = tl.sum(total, 0) / n
+    total = tl.zeros((CHUNK,), tl.float64)
+    for begin in range(0, n, CHUNK):
+        k = begin + tl.arange(0, CHUNK)
+        off = tl.where(k < n, tl.load(x + k, mask=k < n, other=0.0).to(tl.float64) - mean, 0.0)
+        total += off * off
+    rstd = 1 / tl.sqrt(tl.sum(total, 0) / n + eps)
+    tl.store(means + group, mean.to(tl.float32))
+    tl.store(rstds + group, rstd.to(tl.float32))
+    for begin in range(0, n, CHUNK):
+        k = begin + tl.arange(0, CHUNK)
+        out = (tl.load(x + k, mask=k < n, other=0.0).to(tl.float64) - mean) * rstd
+        channel = first + k // size
+        if HAS_WEIGHT:
+            out *= tl.load(weight + channel, mask=k < n, other=0.0).to(tl.float64)
+        if HAS_BIAS:
+            out += tl.load(bias + channel, mask=k < n, other=0.0).to(tl.float64)
+        tl.store(y + k, out.to(y.dtype.element_ty), mask=k < n)
+
+
+def group_norm_triton(x, weight=None, bias=None, groups=1, eps=1e-5):
+    samples, channels, size = x.shape
+    groups = int(groups)
+    y, n = torch.empty_like(x), channels // groups * size
+    means, rstds = (x.new_full((samples, groups), math.nan, dtype=torch.float32) for _ in range(2))
+    if means.numel() > 0 and n > 0:
+        group_norm_kernel[(samples * groups,)](
+            x, x if weight is None else weight, x if bias is None else bias, y, means, rstds, channels // groups, size, groups, eps,
+            HAS_WEIGHT=weight is not None, HAS_BIAS=bias is not None, CHUNK=min(1024, triton.next_power_of_2(n)))
+    return y, means, rstds
+# [/group_norm_triton]

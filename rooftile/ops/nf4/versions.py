@@ -1,9 +1,9 @@
-"""NF4 in three languages: rooftile/ops/languages.py says how these functions are found, run and judged."""
+"""NF4 in four languages: rooftile/ops/languages.py says how these functions are found, run and judged."""
 
 import math
 import struct
 
-from languages import np, torch, trap
+from languages import np, tl, torch, trap, triton
 
 LEVELS = (-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334,
           -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224,
@@ -84,3 +84,40 @@ def quantize_nf4_torch(x, block=64):
         codes = torch.cat([codes, codes.new_full((1,), 7)])
     return codes[::2] << 4 | codes[1::2], absmax
 # [/quantize_nf4_torch]
+
+
+# [quantize_nf4_triton]
+@triton.jit
+def largest_kernel(x, absmax, n, block, SIZE: tl.constexpr):
+    """One program, the largest magnitude of a block; a NaN is none."""
+    begin, k = tl.program_id(0).to(tl.int64) * block, tl.arange(0, SIZE)
+    size = tl.abs(tl.load(x + begin + k, mask=(k < block) & (begin + k < n), other=0.0).to(tl.float32))
+    tl.store(absmax + tl.program_id(0), tl.max(tl.where(size == size, size, 0.0), 0))
+
+
+@triton.jit
+def codes_kernel(x, absmax, packed, thresholds, n, block, BYTES: tl.constexpr):
+    """One program, BYTES bytes of two codes each: a code is how many thresholds a scaled element exceeds."""
+    byte = tl.program_id(0).to(tl.int64) * BYTES + tl.arange(0, BYTES)
+    element = 2 * byte[:, None] + tl.arange(0, 2)[None, :]
+    value = tl.load(x + element, mask=element < n, other=0.0).to(tl.float32)
+    most = tl.load(absmax + element // block, mask=element < n, other=1.0)
+    scaled = value * tl.div_rn(1.0, most)  # 0 · inf is a NaN, above no threshold
+    code = tl.zeros((BYTES, 2), tl.int32)
+    for k in range(15):
+        code += (scaled > tl.load(thresholds + k)).to(tl.int32)
+    code = tl.where(element < n, code, 7)  # past the end the level 0
+    code = tl.sum(code << (4 - 4 * tl.arange(0, 2))[None, :], 1)
+    tl.store(packed + byte, code.to(tl.uint8), mask=2 * byte < n)
+
+
+def quantize_nf4_triton(x, block=64):
+    n, block = x.numel(), int(block)
+    blocks, size = triton.cdiv(n, block), triton.cdiv(n, 2)
+    packed, absmax = x.new_empty(size, dtype=torch.uint8), x.new_empty(blocks, dtype=torch.float32)
+    if n > 0:
+        thresholds = torch.tensor(THRESHOLDS, dtype=torch.float32, device=x.device)
+        largest_kernel[(blocks,)](x, absmax, n, block, SIZE=triton.next_power_of_2(block))
+        codes_kernel[(triton.cdiv(size, 256),)](x, absmax, packed, thresholds, n, block, BYTES=256)
+    return packed, absmax
+# [/quantize_nf4_triton]
