@@ -255,6 +255,15 @@ TEST(DeviceQueue, RefusesVariantsThatAGpuDoesNotHave) {
   EXPECT_STREQ(s.message(), "softmax: variant \"04_accumulators\" is not part of plug-in emulated");
 }
 
+TEST(DeviceQueue, RefusesDtypesThatCpusAloneTake) {
+  if (!kEmulatedIsBuilt) GTEST_SKIP() << "this build has no emulated device";
+  const double x[4] = {1, 2, 3, 4};
+  double y[4];
+  EXPECT_STREQ(relu(Queue::emulated(), view(x, {1, 4}), view(y, {1, 4})).message(),
+               "relu: x is 1x4 f64, which CPUs alone take; on a GPU it must be one of f32, f16, bf16");
+  EXPECT_TRUE(relu(Queue::cpu(), view(x, {1, 4}), view(y, {1, 4})));
+}
+
 TEST(GpuLadder, IsInTheGpusPluginsAndInNoOther) {
   if (!kEmulatedIsBuilt) GTEST_SKIP() << "this build has no emulated device";
   const Queue cpu = Queue::cpu({.threads = 1}), gpu = Queue::emulated({.threads = 1});

@@ -73,7 +73,7 @@ TEST(Signature, RefusesWithTheSentencesOfOtherFunctions) {
   const auto message = [](const Status& s) { return std::string(s.message()); };
   EXPECT_EQ(message(gelu(queue(), {}, view(y, {12}))), "gelu: x is absent");
   EXPECT_EQ(message(gelu(queue(), view(integers, {12}), view(y, {12}))),
-            "gelu: x is 12 i32, must be one of f32, f16, bf16");
+            "gelu: x is 12 i32, must be one of f64, f32, f16, bf16");
   EXPECT_EQ(message(gelu(queue(), view(x, {3, 4}), view(y, {4, 3}))),
             "gelu: y is 4x3 f32, must be 3x4 where x is 3x4 f32");
   EXPECT_EQ(message(gelu(queue(), view(x, {3}), view(reinterpret_cast<f16*>(y), {3}))),

@@ -443,6 +443,27 @@ Status check_lists(const Signature& signature, const Call& call) {
   return {};
 }
 
+/// Dtypes that a GPU's kernels lack.
+Status check_device(const Queue& queue, const Signature& signature, const Call& call) {
+  if (!queue.status() || queue.device() == Device::cpu) return {};
+  for (int o = 0; o < signature.operand_count(); ++o) {
+    const Signature::Types* its = signature.types;
+    while (its->letter != signature.operands[o].type) ++its;
+    if (its->cpu_mask == 0 || signature.operands[o].list) continue;
+    const ConstView& view = call.view(o);
+    if (!view.present() || !its->on_cpus_alone(view.dtype)) continue;
+    char list[128] = "";
+    for (int t = 0; t < kDTypes; ++t)
+      if ((its->mask & ~its->cpu_mask) >> t & 1) {
+        if (*list) std::strcat(list, ", ");
+        std::strcat(list, name(static_cast<DType>(t)));
+      }
+    return Status::error("%s: %s is %s, which CPUs alone take; on a GPU it must be one of %s",
+                         signature.function, signature.operands[o].name, describe(view).text, list);
+  }
+  return {};
+}
+
 }  // namespace
 
 Status check(const Signature& signature, const Call& call) {
@@ -455,6 +476,7 @@ Status infer(const Signature& signature, const Call& call, int operand, View& in
 
 Status call(const Queue& queue, const Op& op, const Call& call) {
   ROOFTILE_TRY(check(op.signature, call));
+  ROOFTILE_TRY(check_device(queue, op.signature, call));
   if (op.workspace) ROOFTILE_TRY(check_workspace(op.function, call.workspace, op.workspace(queue, call)));
   // A list's launch leaves out what is empty.
   if (op.signature.has_lists() || !writes_nothing(op.signature, call)) return op.launch(queue, op, call);
@@ -476,6 +498,7 @@ Status call(const Queue& queue, const Op& op, const Call& call) {
 Status workspace_of(const Queue& queue, const Op& op, const Call& call, std::size_t& bytes) {
   ROOFTILE_TRY(queue.status());
   ROOFTILE_TRY(check(op.signature, call));
+  ROOFTILE_TRY(check_device(queue, op.signature, call));
   bytes = op.workspace ? op.workspace(queue, call) : 0;
   return {};
 }

@@ -20,11 +20,20 @@ struct Signature {
     char letter = 0;
     char or_as = 0;
     std::uint32_t mask = 0;
+    std::uint32_t cpu_mask = 0;  ///< those that CPUs alone take
 
     constexpr Types() = default;
     constexpr Types(char l, std::initializer_list<DType> types, char as = 0) : letter(l), or_as(as) {
       for (DType t : types) mask |= 1u << static_cast<int>(t);
     }
+    /// The same and `type`, which on a GPU is refused.
+    constexpr Types with_on_cpus(DType type) const {
+      Types more = *this;
+      more.mask |= 1u << static_cast<int>(type);
+      more.cpu_mask |= 1u << static_cast<int>(type);
+      return more;
+    }
+    constexpr bool on_cpus_alone(DType type) const { return cpu_mask >> static_cast<int>(type) & 1; }
   };
 
   /// "... C": any outer sizes, alike in all operands that have them, then a size for each letter. Letters

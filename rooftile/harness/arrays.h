@@ -182,6 +182,29 @@ inline Quad sqrt(Quad a) {
   return better * (large ? 0x1p600 : small ? 0x1p-700 : 1);
 }
 
+// By the C library's long double, of 64 bits or more: a double's rounding is 2^11 times as large. What it
+// holds of the argument first, then a step along the slope for the rest.
+inline Quad along(Quad a, long double at_nearest, long double slope) {
+  const Quad rest = a - static_cast<Quad>(static_cast<long double>(a));
+  return rest - rest == 0 && rest != 0 ? at_nearest + slope * rest : static_cast<Quad>(at_nearest);
+}
+inline Quad exp(Quad a) {
+  const long double e = std::exp(static_cast<long double>(a));
+  return along(a, e, std::isinf(e) ? 0 : e);
+}
+inline Quad log(Quad a) {
+  const long double near = static_cast<long double>(a);
+  return along(a, std::log(near), 1 / near);
+}
+inline Quad tanh(Quad a) {
+  const long double t = std::tanh(static_cast<long double>(a));
+  return along(a, t, 1 - t * t);
+}
+inline Quad erfc(Quad a) {
+  const long double near = static_cast<long double>(a);
+  return along(a, std::erfc(near), -1.12837916709551257390L * std::exp(-near * near));
+}
+
 /// One oracle for each scalar; null where an op needs none of that scalar (quad: only f64 kernels).
 struct OracleFunctions {
   void (*exact)(const Case&, Arrays<double>&) = nullptr;

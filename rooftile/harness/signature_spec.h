@@ -17,7 +17,9 @@ Spec elements_spec(const char* function, const OracleFunctions& oracle, std::vec
 /// The same where the oracle is the equation f of one element: lane_oracle.h.
 template <int kInputs, auto f>
 Spec lanes_spec(const char* function, std::vector<double> values = {}) {
-  return elements_spec(function, bounded_oracles<LaneOracle<kInputs, f>>(), std::move(values));
+  Spec spec = elements_spec(function, bounded_oracles<LaneOracle<kInputs, f>, true>(), std::move(values));
+  spec.largest_exponent = 1000;  // a bound of an error, in units of a rounding, must be a number too
+  return spec;
 }
 /// The same of what has no arithmetic.
 template <int kInputs, auto f>

@@ -21,7 +21,7 @@
   struct name {                                          \
     static constexpr int kInputs = inputs;               \
     static constexpr const char* kFunction = #name;      \
-    float option = 0;                                    \
+    LaneOption option = 0;                               \
     template <Lanes X>                                   \
     ROOFTILE_TILE auto operator() parameters const {     \
       return __VA_ARGS__;                                \
@@ -31,15 +31,26 @@
 namespace rooftile::tile {
 #if defined(__CUDACC__) || defined(ROOFTILE_EMULATED)
 inline namespace cuda {
+/// What a lane function's option is: only CPUs take f64, to which f32 would be too coarse.
+using LaneOption = float;
 #else
 inline namespace ROOFTILE_ISA {
+using LaneOption = double;
 #endif
 
+/// Of f64, too, on CPUs: rooftile/core/elements.h's functions that take it.
+template <class F, int kOperands>
+Status for_lanes_or_doubles(const Launch& launch, const ElementsProblem<kOperands>& p, const F& f) {
+#if !defined(__CUDACC__) && !defined(ROOFTILE_EMULATED)
+  if (p.dtype == DType::f64) return for_lanes<F::kInputs, double>(launch, F::kFunction, p, f);
+#endif
+  return for_lanes<F::kInputs>(launch, F::kFunction, p, f);
+}
 template <class F, class WhereSet, int kOutputs>
 Status launch_lanes(const Launch& launch, const ElementsProblem<F::kInputs + kOutputs>& p) {
   if constexpr (!std::is_same_v<F, WhereSet>)
-    if (p.flag(0)) return for_lanes<WhereSet::kInputs>(launch, WhereSet::kFunction, p, WhereSet{});
-  return for_lanes<F::kInputs>(launch, F::kFunction, p, F{static_cast<float>(p.options[0])});
+    if (p.flag(0)) return for_lanes_or_doubles(launch, p, WhereSet{});
+  return for_lanes_or_doubles(launch, p, F{static_cast<LaneOption>(p.options[0])});
 }
 /// The entry of such an F, by the name "tile"; where the call's first option is a flag, WhereSet runs if it
 /// is set.

@@ -11,6 +11,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "rooftile/core/signature.h"
 #include "rooftile/harness/check/contract.h"
 #include "rooftile/harness/check/fill.h"
 #include "rooftile/harness/check/invariance.h"
@@ -66,6 +67,18 @@ std::vector<const char*> variants_of(const Spec& spec, const CheckOptions& optio
   return variants;
 }
 
+bool is_cpu(const std::string& isa) {
+  return isa != "cuda" && isa != "emulated" && isa != "emulated-checked";
+}
+
+/// Whether a dtype is to be checked: of what was chosen, and not on a device whose kernels lack it.
+bool wanted(const Spec& spec, const CheckOptions& options, DType dtype) {
+  if (!options.dtypes.empty() && !contains(options.dtypes, dtype)) return false;
+  const Op* op = find_op(spec.function);
+  return !op || !op->signature.types[0].on_cpus_alone(dtype) ||
+         std::all_of(options.isas.begin(), options.isas.end(), is_cpu);
+}
+
 /// A tolerance that the arithmetic cannot justify is too loose; so is one that no error comes near.
 constexpr double kMaxC = 8;
 constexpr double kMinWorst = 0.02;
@@ -98,9 +111,8 @@ class SpecCheck {
  private:
   /// Also those that are done: their share of the random cases stays theirs.
   int chosen_dtypes() const {
-    return static_cast<int>(std::count_if(spec_.dtypes.begin(), spec_.dtypes.end(), [&](DType t) {
-      return options_.dtypes.empty() || contains(options_.dtypes, t);
-    }));
+    return static_cast<int>(std::count_if(spec_.dtypes.begin(), spec_.dtypes.end(),
+                                          [&](DType t) { return wanted(spec_, options_, t); }));
   }
 
   void run_dtype(DType dtype, int random, Ledger& ledger) {
@@ -276,7 +288,7 @@ std::int64_t cases_of(const Spec& spec, const CheckOptions& options) {
   std::int64_t n = 0;
   if (!options.listed) return 0;
   for (DType dtype : spec.dtypes)
-    if (options.dtypes.empty() || contains(options.dtypes, dtype))
+    if (wanted(spec, options, dtype))
       n += static_cast<std::int64_t>(all_cases(spec, dtype, options.quick).size());
   return n;
 }
@@ -285,7 +297,7 @@ std::int64_t cases_of(const Spec& spec, const CheckOptions& options) {
 std::vector<CheckResult> huge(const Spec& spec, const CheckOptions& options, std::vector<Queues>& queues) {
   const DType* smallest = nullptr;
   for (const DType& dtype : spec.dtypes)
-    if ((options.dtypes.empty() || contains(options.dtypes, dtype)) && !is_packed(dtype))
+    if (wanted(spec, options, dtype) && !is_packed(dtype))
       if (!smallest || bits(dtype) < bits(*smallest)) smallest = &dtype;
   if (!smallest) return {};
   Ledger ledger(spec, *smallest);
@@ -300,7 +312,7 @@ std::vector<CheckResult> huge(const Spec& spec, const CheckOptions& options, std
 std::vector<DType> dtypes_of(const Spec& spec, const CheckOptions& options) {
   std::vector<DType> dtypes;
   for (DType dtype : spec.dtypes)
-    if (options.dtypes.empty() || contains(options.dtypes, dtype)) dtypes.push_back(dtype);
+    if (wanted(spec, options, dtype)) dtypes.push_back(dtype);
   return dtypes;
 }
 

@@ -254,6 +254,9 @@ void check_one(const Spec& spec, const VersionOptions& options, LanguageRun& run
     if (!options.dtypes.empty() &&
         std::find(options.dtypes.begin(), options.dtypes.end(), dtype) == options.dtypes.end())
       continue;
+    // Versions are in GPUs' languages, too: none is in a dtype that CPUs alone take.
+    const Op* op = find_op(spec.function);
+    if (op && op->signature.types[0].on_cpus_alone(dtype)) continue;
     const std::vector<Case> cases = all_cases(spec, dtype, options.quick);
     const auto small = [&](const Case& c) {
       return askable(spec, c) && size_of(spec, c) <= static_cast<double>(run.largest());

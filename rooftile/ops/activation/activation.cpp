@@ -4,7 +4,8 @@
 
 namespace rooftile {
 
-static constexpr Signature::Types kActivationTypes{'T', {DType::f32, DType::f16, DType::bf16}};
+static constexpr Signature::Types kActivationTypes =
+    Signature::Types{'T', {DType::f32, DType::f16, DType::bf16}}.with_on_cpus(DType::f64);
 
 // f, y = f(x), and its backward, dx from dy and `given`, which is x or y: their signatures, ops and calls.
 // `option`: the signature's, whose value the last argument is.

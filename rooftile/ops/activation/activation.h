@@ -5,9 +5,9 @@
 namespace rooftile {
 
 // Each takes views of one shape, of any rank and strides (0 broadcasts an input), and of one dtype, f32, f16
-// or bf16; arithmetic is in f32 and rounded once at the end. The output may be an input. ±∞ give the limits,
-// a NaN gives a NaN. No workspace. `variant`: null, chosen by the library; else a name that `rooftile list
-// <function>` shows.
+// or bf16, on a CPU f64 too; arithmetic is in f32 and rounded once at the end, of f64 in f64. The output may
+// be an input. ±∞ give the limits, a NaN gives a NaN. No workspace. `variant`: null, chosen by the library;
+// else a name that `rooftile list <function>` shows.
 //
 // Errors: an absent view, another dtype, shapes or dtypes that differ, null or misaligned data, an output
 // that holds two elements at one address or overlaps an input in part, an option out of its range, a variant
@@ -36,7 +36,7 @@ Status tanh_backward(const Queue& queue, ConstView y, ConstView dy, View dx,
                      const ActivationOptions& options = {});
 
 struct SiluOptions {
-  float beta = 1;  ///< finite; 1: SiLU, otherwise Swish
+  double beta = 1;  ///< finite; 1: SiLU, otherwise Swish
   const char* variant = nullptr;
 };
 

@@ -7,6 +7,17 @@
 namespace rooftile::kernels {
 using namespace rooftile::tile;
 
+template <class X>
+using LaneType = typename std::decay_t<X>::Lane;
+/// Lanes of f64, which CPUs have.
+template <class X>
+inline constexpr bool kIsWide = sizeof(LaneType<X>) == 8;
+/// Where GELU's share of -x has become 0, in its tanh form and in its own.
+template <class X>
+inline constexpr int kTanhEnd = kIsWide<X> ? 22 : 12;
+template <class X>
+inline constexpr int kErfEnd = kIsWide<X> ? 39 : 15;
+
 // [sigmoid]
 /// 1/(1 + e^-x) = (x < 0 ? e : 1)/(1 + e), e = exp(-|x|).
 ROOFTILE_TILE auto sigmoid(const Lanes auto& x) {
@@ -31,6 +42,7 @@ ROOFTILE_TILE auto tanh_and_slope(const Lanes auto& x) {
   const auto size = abs(x), square = x * x;
   const auto e = exp_below(size * -2);
   const auto r = reciprocal(e + 1), far = (1 - e) * r;
+  if constexpr (kIsWide<decltype(far)>) return Pair<std::decay_t<decltype(far)>>{tanh_of(x), e * r * (r * 4)};
   auto p = fma(square, 0x1.0d4f94p-6f, like(x, -0x1.af7ca4p-5f));
   p = fma(p, square, 0x1.10cefp-3f);
   p = fma(p, square, -0x1.555452p-2f);
@@ -42,28 +54,31 @@ ROOFTILE_TILE auto tanh(const Lanes auto& x) { return tanh_and_slope(x).first; }
 // [/tanh]
 
 /// x within [-limit, limit]; a NaN may come out as a limit.
-ROOFTILE_TILE auto clamped(const Lanes auto& x, float limit) { return min(max(x, -limit), limit); }
+ROOFTILE_TILE auto clamped(const Lanes auto& x, int limit) { return min(max(x, -limit), limit); }
 
 // GELU's tanh form is x·σ(v), v = 2·√(2/π)·(x + 0.044715·x³).
+template <class S>
 struct GeluTerms {
-  float first = 1.5957691216f, third = 0.0713548163f;
+  S first = S(1.5957691216057308), third = S(0.07135481627260025);
 };
 
 ROOFTILE_TILE auto gelu_exponent(const Lanes auto& x) {
-  constexpr GeluTerms k;
+  constexpr GeluTerms<LaneType<decltype(x)>> k;
   return x * fma(x * x, k.third, like(x, k.first));
 }
 
 // [gelu_tanh]
 /// x·σ(v). Below -12 σ is 0 in f32: the bound makes -∞·0 a 0.
-ROOFTILE_TILE auto gelu_tanh(const Lanes auto& x) { return max(-12, x) * sigmoid(gelu_exponent(x)); }
+ROOFTILE_TILE auto gelu_tanh(const Lanes auto& x) {
+  return max(-kTanhEnd<decltype(x)>, x) * sigmoid(gelu_exponent(x));
+}
 // [/gelu_tanh]
 
 /// σ(v) + x·σ'(v)·v'.
 ROOFTILE_TILE auto gelu_tanh_slope(const Lanes auto& x) {
   const auto v = gelu_exponent(x);
-  const auto inner = clamped(x, 12);  // σ' is 0 beyond, and x² finite
-  constexpr GeluTerms k;
+  const auto inner = clamped(x, kTanhEnd<decltype(x)>);  // σ' is 0 beyond, and x² finite
+  constexpr GeluTerms<LaneType<decltype(x)>> k;
   const auto slope = fma(inner * inner, 3 * k.third, like(x, k.first));
   return fma(inner * slope, sigmoid_slope(v), sigmoid(v));
 }
@@ -71,6 +86,7 @@ ROOFTILE_TILE auto gelu_tanh_slope(const Lanes auto& x) {
 /// The normal distribution: Φ(x), and e^(-x²/2).
 template <Lanes X>
 ROOFTILE_TILE auto normal(const X& x) {
+  if constexpr (kIsWide<X>) return Pair<X>{erfc_of(x * -0.7071067811865476) * 0.5, exp_below(x * x * -0.5)};
   // [tail]
   // Φ(-|x|) = e^(-x²/2) · t·P(t), t = 1/(1 + 0.35|x|), minimax (relative error 3.2e-8; in f32 2.7e-7).
   const auto e = exp_below(x * x * -0.5f);
@@ -92,7 +108,7 @@ ROOFTILE_TILE auto normal(const X& x) {
 /// x·Φ(x). Below -15 Φ is 0 in f32.
 template <Lanes X>
 ROOFTILE_TILE auto gelu_erf(const X& x) {
-  return max(-15, x) * normal(x).first;
+  return max(-kErfEnd<X>, x) * normal(x).first;
 }
 // [/gelu_erf]
 
@@ -101,13 +117,14 @@ ROOFTILE_TILE auto gelu_erf(const X& x) {
 template <Lanes X>
 ROOFTILE_TILE auto gelu_erf_slope(const X& x) {
   const auto n = normal(x);
-  return fma(clamped(x, 15) * 0.3989422804f, n.second, n.first);
+  return fma(clamped(x, kErfEnd<X>) * LaneType<X>(0.3989422804014327), n.second, n.first);
 }
 // [/gelu_slope]
 
 // [silu]
 /// x·σ(βx), which is Swish; where σ is 0, 0 for -∞ too.
-ROOFTILE_TILE auto silu(const Lanes auto& x, float beta) {
+template <Lanes X>
+ROOFTILE_TILE auto silu(const X& x, LaneOption beta) {
   const auto s = sigmoid(x * beta);
   return select(s > 0, x * s, s);
 }
@@ -115,9 +132,10 @@ ROOFTILE_TILE auto silu(const Lanes auto& x, float beta) {
 
 // [silu_slope]
 /// σ(βx) + βx·σ'(βx).
-ROOFTILE_TILE auto silu_slope(const Lanes auto& x, float beta) {
+template <Lanes X>
+ROOFTILE_TILE auto silu_slope(const X& x, LaneOption beta) {
   const auto v = x * beta;
-  return fma(clamped(v, 120), sigmoid_slope(v), sigmoid(v));
+  return fma(clamped(v, kIsWide<X> ? 760 : 120), sigmoid_slope(v), sigmoid(v));
 }
 // [/silu_slope]
 

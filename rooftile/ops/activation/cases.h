@@ -7,7 +7,8 @@ namespace rooftile::harness {
 /// Derivatives that follow from y take what a sigmoid or a tanh may be.
 inline void activation_bounds(const Case& c, Arrays<double>& inputs) {
   if (c.fill != Fill::huge && c.fill != Fill::huge_rows) return;
-  for (double& y : inputs["y"].values()) y = std::ldexp(y, c.dtype == DType::f16 ? -16 : -128);
+  for (double& y : inputs["y"].values())
+    y = std::ldexp(y, c.dtype == DType::f64 ? -1024 : c.dtype == DType::f16 ? -16 : -128);
 }
 
 inline std::vector<Spec> activation_specs() {

@@ -7,11 +7,15 @@ namespace rooftile::harness {
 
 /// The normal distribution function.
 constexpr auto normal_of = []<class S>(const S& x) { return S(0.5) * erfc(-x * S(0.7071067811865476)); };
-constexpr auto sigmoid_of = []<class S>(const S& v) { return S(1) / (S(1) + exp(-v)); };
-/// x·s, and where s = 0 the limit 0.
+/// Of the exponential that does not overflow, as its error bound would in f64.
+constexpr auto sigmoid_of = []<class S>(const S& v) {
+  const S e = exp(to_double(v) < 0 ? v : -v);
+  return (to_double(v) < 0 ? e : S(1)) / (S(1) + e);
+};
+/// x·s, and where s = 0 the limit 0. Of a small x the product: an s that is 0 in f64 may not be 0 in more.
 constexpr auto times_share = []<class S>(const S& x, const S& s) {
   const S y = x * s;
-  return to_double(s) == 0 ? S(0) : y;
+  return to_double(s) == 0 && !(std::fabs(to_double(x)) < 100) ? S(0) : y;
 };
 /// s + term, and where x is infinite the limit s.
 constexpr auto slope_of = []<class S>(const S& x, const S& s, const S& term) {

@@ -18,7 +18,8 @@ Halves<V> halves_of(V x) {
   return halves;
 }
 
-constexpr Signature::Types kGatedTypes{'T', {DType::f32, DType::f16, DType::bf16}};
+constexpr Signature::Types kGatedTypes =
+    Signature::Types{'T', {DType::f32, DType::f16, DType::bf16}}.with_on_cpus(DType::f64);
 
 }  // namespace
 

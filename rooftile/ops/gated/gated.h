@@ -5,10 +5,10 @@
 namespace rooftile {
 
 // y = f(gate)·up, element by element. Views of one shape, of any rank and strides (0 broadcasts an input),
-// and of one dtype, f32, f16 or bf16; arithmetic is in f32 and rounded once at the end. An output may be any
-// input. ±∞ in the gate give the limit of f, a NaN gives a NaN; where dy·up overflows f32, a closed gate's
-// dgate is NaN. No workspace. `variant`: null, chosen by the library; else a name that `rooftile list
-// <function>` shows. Source: Shazeer 2020, arXiv:2002.05202.
+// and of one dtype, f32, f16 or bf16, on a CPU f64 too; arithmetic is in f32 and rounded once at the end, of
+// f64 in f64. An output may be any input. ±∞ in the gate give the limit of f, a NaN gives a NaN; where dy·up
+// overflows, a closed gate's dgate is NaN. No workspace. `variant`: null, chosen by the library; else a name
+// that `rooftile list <function>` shows. Source: Shazeer 2020, arXiv:2002.05202.
 //
 // A tensor that holds gate and up one after the other in its last dimension is two views of it:
 // split_halves() makes them.
@@ -37,7 +37,7 @@ Status geglu_backward(const Queue& queue, ConstView gate, ConstView up, ConstVie
                       const GegluOptions& options = {});
 
 struct SwigluOptions {
-  float beta = 1;  ///< finite; of gate·σ(β·gate)
+  double beta = 1;  ///< finite; of gate·σ(β·gate)
   const char* variant = nullptr;
 };
 /// y = silu(gate)·up.

@@ -207,11 +207,13 @@ void for_elements(const CpuLaunch& launch, const Operands<kOperands>& operands, 
     const auto cached = [&](const Part<kOperands>& part) __attribute__((noinline, flatten)) {
       program.template operator()<T>(CpuTeam<Real, Access::cached>(nullptr), part);
     };
+    // Doubles by themselves are lane functions taken for their digits: no copy that stores past the caches.
+    constexpr bool kStreams = sizeof...(Types) > 1 || !std::is_same_v<T, double>;
     if (!rows.dense()) {
       for_staged_parts<T>(launch, operands, cached);
-    } else if (!streaming) {
+    } else if (!kStreams || !streaming) {
       for_dense_parts(launch, operands, int(sizeof(T)), false, cached);
-    } else {
+    } else if constexpr (kStreams) {
       for_dense_parts(launch, operands, int(sizeof(T)), true, [&](const Part<kOperands>& part) {
         program.template operator()<T>(CpuTeam<Real, Access::streaming>(nullptr), part);
       });
