@@ -58,6 +58,34 @@ TEST(ImageFile, EncodesPngForEmbedding) {
   expect_picture(bytes, image, 0);
 }
 
+/// tests/image_pattern_test.py decodes all frames.
+TEST(ImageFile, EncodesAnimations) {
+  using rooftile::cli::encode_animation;
+  const auto frame = [](int k, int width) {
+    return make_image(width, 10, 3, [k](int x, int y, int c) { return smooth(x + k, y, c); });
+  };
+  Bytes bytes;
+  const Status status = encode_animation(
+      3, 25, [&](int k, Image& to) { return to = frame(k, 20), Status(); }, bytes);
+  ASSERT_TRUE(status) << status.message();
+  expect_picture(bytes, frame(0, 20), 0);  // what knows no animations shows the first
+  const auto refused = [&](const auto& draw) {
+    Bytes none;
+    const std::string sentence = encode_animation(3, 25, draw, none).message();
+    EXPECT_TRUE(none.empty());
+    return sentence;
+  };
+  EXPECT_EQ(refused([&](int k, Image& to) { return to = frame(k, 20 + k / 2), Status(); }),
+            "PNG: frame 2 is 21 x 10 pixels of 3 channels, the first 20 x 10 of 3: all must be alike");
+  EXPECT_EQ(refused([&](int k, Image& to) {
+              return to = frame(k, 20), k == 1 ? Status::error("no frame %d", k) : Status();
+            }),
+            "no frame 1");
+  EXPECT_TRUE(rooftile::cli::check_animation_name("a.PNG", 3));
+  EXPECT_EQ(std::string(rooftile::cli::check_animation_name("a.jpeg", 3).message()),
+            "a.jpeg: a JPEG holds one frame, 3 are to be written; name a .png, which holds many");
+}
+
 TEST(ImageFile, LoadsEveryPng) {
   constexpr int kWidth = 19, kHeight = 13;
   for (const int interlace : {PNG_INTERLACE_NONE, PNG_INTERLACE_ADAM7})

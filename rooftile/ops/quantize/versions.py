@@ -287,3 +287,60 @@ def quantize_i8_triton(x, block=128):
         quantize_kernel[(scales.numel(),)](x, codes, scales, columns, blocks, block, SIZE=triton.next_power_of_2(block))
     return codes, scales
 # [/quantize_i8_triton]
+
+
+# [quantize_tensor_triton]
+@triton.jit
+def largest_kernel(x, largest, size, SIZE: tl.constexpr):
+    """The largest magnitude, as an integer: a maximum is the same in any order, and a NaN is above all."""
+    at = tl.program_id(0).to(tl.int64) * SIZE + tl.arange(0, SIZE)
+    values = tl.load(x + at, mask=at < size, other=0.0).to(tl.float32)
+    tl.atomic_max(largest, tl.max(tl.abs(values).to(tl.int32, bitcast=True)))
+
+
+@triton.jit
+def quantize_tensor_kernel(x, codes, scale, largest, size, BOUND: tl.constexpr, BITS: tl.constexpr, LEAST: tl.constexpr,
+                           FORMAT: tl.constexpr, SIZE: tl.constexpr):
+    """To BITS behind the leading one of a value, whose exponent counts as LEAST at least; of 0 BITS, to whole numbers."""
+    at = tl.program_id(0).to(tl.int64) * SIZE + tl.arange(0, SIZE)
+    its = tl.div_rn(tl.load(largest).to(tl.float32, bitcast=True), BOUND)
+    its = tl.where(its < 1.1754943508222875e-38, 1.1754943508222875e-38, its)
+    tl.store(scale, its, mask=tl.program_id(0) == 0)
+    values = tl.load(x + at, mask=at < size, other=0.0).to(tl.float32) * tl.div_rn(1.0, its)
+    values = tl.where(values > BOUND, BOUND, tl.where(values < -BOUND, -BOUND, values))
+    if BITS == 0:
+        values = tl.where(values == values, values, 0.0)
+        values = (values + 12582912.0) - 12582912.0
+    else:  # the distance of two codes is a power of two, so only the sum rounds
+        bits = values.to(tl.int32, bitcast=True)
+        exponent = ((bits >> 23) & 255) - 127
+        step = ((tl.where(exponent > LEAST, exponent, LEAST) - BITS + 127) << 23).to(tl.float32, bitcast=True)
+        rounded = ((tl.div_rn(values, step) + 12582912.0) - 12582912.0) * step
+        values = tl.where(rounded == 0.0, (bits & -2147483648).to(tl.float32, bitcast=True), rounded)  # -0 keeps its sign
+    code = values.to(FORMAT).to(tl.uint8, bitcast=True)
+    tl.store(codes + at, tl.where(values == values, code, 0x7F), mask=at < size)  # the interpreter makes 384 of a NaN
+
+
+def quantize_tensor_triton(x, dtype, format, bound, bits, least):
+    codes = torch.empty(x.shape, dtype=torch.uint8, device=x.device)
+    scale = torch.full((1,), 2.0**-126, device=x.device)
+    largest = torch.zeros(1, dtype=torch.int32, device=x.device)
+    if x.numel():
+        grid = (triton.cdiv(x.numel(), 1024),)
+        largest_kernel[grid](x, largest, x.numel(), SIZE=1024)
+        quantize_tensor_kernel[grid](x, codes, scale, largest, x.numel(), BOUND=bound, BITS=bits, LEAST=least, FORMAT=format,
+                                     SIZE=1024)
+    return codes.view(dtype), scale
+
+
+def quantize_tensor_f8e4m3_triton(x):
+    return quantize_tensor_triton(x, torch.float8_e4m3fn, tl.float8e4nv, 448.0, 3, -6)
+
+
+def quantize_tensor_f8e5m2_triton(x):
+    return quantize_tensor_triton(x, torch.float8_e5m2, tl.float8e5, 57344.0, 2, -14)
+
+
+def quantize_tensor_i8_triton(x):
+    return quantize_tensor_triton(x, torch.int8, tl.int8, 127.0, 0, 0)
+# [/quantize_tensor_triton]
