@@ -32,33 +32,100 @@ def test_is_as_pytorchs(lengths, options):
         close(a, b)
 
 
-def test_shared_heads_and_other_ranks():
-    for shapes, options in ((((2, 6, 9, 8), (2, 2, 11, 8), (2, 2, 11, 8)), {"enable_gqa": True}),
-                            (((3, 9, 8), (3, 11, 8), (3, 11, 8)), {}),
-                            (((2, 3, 4, 9, 8), (2, 3, 4, 11, 8), (2, 3, 4, 11, 8)), {})):
-        for a, b in zip(*both(*shapes, **options)):
+def sizes(q, k, v=None):
+    """(q, k, v) of outer sizes and lengths, 16 channels."""
+    return (*q, 16), (*k, 16), (*(v or k), 16)
+
+
+@pytest.mark.parametrize("shapes, options", [
+    (sizes((2, 6, 9), (2, 2, 11)), {"enable_gqa": True}), (sizes((2, 6, 9), (2, 2, 11), (2, 3, 11)), {"enable_gqa": True}),
+    (sizes((6, 9), (2, 11)), {"enable_gqa": True, "is_causal": True}), (sizes((3, 9), (3, 11)), {}), (sizes((9,), (11,)), {}),
+    (sizes((9,), (11,)), {"is_causal": True}), (sizes((2, 3, 4, 9), (2, 3, 4, 11)), {}),
+    (sizes((2, 4, 9), (1, 4, 11)), {}), (sizes((1, 4, 9), (2, 4, 11)), {}),  # PyTorch's products repeat sizes of 1
+    (sizes((2, 4, 9), (2, 1, 11)), {}), (sizes((2, 1, 9), (2, 4, 11), (2, 1, 11)), {}), (sizes((2, 4, 9), (2, 4, 11), (2, 1, 11)), {}),
+    (sizes((0, 4, 9), (0, 4, 11)), {}), (sizes((2, 0, 9), (2, 0, 11)), {}), (sizes((2, 4, 0), (2, 4, 11)), {}),
+    (sizes((2, 4, 9), (2, 4, 0)), {}), (sizes((2, 4, 9), (2, 4, 0)), {"is_causal": True}),
+    (sizes((2, 4, 9), (2, 4, 11)), {"scale": -0.3}), (sizes((2, 4, 9), (2, 4, 11)), {"scale": 0.0})], ids=str)
+def test_shared_heads_and_other_ranks(shapes, options):
+    for a, b in zip(*both(*shapes, **options), strict=True):
+        assert a.shape == b.shape
+        close(a, b)
+
+
+@pytest.mark.parametrize("views", [
+    lambda q, k, v: (q.reshape(2, 9, 4, 16).transpose(1, 2), k.reshape(2, 11, 4, 16).transpose(1, 2), v.reshape(2, 4, 16, 11).mT),
+    lambda q, k, v: (q[:1].expand(2, -1, -1, -1), k[..., ::2].repeat(1, 1, 1, 2), v.flip(2)),
+    lambda q, k, v: (q[:, ::2, 1::2], k[:, ::2], v[:, :2, :, :12])])
+def test_any_strides(views):
+    torch.manual_seed(0)
+    inputs = [torch.randn(2, 4, n, 16, requires_grad=True) for n in (9, 11, 11)]
+    made = []
+    for f in (ours, theirs):
+        y = f(*views(*inputs), is_causal=True)
+        made.append((y, *torch.autograd.grad(y.sin().sum(), inputs)))
+    for a, b in zip(*made, strict=True):
+        close(a, b)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_16_bits_and_autocast(dtype):
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(2, 4, n, 16) for n in (9, 11, 11))
+    mask = torch.randn(9, 11)
+    torch.testing.assert_close(ours(*(x.to(dtype) for x in (q, k, v)), attn_mask=mask).float(), theirs(q, k, v, mask), rtol=0.03, atol=0.03)
+    with torch.autocast("cpu", dtype):
+        y = ours(q, k, v, mask)
+    assert y.dtype == dtype
+    torch.testing.assert_close(y.float(), theirs(q, k, v, mask), rtol=0.03, atol=0.03)
+
+
+@pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"attn_mask": torch.rand(9, 7) > 0.4}, {"enable_gqa": True}], ids=str)
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_it_compiles_without_a_graph_break(options, dynamic):
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda *x: ours(*x, **options), fullgraph=True, backend="aot_eager", dynamic=dynamic)
+    for s, t in ((9, 7),) if "attn_mask" in options else ((9, 7), (5, 8), (8, 8)):
+        inputs = [torch.randn(2, h, n, 16, requires_grad=True)
+                  for h, n in zip((4, 2, 2) if "enable_gqa" in options else (4, 4, 4), (s, t, t))]
+        y, e = compiled(*inputs), theirs(*inputs, **options)
+        close(y, e)
+        for a, b in zip(torch.autograd.grad(y.sin().sum(), inputs), torch.autograd.grad(e.sin().sum(), inputs)):
             close(a, b)
 
 
-def test_masks():
-    seen = torch.rand(9, 11) > 0.4
-    seen[:, 0] = True
-    for mask in (seen, torch.randn(2, 1, 9, 11), torch.randn(9, 11)):
-        for a, b in zip(*both((2, 4, 9, 8), (2, 4, 11, 8), (2, 4, 11, 8), attn_mask=mask)):
-            close(a, b)
-    nothing = ours(torch.ones(1, 1, 2, 8), torch.ones(1, 1, 3, 8), torch.ones(1, 1, 3, 8), torch.zeros(2, 3, dtype=torch.bool))
-    assert nothing.tolist() == torch.zeros(1, 1, 2, 8).tolist()
+def test_a_second_gradient_is_refused():
+    q = torch.randn(1, 2, 5, 8, requires_grad=True)
+    (g,) = torch.autograd.grad(ours(q, q, q).sin().sum(), q, create_graph=True)
+    with pytest.raises(RuntimeError, match="attention_backward has no gradient"):
+        g.sum().backward()
+
+
+SEEN = torch.rand(9, 11, generator=torch.Generator().manual_seed(4)) > 0.4
+
+
+@pytest.mark.parametrize("mask", [
+    SEEN, SEEN.expand(2, 4, 9, 11), SEEN[:1], SEEN[:, :1], torch.zeros(9, 11, dtype=torch.bool), torch.randn(2, 1, 9, 11),
+    SEEN & (torch.arange(9)[:, None] > 2), torch.randn(4, 9, 11), torch.randn(9, 11), torch.randn(11, 9).T, torch.randn(2, 1, 1, 11),
+    torch.full((9, 11), -torch.inf), torch.full((9, 11), torch.finfo(torch.float32).min)], ids=lambda m: f"{m.dtype}, {tuple(m.shape)}")
+def test_masks(mask):
+    """Rows that see nothing, too: PyTorch gives 0."""
+    for a, b in zip(*both((2, 4, 9, 8), (2, 4, 11, 8), (2, 4, 11, 8), attn_mask=mask)):
+        close(a, b)
 
 
 def test_refusals_say_why():
     q = torch.ones(1, 2, 3, 8)
     for options, words in (({"dropout_p": 0.1}, "dropout_p is 0.1, must be 0"),
                            ({"attn_mask": torch.ones(3, 3, requires_grad=True)}, "attn_mask needs a gradient"),
-                           ({"attn_mask": torch.ones(3, 3), "is_causal": True}, "both given")):
+                           ({"attn_mask": torch.ones(3, 3), "is_causal": True}, "both given"),
+                           ({"attn_mask": torch.ones(2, 3)}, "attn_mask is 2x3, must broadcast to 1x2x3x3")):
         with pytest.raises((NotImplementedError, ValueError), match=words):
             ours(q, q, q, **options)
-    with pytest.raises(ValueError, match="query has 2 heads and key 1; enable_gqa=True"):
-        ours(q, q[:, :1], q[:, :1])
+    four = torch.ones(1, 4, 3, 8)
+    with pytest.raises(ValueError, match="query has 4 heads, key 2 and value 2; enable_gqa=True"):
+        ours(four, q, q)
+    with pytest.raises(ValueError, match="query has 2 heads, key 4 and value 4; must be a multiple of both"):
+        ours(q, four, four, enable_gqa=True)
 
 
 def test_a_bias_has_no_gradient():

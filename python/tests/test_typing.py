@@ -41,6 +41,9 @@ rooftile.torch.nn.RMSNorm(8, unit_offset=True)(x)  # good
 rooftile.torch.nn.GELU("tahn")
 rooftile.torch.nn.GatedMLP(8, 16, "silu").down_proj.weight  # good
 rooftile.torch.nn.GatedMLP(8)
+rooftile.torch.nn.MultiHeadAttention(8, 2, causal=True)(x, cache=rooftile.torch.nn.KVCache(2, 9, 2, 4))[0].relu()  # good
+rooftile.torch.nn.MultiHeadAttention(8, 2, window="all")
+rooftile.torch.nn.MultiHeadAttention(8, 2)(x)[1].relu()
 rooftile.torch.add(x, 2.0).relu()  # good
 rooftile.torch.log_softmax(x, dim=0).relu()  # good
 rooftile.jax.log_softmax(a, dim=0)
@@ -95,7 +98,7 @@ def judge(written, output, pattern):
 
 
 def test_the_programs_are_there(written):
-    assert len(list(written.glob("*README*.py"))) == 5
+    assert len(list(written.glob("*README*.py"))) == 6
 
 
 def test_mypy_accepts_the_readmes_programs(written, monkeypatch):

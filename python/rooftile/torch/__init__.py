@@ -3,7 +3,7 @@
     y = rooftile.torch.softmax(x, scale=0.125)          # gradients, torch.compile, vmap
     torch.ops.rooftile.softmax(x, 0.125, False)         # the operator itself
 
-linear and scaled_dot_product_attention are torch.nn.functional's on the library's product and attention; AdamW, AdamW8bit and SGD are torch.optim's, one call a step for all parameters; so are clip_grad_norm_ and get_ema_multi_avg_fn. rooftile.torch.nn has modules; patch(model) lets a model's own modules run on them, unpatch(model) undoes it.
+linear and scaled_dot_product_attention are torch.nn.functional's on the library's product and attention; AdamW, AdamW8bit and SGD are torch.optim's, one call a step for all parameters; so are clip_grad_norm_ and get_ema_multi_avg_fn. rooftile.torch.nn has modules; patch(model) lets a model's own modules and its attention run on them, unpatch(model) undoes it.
 """
 
 from rooftile.torch import _operators

@@ -5,7 +5,45 @@ from typing import Optional
 import torch
 from torch import Tensor
 
+from rooftile.torch._linear import cast, said
 from rooftile.torch._operators import functions
+
+NAME = "rooftile.torch.scaled_dot_product_attention"
+
+
+def refuse(q, k, v, mask, dropout_p, is_causal):
+    if dropout_p != 0:
+        raise NotImplementedError(f"{NAME}: dropout_p is {dropout_p}, must be 0: the library's attention has no dropout")
+    if mask is not None and mask.requires_grad and torch.is_grad_enabled():
+        raise NotImplementedError(f"{NAME}: attn_mask needs a gradient, which the library does not compute; detach it")
+    if mask is not None and is_causal:
+        raise ValueError(f"{NAME}: attn_mask and is_causal are both given; add the triangle to the mask")
+    if q.dim() < 2 or k.dim() != q.dim() or v.dim() != q.dim():
+        raise ValueError(f"{NAME}: query, key and value have {q.dim()}, {k.dim()} and {v.dim()} dimensions, must all have "
+                         "as many, 2 or more: (…, heads, length, channels)")
+
+
+def with_heads(q, k, v, enable_gqa):
+    """Sizes that PyTorch's products would repeat; heads that queries share are not."""
+    if q.shape[:-2] == k.shape[:-2] == v.shape[:-2]:
+        return q, k, v
+    heads = [x.shape[-3] for x in (q, k, v)]
+    if enable_gqa:
+        if any(n == 0 or heads[0] % n for n in heads[1:]):
+            raise ValueError(f"{NAME}: query has {heads[0]} heads, key {heads[1]} and value {heads[2]}; must be a multiple of both")
+        if heads[1] != heads[2]:
+            k, v = (x.repeat_interleave(heads[0] // x.shape[-3], -3) for x in (k, v))
+    elif any(n not in (1, max(heads)) for n in heads):
+        raise ValueError(f"{NAME}: query has {heads[0]} heads, key {heads[1]} and value {heads[2]}; enable_gqa=True shares them")
+    elif heads[1] != heads[2] or heads[0] < heads[1]:
+        q, k, v = (x.expand(*x.shape[:-3], max(heads), *x.shape[-2:]) for x in (q, k, v))
+    outer = torch.broadcast_shapes(*(x.shape[:-3] for x in (q, k, v)))
+    return (x.expand(*outer, *x.shape[-3:]) for x in (q, k, v))
+
+
+def one_batch(x):
+    """(…, heads, length, channels) as (batch, heads, length, channels)."""
+    return x.unsqueeze(0) if x.dim() == 3 else x if x.dim() == 4 else x.flatten(0, -4)
 
 
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Optional[Tensor] = None,
@@ -13,33 +51,28 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
                                  enable_gqa: bool = False) -> Tensor:
     """As torch.nn.functional's: (…, heads, length, channels), is_causal's diagonal from the upper left corner. A query that sees
     no key gives 0. Of dropout and of a mask's gradient it says that it has none."""
-    name = "rooftile.torch.scaled_dot_product_attention"
-    if dropout_p != 0:
-        raise NotImplementedError(f"{name}: dropout_p is {dropout_p}, must be 0: the library's attention has no dropout")
-    if attn_mask is not None and attn_mask.requires_grad:
-        raise NotImplementedError(f"{name}: attn_mask needs a gradient, which the library does not compute; detach it")
-    if attn_mask is not None and is_causal:
-        raise ValueError(f"{name}: attn_mask and is_causal are both given; add the triangle to the mask")
-    if scale is not None and not scale > 0:
-        raise ValueError(f"{name}: scale is {scale}, must be above 0")
-    shape = query.shape
-    if query.dim() < 3 or key.dim() != query.dim() or value.dim() != query.dim():
-        raise ValueError(f"{name}: query, key and value have {query.dim()}, {key.dim()} and {value.dim()} dimensions, must all have "
-                         "as many, 3 or more: (…, heads, length, channels)")
-    # One batch, then heads, length, channels; without heads there is one.
-    q, k, v = (x.unsqueeze(1) if x.dim() == 3 else x.flatten(0, -4) for x in (query, key, value))
-    if q.shape[1] != k.shape[1] and not enable_gqa:
-        raise ValueError(f"{name}: query has {q.shape[1]} heads and key {k.shape[1]}; enable_gqa=True shares them")
-    queries, keys, options = q.shape[2], k.shape[2], {}
-    if is_causal and queries < keys:  # the keys from there on are seen by none
-        k, v = k[:, :, :queries], v[:, :, :queries]
-    if is_causal:  # the library's diagonal ends in the lower right corner
-        options = {"window_right": max(queries - keys, 0)}
+    refuse(query, key, value, attn_mask, dropout_p, is_causal)
+    query, key, value, attn_mask = cast(query, key, value, attn_mask)
+    flat = query.dim() == 2
+    if flat:
+        query, key, value = (x.unsqueeze(0) for x in (query, key, value))
+    query, key, value = with_heads(query, key, value, enable_gqa)
+    shape, options = query.shape[:-1], {}
+    q, k, v = (one_batch(x) for x in (query, key, value))
+    queries, keys = q.shape[2], k.shape[2]
+    if scale is not None and not scale > 0:  # the library has none below 0, and calls the usual one 0
+        q, scale = (-q, -scale) if scale < 0 else (q * scale, 1.0)
+    if is_causal and queries <= keys:  # the keys from there on are seen by none
+        k, v, options = k[:, :, :queries], v[:, :, :queries], {"causal": True}
+    elif is_causal:  # the library's diagonal ends in the lower right corner
+        options = {"window_right": queries - keys}
     if attn_mask is not None:
+        if any(a not in (1, b) for a, b in zip(attn_mask.shape[::-1], (keys, *shape[::-1]))) or attn_mask.dim() > len(shape) + 1:
+            raise ValueError(f"{NAME}: attn_mask is {said(attn_mask)}, must broadcast to {'x'.join(map(str, (*shape, keys)))}: "
+                             "(…, heads, queries, keys)")
         if attn_mask.dtype == torch.bool:
             attn_mask = torch.zeros(attn_mask.shape, device=q.device).masked_fill_(~attn_mask, -torch.inf)
-        mask = attn_mask.expand(*shape[:-1], keys)
-        options["bias"] = mask.unsqueeze(1) if mask.dim() == 3 else mask.flatten(0, -4) if mask.dim() > 4 else mask
+        options["bias"] = one_batch(attn_mask.expand(*shape, keys))
     q, k, v = (x.transpose(1, 2) for x in (q, k, v))
-    y = functions["attention"](q, k, v, scale=scale or 0.0, **options)
-    return y.transpose(1, 2).reshape(*shape[:-1], value.shape[-1])
+    y = functions["attention"](q, k, v, scale=scale or 0.0, **options).transpose(1, 2).reshape(*shape, value.shape[-1])
+    return y.squeeze(0) if flat else y

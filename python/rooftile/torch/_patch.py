@@ -9,7 +9,7 @@ import typing
 import torch
 from torch.autograd import forward_ad
 
-from rooftile.torch import nn
+from rooftile.torch import _patch_attention, nn
 from rooftile.torch._operators import functions
 
 Model = typing.TypeVar("Model", bound=torch.nn.Module)
@@ -62,8 +62,10 @@ def made(own, looks, form=None):
     key = (own, looks, str(form))
     if key not in MADE:
         bases = (Replaced, looks) if issubclass(looks, own) else (Replaced, looks, own)
+        guard = _patch_attention.guarded_multi_head if looks is nn.MultiHeadAttention else guarded
+        overrides = getattr(looks, "overrides", guard)(own, looks)
         MADE[key] = type(own.__name__, bases, {"__module__": own.__module__, "__doc__": own.__doc__, "rooftile_own": own,
-                                               "rooftile_looks": looks, "rooftile_form": form, method_of(looks): guarded(own, looks)})
+                                               "rooftile_looks": looks, "rooftile_form": form, **overrides})
     return MADE[key]
 
 
@@ -73,7 +75,7 @@ def method_of(looks):
 
 
 def guarded(own, looks):
-    """The method of looks for one plain tensor as it was tried; own's for all else."""
+    """What a class overrides: the method of looks for one plain tensor as it was tried; own's for all else."""
     theirs, ours = (getattr(kind, method_of(looks)) for kind in (own, looks))
     word = next(iter(list(inspect.signature(theirs).parameters)[1:]), None)
 
@@ -87,7 +89,7 @@ def guarded(own, looks):
                     return result
         return theirs(self, *args, **words)
 
-    return forward
+    return {method_of(looks): forward}
 
 
 def is_plain(x):
@@ -421,6 +423,9 @@ def replacement(module):
     """(class, ""), (None, why not), or None where there is nothing to replace."""
     if isinstance(module, Replaced):
         return None
+    if _patch_attention.AttentionByInterface.forms(module):
+        form, reason = _patch_attention.AttentionByInterface.trial(module)
+        return (made(type(module), _patch_attention.AttentionByInterface, form), "") if form else (None, reason)
     ours = TORCH.get(type(module))
     looks = None if ours else next((kind for kind in LOOKS if kind.forms(module)), None)
     if not ours and not looks:
@@ -433,9 +438,9 @@ def replacement(module):
 
 def patch(model: torch.nn.Module) -> Patched:
     """Lets every module of `model` for which rooftile has a kernel run on it: those of torch.nn, and RMS and L2 norms, gated
-    MLPs, experts' gates and activations of model libraries, which are recognised by what they hold and by a trial. What was not tried runs on the
-    module's own forward. Returns which and which not, and prints nothing. Functions that a model calls by itself
-    (torch.nn.functional) are not seen."""
+    MLPs, experts' gates and activations of model libraries, which are recognised by what they hold and by a trial; and the attention
+    of transformers' models that choose it by their config (eager or sdpa). What was not tried runs on the module's own forward.
+    Returns which and which not, and prints nothing. Functions that a model calls by itself (torch.nn.functional) are not seen."""
     done = Patched([], [])
     for name, module in model.named_modules():
         found = replacement(module)

@@ -461,3 +461,6 @@ class MLP(torch.nn.Module):
 
     def extra_repr(self):
         return f"activation={self.activation!r}"
+
+
+from rooftile.torch._multi_head import KVCache as KVCache, MultiHeadAttention as MultiHeadAttention  # noqa: E402
