@@ -249,7 +249,7 @@ ROOFTILE_TILE void backward_mma(const AttentionProblem& p, const Place& place) {
       base[i][half] = row < rows ? power_base(*lse_at(head, row), kShift) : HUGE_VALF;
       delta[i][half] = row < rows ? delta_of(dq, row) : 0;
     }
-    __syncthreads();  // all parts have read what one of them overwrites
+    __syncthreads();  // all have read what is overwritten where there is no key
   }
   const bool changes = !kPlain && (p.softcap != 0 || p.bias.data);
   const float factor = changes ? kLog2E : p.scale * kLog2E;  // from a score to its power of 2
@@ -269,8 +269,8 @@ ROOFTILE_TILE void backward_mma(const AttentionProblem& p, const Place& place) {
     products<T, Shape, kPlain>(s, shared + above * Shape::kRow, tile, d);
     products<T, Shape, kPlain>(ds, shared + Shape::kOwn + above * Shape::kRow, tile + Shape::kSide, e);
 
-    // A lane's elements: rows lane / 4 and 8 below, of each 8 others its lane % 4-th pair. A
-    // query's numbers come by column or by row.
+    // A lane's elements: rows lane / 4 and 8 below, of each 8 others its lane % 4-th pair. A query's
+    // numbers are by column or by row.
     const float* const lses = statistics + its_stage * 2 * kOthers;
     const auto each = [&](auto f) {
       ROOFTILE_UNROLL for (int g = 0; g < kOthers / 8; ++g)
@@ -312,6 +312,7 @@ ROOFTILE_TILE void backward_mma(const AttentionProblem& p, const Place& place) {
         }
       });
     }
+    // [gradients]
     each([&](float& weight, float& its_ds, int, int, int, float its_base, float its_delta) {
       weight = rooftile::cuda::exp2_approx_normal(fmaf(weight, factor, -its_base));
       its_ds = weight * ((its_ds - its_delta) * (1 / kOne));
@@ -319,6 +320,7 @@ ROOFTILE_TILE void backward_mma(const AttentionProblem& p, const Place& place) {
     if constexpr (kKeys) accumulate<T, Shape, kPlain>(values, s, tile + Shape::kSide, group, e);
     fit_rows<T, Shape>(ds, room, sums);
     accumulate<T, Shape, kPlain>(sums, ds, tile, group, d);
+    // [/gradients]
   }
   rooftile::cuda::cp_async_wait<0>();
 
