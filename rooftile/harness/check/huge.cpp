@@ -202,15 +202,11 @@ void check_huge(const Spec& spec, DType dtype, const Subjects& subjects, Ledger&
       for (std::int64_t row : spots) h.give(row);
 
   std::string chosen;
-  Queue observed = queue;
-  observed.set_observer({&chosen, [](void* context, const char*, const char* name, const char*) {
-                           *static_cast<std::string*>(context) = name;
-                         }});
+  const Observed observed(queue, chosen);
   std::size_t bytes = 0;
   Status status = spec.workspace ? spec.workspace(queue, c, arguments, bytes) : Status{};
   const Pages workspace(bytes);
   if (status) status = spec.call(queue, c, arguments, nullptr, {workspace.p, bytes});
-  observed.set_observer({});
   std::string failure = status ? "" : fmt::format("is refused: {}", status.message());
 
   for (std::int64_t row : spots)

@@ -181,13 +181,15 @@ class Misuse {
     for (std::size_t k = 0; k < v.size(); ++k) arguments.add(p_.operands()[k].name, v[k]);
     Workspace workspace;
     Status status = memory_.workspace(queue_, workspace);
+    std::string chosen;
+    const Observed observed(queue_, chosen);
     if (status) status = p_.spec().call(queue_, p_.what(), arguments, nullptr, workspace);
     if (!status) return note(what, fmt::format("is refused: {}", status.message()));
     Bytes got(static_cast<std::size_t>(v[o].size()) * width);
     gather(v[o], got.data());
     std::string damage;
     memory_.take(damage);
-    const Comparison c = compare(limits_of(p_.spec(), p_.what(), ""), output, p_.answer(o), got);
+    const Comparison c = compare(limits_of(p_.spec(), p_.what(), chosen), output, p_.answer(o), got);
     note(what, c.failure);
   }
 

@@ -203,12 +203,15 @@ void leave_fp_mode() {
   std::fesetround(FE_TONEAREST);
 }
 
-Run run(const Queue& queue, const Problem& problem, Memory& memory, const char* variant, const FpMode* mode) {
+Observed::Observed(const Queue& queue, std::string& chosen) : queue_(queue) {
+  queue_.set_observer({&chosen, [](void* context, const char*, const char* name, const char*) {
+                         *static_cast<std::string*>(context) = name;
+                       }});
+}
+
+Run run(const Queue& q, const Problem& problem, Memory& memory, const char* variant, const FpMode* mode) {
   Run result;
-  Queue q = queue;
-  q.set_observer({&result.chosen, [](void* context, const char*, const char* name, const char*) {
-                    *static_cast<std::string*>(context) = name;
-                  }});
+  const Observed observed(q, result.chosen);
   Workspace workspace;
   const auto call = [&] {
     const Arguments arguments = memory.arguments();
@@ -231,7 +234,6 @@ Run run(const Queue& queue, const Problem& problem, Memory& memory, const char* 
   } else if (status) {
     status = call();
   }
-  q.set_observer({});
   const DeviceFunctions* device = q.device() == Device::cpu ? nullptr : q.state().backend->device;
   const Status found = device ? device->findings(q.state().cuda) : Status{};
   result.refused = !status;

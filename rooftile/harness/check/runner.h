@@ -73,6 +73,17 @@ struct Run {
   std::string chosen;   ///< the variant that ran
   std::vector<Bytes> outputs;
 };
+/// While it lives, the queue says in `chosen` which variant runs.
+class Observed {
+ public:
+  Observed(const Queue& queue, std::string& chosen);
+  ~Observed() { queue_.set_observer({}); }
+  Observed(const Observed&) = delete;
+  Observed& operator=(const Observed&) = delete;
+
+ private:
+  Queue queue_;
+};
 /// The caller's floating-point mode around a call.
 struct FpMode {
   const char* name;  ///< "rounding up"

@@ -105,6 +105,17 @@ Status mma_problem(const AttentionProblem& p) {
   if (p.dtype == DType::f16 || p.dtype == DType::bf16) return {};
   return Status::error("attention: tensor cores take f16 and bf16 here, q is %s", name(p.dtype));
 }
+/// Those of the backward.
+Status mma_backward_problem(const AttentionProblem& p) {
+  if (p.dtype != DType::f16 && p.dtype != DType::bf16)
+    return Status::error("attention_backward: tensor cores take f16 and bf16 here, q is %s", name(p.dtype));
+  if (p.d >= 2) return {};
+  return Status::error(
+      "attention_backward: mma keeps a number of 4 bytes in each row of dq, and takes heads of 2 channels "
+      "and "
+      "more; these have %lld; tile takes all",
+      static_cast<long long>(p.d));
+}
 /// The GPU's kernel without them. (The CPU's takes all.)
 Status simt_problem(const AttentionProblem& p) {
   if (p.dtype == DType::f32) return {};
@@ -132,6 +143,8 @@ constexpr Variant kVariants[] = {
      accepts<plain_problem>},
 };
 constexpr Variant kBackwardVariants[] = {
+    {"mma", "tensor cores by mma.sync, weights and their gradients in registers; f16 and bf16, any strides",
+     Role::standard, accepts<mma_backward_problem>},
     {"tile", "scores computed again, tile by tile; dk and dv by keys, dq by queries", Role::standard,
      accepts<any_problem>},
 };

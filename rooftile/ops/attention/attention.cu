@@ -244,14 +244,17 @@ Status launch_simt(const CudaLaunch& launch, const AttentionProblem& p) {
                         kForwardFloats<kSize, kForwardRows<kSize>>, attention_simt<kSize>);
   });
 }
-Status launch_backward(const CudaLaunch& launch, const AttentionProblem& p) {
+Status launch_dsink(const CudaLaunch& launch, const AttentionProblem& p) {
+  if (!p.dsink || p.h == 0) return {};
   return with_dtype(p.dtype, [&]<class T>() {
-    if (p.dsink && p.h > 0)
-      if (Status s = cuda::launch(launch, "attention_backward", {static_cast<unsigned>(p.h), kSinkThreads},
-                                  attention_dsink<T>, p);
-          !s)
-        return s;
-    return with_size(p, [&]<int kSize>() {
+    return cuda::launch(launch, "attention_backward", {static_cast<unsigned>(p.h), kSinkThreads},
+                        attention_dsink<T>, p);
+  });
+}
+Status launch_backward_tile(const CudaLaunch& launch, const AttentionProblem& p) {
+  if (Status s = launch_dsink(launch, p); !s) return s;
+  return with_dtype(p.dtype, [&]<class T>() {
+    const auto of_size = [&]<int kSize>() {
       constexpr int kTall = kDown * kBackwardRows<kSize>;
       const char* const function = "attention_backward";
       if (Status s = launch_tiles(launch, function, p, p.h, p.s, kTall, kBackwardFloats<kSize>,
@@ -260,8 +263,16 @@ Status launch_backward(const CudaLaunch& launch, const AttentionProblem& p) {
         return s;
       return launch_tiles(launch, function, p, p.g, p.t, kTall, kBackwardFloats<kSize>,
                           attention_dkv<T, kSize>);
-    });
+    };
+    if constexpr (std::is_same_v<T, float>)
+      return with_size(p, of_size);
+    else  // mma's, but for heads of one channel or by name: one size for all, in the same bits
+      return of_size.template operator()<256>();
   });
+}
+Status launch_backward_tensor_cores(const CudaLaunch& launch, const AttentionProblem& p) {
+  if (Status s = launch_dsink(launch, p); !s) return s;
+  return launch_backward_mma(launch, p);
 }
 
 }  // namespace
@@ -275,7 +286,8 @@ ROOFTILE_CUDA_KERNELS(attention) = {
     entry<ladder::launch_attention_online>("attention", "03_online"),
     entry<ladder::launch_attention_fused>("attention", "02_fused"),
     entry<ladder::launch_attention_standard>("attention", "01_standard"),
-    entry<launch_backward>("attention_backward", "tile"),
+    entry<launch_backward_tensor_cores>("attention_backward", "mma"),
+    entry<launch_backward_tile>("attention_backward", "tile"),
     {},
 };
 

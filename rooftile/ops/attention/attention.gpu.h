@@ -363,6 +363,7 @@ Status launch_tiles(const CudaLaunch& launch, const char* function, const Proble
 
 /// Tensor cores: f16 and bf16.
 Status launch_mma(const CudaLaunch& launch, const AttentionProblem& p);
+Status launch_backward_mma(const CudaLaunch& launch, const AttentionProblem& p);
 /// Hopper's (attention.hopper.cu).
 Status launch_hopper(const CudaLaunch& launch, const AttentionProblem& p);
 

@@ -353,11 +353,12 @@ ROOFTILE_TILE void forward_mma(const AttentionProblem& p, const Its& its) {
 }
 // [/forward]
 
-/// Of how many heads blocks run side by side, so that their keys and values stay in L2: 12 MiB of them, 32
-/// where a mask leaves most blocks less to do.
-inline std::int64_t heads_together(const AttentionProblem& p) {
+/// Of how many heads blocks run side by side, so that what they pass through stays in L2, keys and values (of
+/// blocks of keys: queries and dy): 12 MiB of them, 32 where a mask leaves most blocks less to do.
+inline std::int64_t heads_together(const AttentionProblem& p, bool of_keys = false) {
   const std::int64_t budget = (p.left < 0 && p.right < 0 ? std::int64_t{12} : 32) << 20;
-  const std::int64_t bytes = p.t * (p.d + p.e) * 2 / p.group(), all = p.b * p.h;
+  const std::int64_t bytes = (of_keys ? p.s * p.group() : p.t / p.group()) * (p.d + p.e) * 2,
+                     all = p.b * (of_keys ? p.g : p.h);
   return bytes == 0 || budget / bytes > all ? all : budget / bytes > 1 ? budget / bytes : 1;
 }
 /// Whether an operand's rows are whole 16-byte words.

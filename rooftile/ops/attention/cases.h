@@ -286,6 +286,7 @@ inline std::vector<Spec> attention_specs() {
   };
   Spec backward = attention_spec("attention_backward", oracles<AttentionBackwardOracle>(),
                                  "five sums of products, and an exponential");
+  backward.tolerance.factor_rounding = rounding_of_weights;
   backward.repeats = false;  // y and lse belong to q, k, v and bias
   backward.flops = [=](const Case& c) {
     const AttentionCase a(c);

@@ -14,7 +14,8 @@ struct AttentionCase {
   std::int64_t b, s, h, d, t, g, e, left, right;
   std::int64_t q_rows, k_rows, q_first = 0, k_first = 0;  ///< rows of a batch
   double scale, cap;
-  double least_weight;  ///< of a row's largest: below it the data's dtype has fewer digits for weights
+  double least_weight;    ///< of a row's largest: below it the data's dtype has fewer digits for weights
+  double least_gradient;  ///< the same of their gradients, on their own
   const char *keys_name = "k", *values_name = "v";
 
   explicit AttentionCase(const Case& c)
@@ -34,6 +35,7 @@ struct AttentionCase {
         static_cast<double>(static_cast<float>(scale == 0 ? 1 / std::sqrt(static_cast<double>(d)) : scale));
     cap = static_cast<double>(static_cast<float>(c.parameter("softcap")));
     least_weight = c.dtype == DType::f16 ? 0x1p-21 : 0x1p-126;
+    least_gradient = c.dtype == DType::f16 ? 0x1p-38 : 0x1p-126;
   }
   bool sees(std::int64_t i, std::int64_t j) const {
     const std::int64_t own = i + t - s;
@@ -231,7 +233,8 @@ struct AttentionOracle {
 /// p = e^(s - lse), ds = p·(dy·v - dy·y)·slope; dv = Σ p·dy, dq = Σ ds·k, dk = Σ ds·q.
 ///
 /// Errors: p's is a share of it, the score's terms and |lse| times u; ds's beside that the two products'
-/// terms.
+/// terms. Tensor cores take p and ds of the data's dtype: Σ p·|dy|, Σ |ds|·|k| and Σ |ds|·|q| times its
+/// rounding.
 struct AttentionBackwardOracle {
   template <class S>
   static void run(const Case& c, Arrays<S>& arrays) {
@@ -280,14 +283,18 @@ struct AttentionBackwardOracle {
                 const S g = dy.load(query * a.e + c2), product = g * v.load(key * a.e + c2);
                 dp += product;
                 terms += std::fabs(to_double(product));
-                dv.add(key * a.e + c2, p * g, weight * std::fabs(to_double(g)) * doubt);
+                dv.add(key * a.e + c2, p * g, weight * std::fabs(to_double(g)) * doubt,
+                       std::fmax(weight, a.least_weight) * std::fabs(to_double(g)));
               }
               const S ds = p * (dp - delta) * score.slope;
               const double size = weight * a.scale * (terms + std::fabs(to_double(dp - delta)) * doubt);
+              const double rounded = std::fmax(std::fabs(to_double(ds)), a.least_gradient * a.scale);
               for (std::int64_t c2 = 0; c2 < a.d; ++c2) {
                 const S key_value = k.load(key * a.d + c2), query_value = q.load(query * a.d + c2);
-                dq.add(query * a.d + c2, ds * key_value, size * std::fabs(to_double(key_value)));
-                dk.add(key * a.d + c2, ds * query_value, size * std::fabs(to_double(query_value)));
+                const double k_size = std::fabs(to_double(key_value)),
+                             q_size = std::fabs(to_double(query_value));
+                dq.add(query * a.d + c2, ds * key_value, size * k_size, rounded * k_size);
+                dk.add(key * a.d + c2, ds * query_value, size * q_size, rounded * q_size);
               }
             }
           }
@@ -299,16 +306,19 @@ struct AttentionBackwardOracle {
   template <class S>
   struct Sums {
     std::vector<S> value;
-    std::vector<double> terms;
+    std::vector<double> terms, rounded;
     explicit Sums(std::int64_t size)
-        : value(static_cast<std::size_t>(size), S(0)), terms(static_cast<std::size_t>(size)) {}
-    void add(std::int64_t i, const S& term, double magnitude) {
+        : value(static_cast<std::size_t>(size), S(0)),
+          terms(static_cast<std::size_t>(size)),
+          rounded(static_cast<std::size_t>(size)) {}
+    void add(std::int64_t i, const S& term, double magnitude, double factor = 0) {
       value[static_cast<std::size_t>(i)] += term;
       terms[static_cast<std::size_t>(i)] += std::fmax(magnitude, kSmallest);
+      rounded[static_cast<std::size_t>(i)] += factor;
     }
     void store(Array<S>& to) const {
       for (std::size_t i = 0; i < value.size(); ++i)
-        to.store(static_cast<std::int64_t>(i), value[i], terms[i]);
+        to.store(static_cast<std::int64_t>(i), value[i], terms[i], rounded[i]);
     }
   };
 };
