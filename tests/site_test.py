@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).resolve().parents[1]
-COUNTED = ("pre", "li", "table", "tr", "img", "details", "h2", "h3", "blockquote", "ol", "ul", "strong", "em", "math")
+COUNTED = ("pre", "li", "table", "tr", "img", "details", "h2", "h3", "blockquote", "ol", "ul", "strong", "em", "math", "command")
 LOOKED_AT = ("index.html", "docs/course/index.html", "docs/course/10_vector_addition.html", "rooftile/ops/softmax/index.html",
              "docs/reference.html", "docs/performance.html", "docs/emulated-device.html")
 
@@ -42,6 +42,8 @@ class Page(HTMLParser):
             self.depth += 1
         if self.depth and tag in COUNTED:
             self.count[tag] += 1
+        if self.depth and "language-sh" in (found.get("class") or "").split():
+            self.count["command"] += 1  # by this class a command looks unlike what it prints
 
     def handle_endtag(self, tag):
         if tag == "article":
