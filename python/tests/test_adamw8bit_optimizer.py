@@ -112,6 +112,36 @@ def test_state_dict(dtype, tmp_path):
             assert value.dtype == other.state[q][name].dtype and torch.equal(value, other.state[q][name])
 
 
+@pytest.mark.parametrize("make", [rt.SGD, rt.AdamW, lambda ps, **named: rt.AdamW8bit(ps, min_8bit_size=600, **named)])
+def test_copies(make):
+    """A copy of parameters and optimiser goes on as the original does."""
+    ours = parameters(torch.bfloat16)
+    mine = make(ours, master_weights=True)
+    gradients(0, ours)
+    mine.step()
+    theirs, other = copy.deepcopy((ours, mine))
+    gradients(1, ours, theirs)
+    mine.step()
+    other.step()
+    same(ours, theirs)
+    assert other.master_weights and all(mine.state[p].keys() == other.state[q].keys() for p, q in zip(ours, theirs))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_same_bits_on_a_gpu(tmp_path):
+    """And a state_dict from the host goes on there."""
+    ours = parameters()
+    theirs = [torch.nn.Parameter(p.detach().cuda()) for p in ours]
+    mine, other = (rt.AdamW8bit(ps, min_8bit_size=0) for ps in (ours, theirs))
+    for step in range(6):
+        gradients(step, ours, theirs)
+        mine.step()
+        other.step()
+        same(ours, [p.cpu() for p in theirs])
+        if step == 2:
+            other.load_state_dict(mine.state_dict())
+
+
 def test_state_dicts_of_others():
     """torch.optim.AdamW's means stay f32; and torch.optim.AdamW does not take codes for means."""
     ours, theirs = parameters(), parameters()

@@ -11,6 +11,7 @@ ABSMAX = {"m_absmax": "exp_avg_absmax", "v_absmax": "exp_avg_sq_absmax"}
 BLOCK = 256  # codes that share a scale
 STATES = (*MEANS.values(), *CODES.values(), *ABSMAX.values(), "momentum_buffer")
 NO_AMSGRAD = "rooftile.torch.AdamW8bit: amsgrad is True, and there is no largest mean of 8 bits; use rooftile.torch.AdamW"
+OWN = ("master_weights", "min_8bit_size")
 HALVES = (torch.float16, torch.bfloat16)
 
 
@@ -61,6 +62,9 @@ class WithMasters:
 
     def wants_f32(self, p):
         return self.master_weights and p.dtype in HALVES
+
+    def __getstate__(self):  # of a copy: PyTorch's forgets what it does not know
+        return {**super().__getstate__(), **{name: its for name, its in vars(self).items() if name in OWN}}
 
     def load_state_dict(self, state_dict):
         super().load_state_dict(state_dict)
