@@ -72,8 +72,8 @@ std::string page(const fs::path& root) {
       "# Reference\n\n"
       "Every function of the library and what it takes, written by `make docs` from the functions' "
       "signatures. Shapes: `…` is\n"
-      "any outer sizes, a letter is one size; what two operands share is one and the same. Any strides, up "
-      "to 8 dimensions.\n"
+      "any outer sizes, a letter is one size; where two operands have the same letter, they have the same "
+      "size. Any strides, up to 8 dimensions.\n"
       "Headers say what a function computes, its errors, cost and source; lessons say how.\n";
   for (const Op* op : rooftile::all_ops()) {
     const auto at = declared.find(op->function);

@@ -411,7 +411,7 @@ inline std::string ladder(const Record& record) {
         "--full</code> all of them.");
   std::string out = paragraph(
       "how",
-      "A ladder leads from the plainest version of a kernel to the library’s, one idea a rung. The bar is "
+      "A ladder leads from the plainest version of a kernel to the library’s, one idea per rung. The bar is "
       "the share of the limit that the rung reaches, a copy of the same bytes or the arithmetic at its peak; "
       "the mark at its end is the limit itself. A step says how much faster it is than the step before; only "
       "the last uses all threads.");
