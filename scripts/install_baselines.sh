@@ -5,7 +5,7 @@
 #   scripts/install_baselines.sh --torch    PyTorch as well
 #   scripts/install_baselines.sh --numba    Numba as well, for lesson 15
 #   scripts/install_baselines.sh --cute     headers of CuTe alone, and of CUDA for a machine without nvcc, 12 MB, into build/cute,
-#                                       for lesson 14
+#                                       for lessons 14 and 45
 #   scripts/install_baselines.sh --gpu      for a machine with a GPU whose python3 has PyTorch and Triton: Liger, 5 MB, into
 #                                       build/gpu-baselines, where scripts/bench_gpu.sh looks
 # Then configure again, so that the oneDNN baseline is built, and tell the bench which Python to use:
