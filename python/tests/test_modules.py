@@ -578,6 +578,7 @@ class InterleavedExperts(Experts):
 
 @pytest.mark.parametrize("activation", [nn.SiLU, nn.GELU, NewGELUActivation])
 def test_experts_gates(activation):
+    torch.manual_seed(8)
     module, x, expert = Experts(activation()), torch.randn(5, 8, requires_grad=True), [2, 0, 1, 2, 2]
     expected = module(x, expert)
     gradients = torch.autograd.grad(expected.square().sum(), (x, *module.parameters()))
@@ -589,7 +590,7 @@ def test_experts_gates(activation):
     torch.testing.assert_close(module(x, expert), expected, rtol=1e-4, atol=1e-5)
     assert not called
     for a, e in zip(torch.autograd.grad(module(x, expert).square().sum(), (x, *module.parameters())), gradients, strict=True):
-        torch.testing.assert_close(a, e, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(a, e, rtol=1e-4, atol=1e-6 * e.abs().max().item())  # its terms cancel
     for other in (copy.deepcopy(module), rooftile.torch.unpatch(module).double()):  # f64 runs as it did
         torch.testing.assert_close(other.double()(x.double(), expert), expected.double(), rtol=1e-4, atol=1e-4)
 

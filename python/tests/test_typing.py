@@ -43,7 +43,7 @@ rooftile.torch.nn.GatedMLP(8, 16, "silu").down_proj.weight  # good
 rooftile.torch.nn.GatedMLP(8)
 rooftile.torch.nn.MultiHeadAttention(8, 2, causal=True)(x, cache=rooftile.torch.nn.KVCache(2, 9, 2, 4))[0].relu()  # good
 rooftile.torch.nn.MultiHeadAttention(8, 2, window="all")
-rooftile.torch.nn.MultiHeadAttention(8, 2)(x)[1].relu()
+rooftile.torch.nn.MultiHeadAttention(8, 2).forward(x)[1].relu()
 rooftile.torch.add(x, 2.0).relu()  # good
 rooftile.torch.log_softmax(x, dim=0).relu()  # good
 rooftile.jax.log_softmax(a, dim=0)
