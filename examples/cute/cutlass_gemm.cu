@@ -28,8 +28,8 @@ struct Built {
       void, RowMajor, kAligned, bf16, RowMajor, kAligned,    // no C; y
       EpilogueSchedule>::CollectiveOp;
   using Mainloop = typename gemm::collective::CollectiveBuilder<
-      cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp,  //
-      bf16, RowMajor, kAligned, bf16, ColumnMajor, kAligned, float, Tile, Cluster,
+      cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, bf16, RowMajor, kAligned, bf16, ColumnMajor,
+      kAligned, float, Tile, Cluster,
       gemm::collective::StageCountAutoCarveout<int(sizeof(typename Epilogue::SharedStorage))>,
       Schedule>::CollectiveOp;
   using Kernel = gemm::kernel::GemmUniversal<Shape<int, int, int, int>, Mainloop, Epilogue>;
@@ -50,8 +50,8 @@ bool try_built(const char* name) {
   typename P::Device product;
   std::printf("%d stages  ", P::kStages);
   return try_gemm(name, [&](const bf16* a, const bf16* b, bf16* y, int m, int n, int k) {
-    const std::int64_t one = 0;  // matrix: no stride to the next
-    const auto rows = [&](int length) { return make_stride(std::int64_t{length}, _1{}, one); };
+    const std::int64_t matrices = 0;  // one matrix: no stride to the next
+    const auto rows = [&](int length) { return make_stride(std::int64_t{length}, _1{}, matrices); };
     const typename P::Kernel::Arguments arguments{gemm::GemmUniversalMode::kGemm,
                                                   {m, n, k, 1},
                                                   {a, rows(k), b, rows(k)},

@@ -71,8 +71,7 @@ __global__ void __launch_bounds__(256)
   const auto load_b = make_tiled_copy_B(typename P::Load{}, mma);
   const auto a_rows = load_a.get_slice(threadIdx.x).partition_S(a_shared);
   const auto b_rows = load_b.get_slice(threadIdx.x).partition_S(b_shared);
-  auto left_loaded =
-      load_a.get_slice(threadIdx.x).retile_D(left);  // the same registers, as ldmatrix fills them
+  auto left_loaded = load_a.get_slice(threadIdx.x).retile_D(left);  // the registers of `left`
   auto right_loaded = load_b.get_slice(threadIdx.x).retile_D(right);
   // [/partition]
 
@@ -96,7 +95,9 @@ __global__ void __launch_bounds__(256)
       gemm(mma, left(_, _, step), right(_, _, step), sums);
     });
   }
-  for (int i = 0; i < size(sums); ++i) y_mine(i) = bfloat16_t(sums(i));
+  auto rounded = make_fragment_like<bfloat16_t>(sums);
+  for (int i = 0; i < size(sums); ++i) rounded(i) = bfloat16_t(sums(i));
+  copy(AutoVectorizingCopyWithAssumedAlignment<32>{}, rounded, y_mine);  // pairs
   // [/loop]
 }
 #endif
