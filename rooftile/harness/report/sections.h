@@ -267,7 +267,7 @@ inline std::string machine(const Record& record) {
   out += device;
   out += paragraph(
       "how",
-      "Two things bound every kernel: how fast data comes from the cache or memory where it lies, and how "
+      "Two things limit every kernel: how fast data comes from the cache or memory that holds it, and how "
       "fast the processor multiplies and adds. Both were measured here, in the same run as the kernels; "
       "the copies and the multiply-adds are the <em>roofs</em> of the charts.");
   Table levels("Measured speed of each level, in GB/s",
@@ -316,7 +316,7 @@ inline std::string roofline(const Record& record) {
                     {"Flops per byte", true, "Operations for each byte moved"},
                     {"GFLOP/s", true},
                     {"Time", true},
-                    {"Limit", false, "What binds: a level’s speed or the arithmetic peak"},
+                    {"Limit", false, "The bottleneck: a level’s speed or the arithmetic peak"},
                     {"Of limit", true}});
   Table bandwidth("Measurements that only move data", {{"Kernel", false},
                                                        {"Variant", false},
@@ -345,11 +345,9 @@ inline std::string roofline(const Record& record) {
     out += paragraph(
         "how",
         "Each mark is one kernel, at its largest size under the conditions chosen. Further right: more "
-        "arithmetic for each byte moved. Further up: faster. Slanting lines show how fast data can come from "
-        "each cache or from memory, horizontal ones how fast the processor can calculate. <em>The nearer a "
-        "mark "
-        "stands to the line that binds it, the less is left to gain</em>; the table, and a tap on the mark, "
-        "say "
+        "flops per byte moved. Further up: faster. Slanting lines show how fast data can come from each "
+        "cache or from memory, horizontal ones how fast the processor can calculate. <em>The nearer a mark "
+        "is to the line that limits it, the less is left to gain</em>; the table, and a tap on the mark, say "
         "which line that is.");
     out +=
         canvas("roofline",

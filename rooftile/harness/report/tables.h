@@ -220,7 +220,7 @@ inline std::string all_results(const Record& record) {
                                    {"Of limit", true, "The limit’s time as a share of the median"},
                                    {"GB/s", true},
                                    {"GFLOP/s", true},
-                                   {"Limit", false, "What binds: a level’s speed or the arithmetic peak"},
+                                   {"Limit", false, "The bottleneck: a level’s speed or the arithmetic peak"},
                                    {"Limit’s time", true},
                                    {"Copy", true, "A copy of the same bytes, in the same run"},
                                    {"Bytes moved", true},
