@@ -64,6 +64,8 @@ Place find_launch(const AsmArguments& arguments, const Op& op) {
   if (!backend) throw Failure(kTrouble, queue.status().message());
   for (std::size_t v = 0; v < op.variants.size(); ++v) {
     const Variant& variant = op.variants[v];
+    if (variant.compose && (arguments.variant.empty() || arguments.variant == variant.name))
+      fail("{}: variant \"{}\" has no machine code of its own: {}", op.function, variant.name, variant.idea);
     const PluginEntry& entry = backend->entries[static_cast<std::size_t>(op.slot) + v];
     if (!entry.kernel || (!arguments.variant.empty() && arguments.variant != variant.name)) continue;
     Dl_info info{};

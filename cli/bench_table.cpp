@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/arguments.h"
@@ -36,6 +37,20 @@ std::string baselines(const Json& row) {
   return all;
 }
 
+/// A row's parameters, where another row of its function has others: "turned=2".
+std::string parameters(const Json& row, const Json& results) {
+  const auto of = [](const Json& r) { return r.value("parameters", Json::object()); };
+  const Json its = of(row);
+  const bool differ = std::any_of(results.begin(), results.end(), [&](const Json& r) {
+    return text(r, "op") == text(row, "op") && text(r, "direction") == text(row, "direction") && of(r) != its;
+  });
+  std::string all;
+  for (const auto& item : its.items())
+    if (differ)
+      all += fmt::format("{}{}={:g}", all.empty() ? "" : " ", item.key(), number(its, item.key().c_str()));
+  return all;
+}
+
 std::vector<harness::LevelRate> levels_of(const Json& record) {
   std::vector<harness::LevelRate> levels;
   for (const Json& level : record.value("machine", Json::object()).value("levels", Json::array()))
@@ -56,8 +71,8 @@ std::string contradictions_text(const std::vector<harness::LevelRate>& levels) {
 
 std::string bench_table(const Json& record) {
   const Json results = record.value("results", Json::array());
-  Table table({"op", "variant", "isa", "shape", "dtype", "layout", ">threads", "cache", ">µs", ">5%", ">95%",
-               "", ">GB/s", ">of copy", ">of limit", "limit", "", "baselines (their time / ours)"});
+  Table table({"op", "variant", "isa", "shape", "dtype", "layout", "with", ">threads", "cache", ">µs", ">5%",
+               ">95%", "", ">GB/s", ">of copy", ">of limit", "limit", "", "baselines (their time / ours)"});
   bool one_isa = true, spread = false, copy = false;
   for (const Json& r : results) one_isa = one_isa && text(r, "isa") == text(results.front(), "isa");
   const std::vector<harness::Doubts> doubts = harness::doubts_of(results);
@@ -71,9 +86,9 @@ std::string bench_table(const Json& record) {
     copy = copy || doubts[i].copy;
     table.add({text(r, "op") + (text(r, "direction") == "backward" ? " backward" : ""), text(r, "variant"),
                one_isa ? "" : text(r, "isa"), to_text(shape), text(r, "dtype"),
-               layout == "contiguous" ? "" : layout, fmt::format("{:.0f}", number(r, "threads", 1)),
-               text(r, "cache"), microseconds(us), microseconds(number(r, "p5_us")),
-               microseconds(number(r, "p95_us")),
+               layout == "contiguous" ? "" : layout, parameters(r, results),
+               fmt::format("{:.0f}", number(r, "threads", 1)), text(r, "cache"), microseconds(us),
+               microseconds(number(r, "p5_us")), microseconds(number(r, "p95_us")),
                std::string(doubts[i].spread ? "~" : "") + (doubts[i].copy ? "c" : ""),
                us > 0 ? fmt::format("{:.1f}", number(r, "bytes") / us / 1e3) : "",
                ratio(number(r, "copy_us"), us), of_limit > 0 ? fmt::format("{:.2f}", of_limit) : "",

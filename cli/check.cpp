@@ -82,8 +82,9 @@ int check(const CheckArguments& arguments) {
           wrong_results);
     say("{} cases, {}{}\n", cases,
         checks < results.size() ? fmt::format("{} checks not applicable, ", results.size() - checks) : "",
-        failed ? fmt::format("{} of {} checks FAILED", failed, checks)
-               : fmt::format("{} checks, all ok", checks));
+        failed   ? fmt::format("{} of {} checks FAILED", failed, checks)
+        : checks ? fmt::format("{} checks, all ok", checks)
+                 : "nothing was checked");
   }
   const nlohmann::json rows = to_json(results);
   if (!arguments.csv.empty()) write_destination(arguments.csv, checks_csv(rows));
@@ -93,6 +94,10 @@ int check(const CheckArguments& arguments) {
     record["checks"] = rows;
     write_destination(arguments.json, dump(record));
   }
+  if (checks == 0 && !arguments.huge)
+    refuse(
+        "nothing was checked: these variants take none of the cases; leave out --quick, or name another "
+        "--dtype");
   return failed ? kFailedCheck : kOk;
 }
 

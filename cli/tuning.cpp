@@ -134,21 +134,22 @@ std::vector<std::string> tuning_of(const Op& op, const harness::Case& c, json& r
     const int operands = lanes_operands(op.signature);
     const tile::LanesTuning t = tile::lanes_tuning(operands);
     row.update({{"kind", "elements"}, {"vectors_in_flight", t.vectors}, {"threads", t.threads}});
-    return {fmt::format("tuning row: elementwise, {} operands of {} bytes an element", operands, bytes),
-            fmt::format(
-                "{} 16-byte vectors of each operand in flight a thread, {} threads a block; a tensor that "
-                "is one row of whole vectors: one a thread",
-                t.vectors, t.threads)};
+    return {
+        fmt::format("tuning row: elementwise, {} operands of {} bytes per element", operands, bytes),
+        fmt::format(
+            "{} 16-byte vectors of each operand in flight per thread, {} threads per block; a tensor that "
+            "is one row of whole vectors: one per thread",
+            t.vectors, t.threads)};
   }
   const tile::RowFacts f = facts_of(op.signature, bytes);
   const tile::RowTuning t = tile::row_tuning(f);
   row.update({{"kind", "rows"}});
   row.update(json_of(f, t));
   std::vector<std::string> lines = {
-      fmt::format("tuning row: {} row operand{} read, {} vector{} over the columns, {} bytes an element, {}",
+      fmt::format("tuning row: {} row operand{} read, {} vector{} over the columns, {} bytes per element, {}",
                   f.inputs, f.inputs == 1 ? "" : "s", f.vectors, f.vectors == 1 ? "" : "s", bytes,
                   f.column_sums ? "with column sums" : "no column sums"),
-      fmt::format("at most {} elements a thread and {} threads a block that holds a row{}", t.elements,
+      fmt::format("at most {} elements per thread, and {} threads in a block that holds a row{}", t.elements,
                   t.max_threads,
                   t.streaming.stages > 0
                       ? fmt::format("; aligned rows stream through shared memory from teams of a {} on",
@@ -173,7 +174,7 @@ std::vector<std::string> tuning_of(const Op& op, const harness::Case& c, json& r
         : shape.cluster > 1
             ? fmt::format("a row of {} takes a cluster of {} blocks with {} threads", columns, shape.cluster,
                           shape.threads)
-            : fmt::format("a row of {} takes {} thread{}, {} row{} a block", columns, shape.threads,
+            : fmt::format("a row of {} takes {} thread{}, {} row{} per block", columns, shape.threads,
                           shape.threads == 1 ? "" : "s", shape.teams, shape.teams == 1 ? "" : "s")));
   }
   row["this_row"] = shapes;

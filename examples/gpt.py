@@ -3,12 +3,14 @@ python/tests/test_gpt.py judges it.
 
     python examples/gpt.py                                   # trains on the course's pages, some minutes on a laptop
     python examples/gpt.py --steps 20 --text my_book.txt     # a first look at something else
+    python examples/gpt.py --save my_gpt                     # a folder in Hugging Face's format, for llama.py
     torchrun --nproc-per-node 2 examples/gpt.py              # two processes: of GPUs, where there are some
 """
 
 import argparse
 import dataclasses
 import hashlib
+import json
 import math
 import os
 import pathlib
@@ -183,6 +185,30 @@ def generate(model, prompt, count, seed=0, temperature=0.7, top_p=0.95):
 # [/generate]
 
 
+# [save]
+def save(model, folder):
+    """As config.json and model.safetensors, with a Llama's names: examples/llama.py and transformers read them."""
+    import safetensors.torch
+
+    c, folder = model.config, pathlib.Path(folder)
+    named = {"model.embed_tokens": model.table, "model.norm": model.norm.weight}
+    for index, block in enumerate(model.blocks):
+        q, k, v = block.qkv.weight.split([c.channels, c.key_heads * c.head, c.key_heads * c.head])
+        own = {"input_layernorm": block.before_attention.weight, "post_attention_layernorm": block.before_mlp.weight,
+               "self_attn.q_proj": q, "self_attn.k_proj": k, "self_attn.v_proj": v, "self_attn.o_proj": block.out.weight,
+               **{f"mlp.{name}": getattr(block.mlp, name).weight for name in ("gate_proj", "up_proj", "down_proj")}}
+        named |= {f"model.layers.{index}.{name}": weight for name, weight in own.items()}
+    config = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": c.vocabulary, "hidden_size": c.channels,
+              "intermediate_size": c.hidden, "num_hidden_layers": c.layers, "num_attention_heads": c.heads,
+              "num_key_value_heads": c.key_heads, "max_position_embeddings": 4 * c.context, "rms_norm_eps": 1e-6, "rope_theta": 10000.0,
+              "tie_word_embeddings": True, "bos_token_id": None, "eos_token_id": None, "dtype": "float32"}
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config, indent=1))
+    safetensors.torch.save_file({f"{name}.weight": weight.detach().cpu().contiguous() for name, weight in named.items()},
+                                folder / "model.safetensors", metadata={"format": "pt"})
+# [/save]
+
+
 def bits(model):
     """A fingerprint of all weights' bits."""
     sum = hashlib.sha256()
@@ -215,6 +241,7 @@ def main(words=None):
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--prompt", default="A kernel ")
     parser.add_argument("--bytes", type=int, default=300, help="how many to generate")
+    parser.add_argument("--save", metavar="FOLDER", help="writes the model there, for examples/llama.py")
     options = parser.parse_args(words)
 
     device, text, config = start_processes(), read(options.text), Config()
@@ -236,6 +263,8 @@ def main(words=None):
     train(model, text, options.steps, seed=options.seed, say=say)
     if first:
         print(f"weights {bits(model)}")
+        if options.save:
+            save(model, options.save)
         print(generate(model, options.prompt.encode(), options.bytes, seed=options.seed).decode(errors="replace"))
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()

@@ -1,6 +1,5 @@
 """gpt.py's model in JAX, on the same weights: the same bits. Lesson 57 tells of it, python/tests/test_gpt.py judges it."""
 
-import jax
 import jax.numpy as jnp
 
 import rooftile.jax as rj
@@ -38,9 +37,3 @@ def forward(weights, tokens, config):
     x, _ = norm(delta, stream, "norm.weight")
     return linear(x, "table")
 # [/forward]
-
-
-@jax.jit
-def loss(logits, tokens):
-    """The mean over all tokens but each sequence's first, of the logits of all tokens but the last."""
-    return rj.cross_entropy(logits, tokens[:, 1:])

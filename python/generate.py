@@ -64,8 +64,10 @@ from torch import Tensor
 
 from rooftile import Queue
 from rooftile.torch import nn as nn
+from rooftile.torch._8bit import linear_8bit as linear_8bit
 from rooftile.torch._attention import scaled_dot_product_attention as scaled_dot_product_attention
 from rooftile.torch._linear import linear as linear
+from rooftile.torch._nf4 import linear_nf4 as linear_nf4
 from rooftile.torch._optim import (SGD as SGD, AdamW as AdamW, AdamW8bit as AdamW8bit,
                                    clip_grad_norm_ as clip_grad_norm_,
                                    get_ema_multi_avg_fn as get_ema_multi_avg_fn)

@@ -134,6 +134,7 @@ typedef struct rooftile_operand {
   char letters[9];    /* then one size for each letter: "MN"; a digit stands for itself */
   char below;         /* its values are indices below the size of this letter; or 0 */
   uint8_t list;       /* a call has any number of it, as many as of the function's other lists */
+  char wide_as;       /* the letter with which it is f64, and else not; or 0 */
 } rooftile_operand;
 enum { ROOFTILE_FLAG, ROOFTILE_CHOICE, ROOFTILE_REAL, ROOFTILE_ANY_REAL, ROOFTILE_WHOLE };
 enum { ROOFTILE_MAX_OPERANDS = 20, ROOFTILE_MAX_OPTIONS = 12 };

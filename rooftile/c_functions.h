@@ -74,15 +74,15 @@ static inline rooftile_status rooftile_adamw_8bit(const rooftile_queue* queue, i
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call_lists(queue, "adamw_8bit", views, tensors, options, NULL, none);
 }
-static inline rooftile_status rooftile_attention(const rooftile_queue* queue, const rooftile_view* q, const rooftile_view* k, const rooftile_view* v, const rooftile_view* bias, const rooftile_view* sink, const rooftile_view* cu_seqlens_q, const rooftile_view* cu_seqlens_k, const rooftile_view* y, const rooftile_view* lse, int causal, int64_t window_left, int64_t window_right, double scale, double softcap) {
-  const rooftile_view* const views[] = {q, k, v, bias, sink, cu_seqlens_q, cu_seqlens_k, y, lse};
-  const double options[] = {(double)causal, (double)window_left, (double)window_right, scale, softcap};
+static inline rooftile_status rooftile_attention(const rooftile_queue* queue, const rooftile_view* q, const rooftile_view* k, const rooftile_view* v, const rooftile_view* bias, const rooftile_view* sink, const rooftile_view* cu_seqlens_q, const rooftile_view* cu_seqlens_k, const rooftile_view* seed, const rooftile_view* offset, const rooftile_view* alibi, const rooftile_view* y, const rooftile_view* lse, int causal, int64_t window_left, int64_t window_right, double scale, double softcap, double dropout) {
+  const rooftile_view* const views[] = {q, k, v, bias, sink, cu_seqlens_q, cu_seqlens_k, seed, offset, alibi, y, lse};
+  const double options[] = {(double)causal, (double)window_left, (double)window_right, scale, softcap, dropout};
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "attention", views, options, NULL, none);
 }
-static inline rooftile_status rooftile_attention_backward(const rooftile_queue* queue, const rooftile_view* q, const rooftile_view* k, const rooftile_view* v, const rooftile_view* bias, const rooftile_view* sink, const rooftile_view* cu_seqlens_q, const rooftile_view* cu_seqlens_k, const rooftile_view* y, const rooftile_view* dy, const rooftile_view* lse, const rooftile_view* dq, const rooftile_view* dk, const rooftile_view* dv, const rooftile_view* dsink, int causal, int64_t window_left, int64_t window_right, double scale, double softcap) {
-  const rooftile_view* const views[] = {q, k, v, bias, sink, cu_seqlens_q, cu_seqlens_k, y, dy, lse, dq, dk, dv, dsink};
-  const double options[] = {(double)causal, (double)window_left, (double)window_right, scale, softcap};
+static inline rooftile_status rooftile_attention_backward(const rooftile_queue* queue, const rooftile_view* q, const rooftile_view* k, const rooftile_view* v, const rooftile_view* bias, const rooftile_view* sink, const rooftile_view* cu_seqlens_q, const rooftile_view* cu_seqlens_k, const rooftile_view* seed, const rooftile_view* offset, const rooftile_view* alibi, const rooftile_view* y, const rooftile_view* dy, const rooftile_view* lse, const rooftile_view* dq, const rooftile_view* dk, const rooftile_view* dv, const rooftile_view* dsink, int causal, int64_t window_left, int64_t window_right, double scale, double softcap, double dropout) {
+  const rooftile_view* const views[] = {q, k, v, bias, sink, cu_seqlens_q, cu_seqlens_k, seed, offset, alibi, y, dy, lse, dq, dk, dv, dsink};
+  const double options[] = {(double)causal, (double)window_left, (double)window_right, scale, softcap, dropout};
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "attention_backward", views, options, NULL, none);
 }
@@ -324,6 +324,12 @@ static inline rooftile_status rooftile_gemm(const rooftile_queue* queue, const r
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "gemm", views, options, NULL, none);
 }
+static inline rooftile_status rooftile_gemm_scaled(const rooftile_queue* queue, const rooftile_view* a, const rooftile_view* b, const rooftile_view* scale_a, const rooftile_view* scale_b, const rooftile_view* bias, const rooftile_view* y, int64_t block, int64_t block_n) {
+  const rooftile_view* const views[] = {a, b, scale_a, scale_b, bias, y};
+  const double options[] = {(double)block, (double)block_n};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "gemm_scaled", views, options, NULL, none);
+}
 static inline rooftile_status rooftile_grad_norm(const rooftile_queue* queue, int64_t tensors, const rooftile_view* gradient, const rooftile_view* gradient_scale, const rooftile_view* norm, const rooftile_view* coefficient, const rooftile_view* found_inf, double max_norm) {
   const rooftile_view* const views[] = {gradient, gradient_scale, norm, coefficient, found_inf};
   const double options[] = {max_norm};
@@ -362,6 +368,24 @@ static inline rooftile_status rooftile_rgb_to_gray(const rooftile_queue* queue, 
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "rgb_to_gray", views, options, NULL, none);
 }
+static inline rooftile_status rooftile_quantize_int4(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* packed, const rooftile_view* scales, const rooftile_view* zeros, int64_t group) {
+  const rooftile_view* const views[] = {x, packed, scales, zeros};
+  const double options[] = {(double)group};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "quantize_int4", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_dequantize_int4(const rooftile_queue* queue, const rooftile_view* packed, const rooftile_view* scales, const rooftile_view* zeros, const rooftile_view* y, int64_t group) {
+  const rooftile_view* const views[] = {packed, scales, zeros, y};
+  const double options[] = {(double)group};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "dequantize_int4", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_gemm_int4(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* packed, const rooftile_view* scales, const rooftile_view* zeros, const rooftile_view* bias, const rooftile_view* y, int64_t group) {
+  const rooftile_view* const views[] = {x, packed, scales, zeros, bias, y};
+  const double options[] = {(double)group};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "gemm_int4", views, options, NULL, none);
+}
 static inline rooftile_status rooftile_layer_norm(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* residual, const rooftile_view* weight, const rooftile_view* bias, const rooftile_view* y, const rooftile_view* sum, const rooftile_view* mean, const rooftile_view* rstd, double eps) {
   const rooftile_view* const views[] = {x, residual, weight, bias, y, sum, mean, rstd};
   const double options[] = {eps};
@@ -377,6 +401,26 @@ static inline rooftile_status rooftile_layer_norm_backward_workspace(const rooft
   const rooftile_view* const views[] = {x, dy, weight, mean, rstd, dx, dweight, dbias};
   const double options[] = {0};
   return rooftile_workspace_of(queue, "layer_norm_backward", views, options, bytes);
+}
+static inline rooftile_status rooftile_linear_cross_entropy(const rooftile_queue* queue, const rooftile_view* hidden, const rooftile_view* weight, const rooftile_view* target, const rooftile_view* bias, const rooftile_view* class_weight, const rooftile_view* loss, const rooftile_view* losses, const rooftile_view* lse, int reduction, int64_t ignore_index, double label_smoothing, double z_loss, int64_t chunk, rooftile_workspace workspace) {
+  const rooftile_view* const views[] = {hidden, weight, target, bias, class_weight, loss, losses, lse};
+  const double options[] = {(double)reduction, (double)ignore_index, label_smoothing, z_loss, (double)chunk};
+  return rooftile_call(queue, "linear_cross_entropy", views, options, NULL, workspace);
+}
+static inline rooftile_status rooftile_linear_cross_entropy_workspace(const rooftile_queue* queue, const rooftile_view* hidden, const rooftile_view* weight, const rooftile_view* target, const rooftile_view* bias, const rooftile_view* class_weight, const rooftile_view* loss, const rooftile_view* losses, const rooftile_view* lse, int reduction, int64_t ignore_index, double label_smoothing, double z_loss, int64_t chunk, size_t* bytes) {
+  const rooftile_view* const views[] = {hidden, weight, target, bias, class_weight, loss, losses, lse};
+  const double options[] = {(double)reduction, (double)ignore_index, label_smoothing, z_loss, (double)chunk};
+  return rooftile_workspace_of(queue, "linear_cross_entropy", views, options, bytes);
+}
+static inline rooftile_status rooftile_linear_cross_entropy_backward(const rooftile_queue* queue, const rooftile_view* hidden, const rooftile_view* weight, const rooftile_view* target, const rooftile_view* bias, const rooftile_view* class_weight, const rooftile_view* lse, const rooftile_view* dlosses, const rooftile_view* dloss, const rooftile_view* dhidden, const rooftile_view* dweight, const rooftile_view* dbias, int reduction, int64_t ignore_index, double label_smoothing, double z_loss, int64_t chunk, rooftile_workspace workspace) {
+  const rooftile_view* const views[] = {hidden, weight, target, bias, class_weight, lse, dlosses, dloss, dhidden, dweight, dbias};
+  const double options[] = {(double)reduction, (double)ignore_index, label_smoothing, z_loss, (double)chunk};
+  return rooftile_call(queue, "linear_cross_entropy_backward", views, options, NULL, workspace);
+}
+static inline rooftile_status rooftile_linear_cross_entropy_backward_workspace(const rooftile_queue* queue, const rooftile_view* hidden, const rooftile_view* weight, const rooftile_view* target, const rooftile_view* bias, const rooftile_view* class_weight, const rooftile_view* lse, const rooftile_view* dlosses, const rooftile_view* dloss, const rooftile_view* dhidden, const rooftile_view* dweight, const rooftile_view* dbias, int reduction, int64_t ignore_index, double label_smoothing, double z_loss, int64_t chunk, size_t* bytes) {
+  const rooftile_view* const views[] = {hidden, weight, target, bias, class_weight, lse, dlosses, dloss, dhidden, dweight, dbias};
+  const double options[] = {(double)reduction, (double)ignore_index, label_smoothing, z_loss, (double)chunk};
+  return rooftile_workspace_of(queue, "linear_cross_entropy_backward", views, options, bytes);
 }
 static inline rooftile_status rooftile_unscale(const rooftile_queue* queue, int64_t tensors, const rooftile_view* gradient, const rooftile_view* scale, const rooftile_view* found_inf) {
   const rooftile_view* const views[] = {gradient, scale, found_inf};
@@ -414,6 +458,12 @@ static inline rooftile_status rooftile_dequantize_scales(const rooftile_queue* q
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "dequantize_scales", views, options, NULL, none);
 }
+static inline rooftile_status rooftile_gemm_nf4(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* packed, const rooftile_view* absmax, const rooftile_view* bias, const rooftile_view* y, int64_t block) {
+  const rooftile_view* const views[] = {x, packed, absmax, bias, y};
+  const double options[] = {(double)block};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "gemm_nf4", views, options, NULL, none);
+}
 static inline rooftile_status rooftile_l1_normalize(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y, const rooftile_view* norm, double eps) {
   const rooftile_view* const views[] = {x, y, norm};
   const double options[] = {eps};
@@ -438,17 +488,21 @@ static inline rooftile_status rooftile_l2_normalize_backward(const rooftile_queu
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "l2_normalize_backward", views, options, NULL, none);
 }
-static inline rooftile_status rooftile_kv_cache_append(const rooftile_queue* queue, const rooftile_view* k, const rooftile_view* v, const rooftile_view* slots, const rooftile_view* k_cache, const rooftile_view* v_cache) {
-  const rooftile_view* const views[] = {k, v, slots, k_cache, v_cache};
+static inline rooftile_status rooftile_kv_cache_append(const rooftile_queue* queue, const rooftile_view* k, const rooftile_view* v, const rooftile_view* slots, const rooftile_view* k_scale, const rooftile_view* v_scale, const rooftile_view* k_cache, const rooftile_view* v_cache) {
+  const rooftile_view* const views[] = {k, v, slots, k_scale, v_scale, k_cache, v_cache};
   const double options[] = {0};
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "kv_cache_append", views, options, NULL, none);
 }
-static inline rooftile_status rooftile_paged_attention(const rooftile_queue* queue, const rooftile_view* q, const rooftile_view* k_cache, const rooftile_view* v_cache, const rooftile_view* page_table, const rooftile_view* lengths, const rooftile_view* sink, const rooftile_view* y, const rooftile_view* lse, int64_t window_left, double scale, double softcap) {
-  const rooftile_view* const views[] = {q, k_cache, v_cache, page_table, lengths, sink, y, lse};
+static inline rooftile_status rooftile_paged_attention(const rooftile_queue* queue, const rooftile_view* q, const rooftile_view* k_cache, const rooftile_view* v_cache, const rooftile_view* page_table, const rooftile_view* lengths, const rooftile_view* sink, const rooftile_view* k_scale, const rooftile_view* v_scale, const rooftile_view* y, const rooftile_view* lse, int64_t window_left, double scale, double softcap, rooftile_workspace workspace) {
+  const rooftile_view* const views[] = {q, k_cache, v_cache, page_table, lengths, sink, k_scale, v_scale, y, lse};
   const double options[] = {(double)window_left, scale, softcap};
-  const rooftile_workspace none = {NULL, 0};
-  return rooftile_call(queue, "paged_attention", views, options, NULL, none);
+  return rooftile_call(queue, "paged_attention", views, options, NULL, workspace);
+}
+static inline rooftile_status rooftile_paged_attention_workspace(const rooftile_queue* queue, const rooftile_view* q, const rooftile_view* k_cache, const rooftile_view* v_cache, const rooftile_view* page_table, const rooftile_view* lengths, const rooftile_view* sink, const rooftile_view* k_scale, const rooftile_view* v_scale, const rooftile_view* y, const rooftile_view* lse, int64_t window_left, double scale, double softcap, size_t* bytes) {
+  const rooftile_view* const views[] = {q, k_cache, v_cache, page_table, lengths, sink, k_scale, v_scale, y, lse};
+  const double options[] = {(double)window_left, scale, softcap};
+  return rooftile_workspace_of(queue, "paged_attention", views, options, bytes);
 }
 static inline rooftile_status rooftile_color_pattern(const rooftile_queue* queue, const rooftile_view* y, double t) {
   const rooftile_view* const views[] = {y};
@@ -562,8 +616,8 @@ static inline rooftile_status rooftile_top_k(const rooftile_queue* queue, const 
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "top_k", views, options, NULL, none);
 }
-static inline rooftile_status rooftile_sample(const rooftile_queue* queue, const rooftile_view* logits, const rooftile_view* seed, const rooftile_view* offset, const rooftile_view* token, double temperature, int64_t top_k, double top_p, double min_p) {
-  const rooftile_view* const views[] = {logits, seed, offset, token};
+static inline rooftile_status rooftile_sample(const rooftile_queue* queue, const rooftile_view* logits, const rooftile_view* seed, const rooftile_view* offset, const rooftile_view* seeds, const rooftile_view* offsets, const rooftile_view* token, double temperature, int64_t top_k, double top_p, double min_p) {
+  const rooftile_view* const views[] = {logits, seed, offset, seeds, offsets, token};
   const double options[] = {temperature, (double)top_k, top_p, min_p};
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "sample", views, options, NULL, none);

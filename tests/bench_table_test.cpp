@@ -60,6 +60,16 @@ TEST(BenchTable, ShowsTheSpreadAndNoLegendWithoutMarks) {
   EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 2) << table;
 }
 
+TEST(BenchTable, ShowsParametersInWhichRowsOfAFunctionDiffer) {
+  Json plain = row(12, 12, 12, 10), turned = plain, other = plain;
+  turned["parameters"] = {{"turned", 2.0}, {"bias", 1.0}};
+  other["op"] = "gemm";
+  other["parameters"] = {{"p", 0.5}};
+  const std::string table = cli::bench_table({{"results", {plain, turned, other}}});
+  EXPECT_NE(table.find(" bias=1 turned=2 "), table.npos) << table;
+  EXPECT_EQ(table.find("p=0.5"), table.npos) << "no other row of gemm\n" << table;
+}
+
 TEST(BenchTable, MarksAWideSpreadAndACopyThatMoved) {
   const std::string wide = cli::bench_table({{"results", {row(10, 12, 16.1, 10), row(12, 12, 12, 10)}}});
   EXPECT_NE(wide.find(" 16.10  ~ "), wide.npos) << wide;

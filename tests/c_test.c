@@ -33,12 +33,14 @@ static void expect_descriptions(void) {
   expect(f.operands == 8 && f.options == 1, "layer_norm takes other numbers of operands and options");
   const rooftile_operand *x = &f.operand[0], *w = &f.operand[2], *sum = &f.operand[5], *mean = &f.operand[6];
   expect(strcmp(x->name, "x") == 0 && x->role == ROOFTILE_INPUT && !x->optional && x->type == 'T', "x is another");
-  expect(x->dtypes == (1u << ROOFTILE_F32 | 1u << ROOFTILE_F16 | 1u << ROOFTILE_BF16) && !x->or_as, "x's dtypes");
+  expect(x->dtypes == (1u << ROOFTILE_F64 | 1u << ROOFTILE_F32 | 1u << ROOFTILE_F16 | 1u << ROOFTILE_BF16) && !x->or_as,
+         "x's dtypes");
   expect(x->outer && !x->one && strcmp(x->letters, "C") == 0, "x's shape");
   expect(w->optional && w->or_as == 'T' && w->dtypes == x->dtypes && !w->outer, "weight is another");
   expect(sum->role == ROOFTILE_OUTPUT && strcmp(sum->sum_of, "x residual") == 0, "sum is the sum of others");
   expect(strcmp(sum->may_be, "x residual") == 0 && !*x->may_be && !*x->sum_of, "what sum may be");
-  expect(mean->dtypes == 1u << ROOFTILE_F32 && mean->outer && !*mean->letters, "mean is another");
+  expect(mean->dtypes == (1u << ROOFTILE_F64 | 1u << ROOFTILE_F32) && mean->wide_as == 'T', "mean's dtypes");
+  expect(mean->outer && !*mean->letters, "mean is another");
   expect(strcmp(f.option[0].name, "eps") == 0 && f.option[0].kind == ROOFTILE_REAL && f.option[0].least == 0,
          "eps is another");
   f = described("layer_norm_backward");

@@ -125,8 +125,8 @@ ok why softmax 2x100000 f32
 holds '^tile .* refuses: softmax: .*100000'
 holds '^online .* runs: '
 ok why rms_norm 8192x4096 bf16 --device cuda # no GPU need be here
-holds '^  tuning row: 1 row operand read, 1 vector over the columns, 2 bytes an element, no column sums$'
-holds '^  compute capability 9.0: a row of 4096 takes [0-9]+ threads, 1 row a block$'
+holds '^  tuning row: 1 row operand read, 1 vector over the columns, 2 bytes per element, no column sums$'
+holds '^  compute capability 9.0: a row of 4096 takes [0-9]+ threads, 1 row per block$'
 ok why rms_norm 8192x100000 f32 --device emulated
 holds '^  compute capability 9.0: a row of 100000 takes a cluster of [0-9]+ blocks'
 holds '^  other GPUs from 8.0: a row of 100000 is too long to hold'
@@ -271,12 +271,24 @@ grep -q '^[^ ].*bf16>.*:$' out.txt && complain "asm --dtype f32 shows a function
 ok asm softmax --variant 01_scalar --kernel 'launch_scalar\(' --no-source
 holds '^softmax 01_scalar in .*: [0-9]+ functions?$'
 holds '^  rooftile/ops/softmax/ladder/01_scalar.cpp:[0-9]+$'
+# A variant that takes none of the cases was not checked.
+"$rooftile" check layer_norm --variant 01_scalar --dtype f64 --quick >out.txt 2>err.txt
+[ "$?" -eq 2 ] || complain "check of no case passes: $(head -c 400 out.txt)"
+holds '^0 cases, .*nothing was checked$'
+holds '^rooftile: nothing was checked: ' err.txt
 # Where the function refuses the elements there is no code to show.
 "$rooftile" why softmax 64x1024 i32 2>why.txt
 "$rooftile" asm softmax --dtype i32 >out.txt 2>asm.txt
 [ "$?" -eq 1 ] || complain "asm softmax --dtype i32 is not refused: $(head -c 400 out.txt)"
-holds '^rooftile: softmax: x is .* i32, must be one of f32' asm.txt
+holds '^rooftile: softmax: x is .* i32, must be one of f64, f32' asm.txt
 cmp -s why.txt asm.txt || complain "asm refuses otherwise than why: $(cat asm.txt why.txt)"
+# Nor of a function that is composed of others.
+if "$rooftile" list linear_cross_entropy >list.txt 2>&1; then
+  "$rooftile" asm linear_cross_entropy >out.txt 2>asm.txt && complain "asm linear_cross_entropy finds code: $(head -c 400 out.txt)"
+  holds '^rooftile: linear_cross_entropy: variant "chunks" has no machine code of its own: gemm, ' asm.txt
+else
+  echo "cli: no linear_cross_entropy in this build: asm of a composed function was not tried"
+fi
 
 # A picture of one red and one white pixel.
 base64 -d >red.png <<'PNG'

@@ -262,6 +262,9 @@ TEST(DeviceQueue, RefusesDtypesThatCpusAloneTake) {
   EXPECT_STREQ(relu(Queue::emulated(), view(x, {1, 4}), view(y, {1, 4})).message(),
                "relu: x is 1x4 f64, which CPUs alone take; on a GPU it must be one of f32, f16, bf16");
   EXPECT_TRUE(relu(Queue::cpu(), view(x, {1, 4}), view(y, {1, 4})));
+  EXPECT_STREQ(softmax(Queue::emulated(), view(x, {1, 4}), view(y, {1, 4})).message(),
+               "softmax: x is 1x4 f64, which CPUs alone take; on a GPU it must be one of f32, f16, bf16");
+  EXPECT_TRUE(softmax(Queue::cpu(), view(x, {1, 4}), view(y, {1, 4})));
 }
 
 TEST(GpuLadder, IsInTheGpusPluginsAndInNoOther) {

@@ -94,6 +94,34 @@ TEST(Signature, RefusesWithTheSentencesOfOtherFunctions) {
             std::string::npos);
 }
 
+TEST(Signature, StatisticsAreF64AsTheirRowsAre) {
+  const double wide[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+  const float narrow[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+  double y[12], wide_rstd[3];
+  float narrow_y[12], narrow_rstd[3];
+  const auto message = [](const Status& s) { return std::string(s.message()); };
+  const RmsNormInputs in{.x = view(wide, {3, 4})}, narrow_in{.x = view(narrow, {3, 4})};
+  EXPECT_EQ(message(rms_norm(queue(), in, {.y = view(y, {3, 4}), .rstd = view(narrow_rstd, {3})})),
+            "rms_norm: rstd is 3 f32, must be f64 as x is");
+  EXPECT_EQ(
+      message(rms_norm(queue(), narrow_in, {.y = view(narrow_y, {3, 4}), .rstd = view(wide_rstd, {3})})),
+      "rms_norm: rstd is 3 f64, must be one of f32");
+  EXPECT_TRUE(rms_norm(queue(), in, {.y = view(y, {3, 4}), .rstd = view(wide_rstd, {3})}));
+  EXPECT_DOUBLE_EQ(wide_rstd[0], 1 / std::sqrt(7.5 + 1e-6));
+  EXPECT_DOUBLE_EQ(y[3], 4 / std::sqrt(7.5 + 1e-6));
+
+  // What the library makes where it is asked what an output would be.
+  const Signature& s = op_of("rms_norm").signature;
+  const ConstView absent{}, wide_x = view(wide, {3, 4}), narrow_x = view(narrow, {3, 4});
+  const double options[] = {1e-6, 0};
+  for (const ConstView* x : {&wide_x, &narrow_x}) {
+    const ConstView* views[] = {x, &absent, &absent, &absent, &absent, &absent};
+    View rstd;
+    ASSERT_TRUE(infer(s, Call{views, options}, 5, rstd));
+    EXPECT_EQ(rstd.dtype, x->dtype);
+  }
+}
+
 TEST(Signature, CallsByLists) {
   const float x[2] = {-1, 2};
   float y[2], same[2];
@@ -132,6 +160,26 @@ TEST(Signature, ShapeLetters) {
   EXPECT_EQ(message(a, b, {}, view(memory[3], {3, 5})),
             "product: c is 3x5 f32, must be 2x3x5 where a is 2x3x4 f32");
   EXPECT_EQ(message(view(memory[0], {4}), b, {}, c), "product: a is 4 f32, needs at least 2 dimensions");
+}
+
+TEST(Signature, AnOperandFollowsTheDTypeOfALaterOne) {
+  static constexpr Signature kLate{
+      "late",
+      {{'F', {DType::f32}}, {'T', {DType::f32, DType::f16, DType::bf16}}, {'B', {DType::f32}, 'T'}},
+      {input("x", 'F', "N"), optional(input("bias", 'B', "N")), output("y", 'T', "N")},
+      {}};
+  static float x[4];
+  static f16 halves[4];
+  static bf16 bf16s[4], y[4];
+  const auto message = [&](const ConstView& bias) {
+    const ConstView of_x = view(x, {2}), of_y = view(y, {2});
+    const ConstView* views[] = {&of_x, &bias, &of_y};
+    return std::string(check(kLate, {views, nullptr}).message());
+  };
+  EXPECT_EQ(message({}), "");
+  EXPECT_EQ(message(view(x + 2, {2})), "");
+  EXPECT_EQ(message(view(bf16s, {2})), "");
+  EXPECT_EQ(message(view(halves, {2})), "late: bias is 2 f16, must be f32, or bf16 as y is");
 }
 
 TEST(Signature, SizesChoicesAndWorkspaces) {

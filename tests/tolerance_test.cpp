@@ -36,6 +36,10 @@ TEST(Compare, InfinitiesAndNaNsMustMatch) {
             "");  // within the tolerance of the number that rounds to it
   EXPECT_NE(compared(DType::f16, 60000, 1, inf, 2), "");
   EXPECT_EQ(compared(DType::f16, 1e9, 0, inf), "");
+  EXPECT_NE(compared(DType::f16, 1e9, 0, -inf), "");
+  // Terms of 1e20 that cancel: the sum may come out below f16's range, if an error of 1e13 may be.
+  EXPECT_EQ(compared(DType::f16, 1e9, 1e20, -inf, 1e-7), "");
+  EXPECT_NE(compared(DType::f16, 1e9, 1e20, -inf, 1e-12), "");
   // Terms that overflow the accumulator: what they come to is not the kernel's fault; another number is.
   const Operand output{"y", Operand::Kind::output, DType::f32, {1}};
   const Answer answer{{1e30}, {0}, {1e40}, encode(DType::f32, std::vector<double>{1e30})};

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "rooftile/harness/guarded_memory.h"
 #include "rooftile/ops/transpose/transpose.h"
 #include "tests/random_views.h"
 
@@ -268,6 +269,52 @@ TEST(Permute, ConcatenatesPicturesInOneTensor) {
     for (std::size_t c = 0; c < 4; ++c)
       for (std::size_t i = 0; i < 35; ++i)
         ASSERT_EQ(y[(n * 4 + c) * 35 + i], c == 3 ? 255 : rgb[(n * 35 + i) * 3 + c]);
+}
+
+/// Channels in another order, or some of them, of pictures whose rows may have gaps: as pixels and as planes,
+/// for each width of an element. x begins or ends where no byte may be read, and nothing beside y is written.
+TEST(Permute, ChannelsInAnotherOrderOrFewer) {
+  for (const Queue& queue : queues())
+    for (const std::int64_t height : {1, 3})
+      for (const std::int64_t width : {1, 5, 16, 17, 70, 4100})
+        for (const std::int64_t pixel : {2, 3, 4, 5})
+          for (std::int64_t channels = 2; channels <= pixel; ++channels)
+            for (const int variant : {0, 1, 2, 3, 4, 5, 6, 7}) {
+              const bool backwards = variant & 1, planes = variant & 2, wide = variant & 4;
+              const std::int64_t size = wide ? 4 : 1, gap = height > 1 ? 7 : 0, row = width * pixel + gap;
+              const DType type = wide ? DType::f32 : DType::u8;
+              const std::int64_t last = (height - 1) * row + (width - 1) * pixel + channels;
+              const auto bytes = static_cast<std::size_t>(last * size);
+              harness::GuardedMemory memory(bytes);
+              for (const bool ends : {false, true}) {
+                auto* const begin =
+                    reinterpret_cast<std::uint8_t*>(memory.data() + (ends ? memory.size() - bytes : 0));
+                for (std::size_t i = 0; i < bytes; ++i)
+                  begin[i] = static_cast<std::uint8_t>(i * 37 + i / 251);
+                View x = view(begin, {height, width, channels});
+                x.dtype = type;
+                x.stride[0] = row, x.stride[1] = pixel, x.stride[2] = backwards ? -1 : 1;
+                if (backwards) x.data = begin + (channels - 1) * size;
+                const auto count = static_cast<std::size_t>(height * width * channels * size);
+                std::vector<std::uint8_t> y(count + 128, 0xA5), right = y;
+                View to = planes ? view(y.data() + 64, {channels, height, width})
+                                 : view(y.data() + 64, {height, width, channels});
+                to.dtype = type;
+                for (std::int64_t i = 0; i < height; ++i)
+                  for (std::int64_t j = 0; j < width; ++j)
+                    for (std::int64_t c = 0; c < channels; ++c) {
+                      const std::int64_t at = planes ? (c * height + i) * width + j
+                                                     : (i * width + j) * channels + c,
+                                         from = i * row + j * pixel + (backwards ? channels - 1 - c : c);
+                      std::memcpy(right.data() + 64 + at * size, begin + from * size,
+                                  static_cast<std::size_t>(size));
+                    }
+                const Status s = permute(queue, planes ? permuted(x, {2, 0, 1}) : x, to);
+                ASSERT_TRUE(s) << s.message();
+                ASSERT_EQ(y, right) << height << "x" << width << ", " << channels << " of " << pixel
+                                    << " channels, way " << variant << (ends ? ", at the end" : "");
+              }
+            }
 }
 
 TEST(Transpose, TheGpuRungsTakeWhatAGridHolds) {

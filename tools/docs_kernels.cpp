@@ -58,14 +58,16 @@ std::string rows_of(const Repository& repository, const Page& page, const std::s
       else
         forward.push_back(function);
     if (forward.empty()) continue;
-    const bool both = repository.has(folder + op + ".kernels.cpp");
+    const bool on_cpu = repository.has(folder + op + ".cpu.cpp"),
+               on_gpu = repository.has(folder + op + ".cu");
+    // One text for both; or none, where a function is composed of others, which run on both.
+    const bool both = repository.has(folder + op + ".kernels.cpp") || (!on_cpu && !on_gpu);
     const std::string names = fmt::format("{}", fmt::join(forward, ", "));
     const std::string way = relative_to(page.path, folder + "README.md");
     rows.push_back(
         fmt::format("| {} | {} | {} | {} |",
                     repository.has(folder + "README.md") ? fmt::format("[{}]({})", names, way) : names,
-                    both || repository.has(folder + op + ".cpu.cpp") ? kTick : "",
-                    both || repository.has(folder + op + ".cu") ? kTick : "", has_backward ? kTick : ""));
+                    both || on_cpu ? kTick : "", both || on_gpu ? kTick : "", has_backward ? kTick : ""));
     const std::vector<std::string> versions = repository.lines_of(folder + "versions.py");
     for (const auto& language : languages)
       rows.back() += fmt::format(" {} |", versions_in(versions, forward, language.first));

@@ -11,23 +11,13 @@ struct Skeleton {
   static constexpr bool kAddsResidual = false;
   constexpr float absent(int) const { return 1; }  // the weight, where there is none
 
-  template <class Team, class In>
-  ROOFTILE_TILE auto begin(const Team& team, std::int64_t, const In&) const {
-    return team.accumulator();
-  }
-  template <class Team, class Sums, class C, class In, class W, class Row>
-  ROOFTILE_TILE void read(const Team&, Sums& sum, C chunk, const In& in, const W&, const Row&) const {
-    sum[chunk] += in[0];
-  }
-  template <class Team, class Sums, class Row>
-  ROOFTILE_TILE float measure(const Team& team, const Sums& sum, const Row&, float each_one) const {
+  ROOFTILE_TILE void read(auto& sum, const auto& at) const { sum[at.chunk] += at.in[0]; }
+  ROOFTILE_TILE float measure(const auto& team, const auto& sum, const auto&, float each_one) const {
     return team.sum(sum) * each_one;
   }
   ROOFTILE_TILE Tiles<float, 1> statistics(float mean) const { return {{mean}}; }
-  template <class Team, class C, class In, class W, class Row, class Columns>
-  ROOFTILE_TILE auto write(const Team&, float mean, C, const In& in, const W& w, const Row&,
-                           const Columns&) const {
-    return (in[0] - mean) * w[0];
+  ROOFTILE_TILE auto write(float mean, const auto& at, const auto&) const {
+    return (at.in[0] - mean) * at.w[0];
   }
 };
 
@@ -35,26 +25,17 @@ struct Skeleton {
 struct SkeletonBackward {
   using Problem = SkeletonBackwardProblem;
   static constexpr bool kAddsResidual = false;
-  enum { kX, kDy };
+  enum { kX, kDy };  // inputs
+  enum { kMean };    // statistics
   constexpr float absent(int) const { return 1; }
 
-  template <class Team, class In>
-  ROOFTILE_TILE auto begin(const Team& team, std::int64_t, const In&) const {
-    return team.accumulator();
-  }
-  template <class Team, class Sums, class C, class In, class W, class Row>
-  ROOFTILE_TILE void read(const Team&, Sums& sum, C chunk, const In& in, const W& w, const Row&) const {
-    sum[chunk] += in[kDy] * w[0];
-  }
-  template <class Team, class Sums, class Row>
-  ROOFTILE_TILE float measure(const Team& team, const Sums& sum, const Row&, float each_one) const {
+  ROOFTILE_TILE void read(auto& sum, const auto& at) const { sum[at.chunk] += at.in[kDy] * at.w[0]; }
+  ROOFTILE_TILE float measure(const auto& team, const auto& sum, const auto&, float each_one) const {
     return team.sum(sum) * each_one;
   }
-  template <class Team, class C, class In, class W, class Row, class Columns>
-  ROOFTILE_TILE auto write(const Team&, float mean_of_g, C chunk, const In& in, const W& w, const Row& row,
-                           Columns& columns) const {
-    columns.add_product(0, chunk, in[kDy], in[kX] - row.statistics[0]);
-    return in[kDy] * w[0] - mean_of_g;
+  ROOFTILE_TILE auto write(float mean_of_g, const auto& at, auto& columns) const {
+    columns.add_product(0, at.chunk, at.in[kDy], at.in[kX] - at.row.statistics[kMean]);
+    return at.in[kDy] * at.w[0] - mean_of_g;
   }
 };
 

@@ -10,11 +10,12 @@ help(rooftile.softmax) tells what a function takes. rooftile.Queue chooses threa
 rooftile.torch has the same as operators with gradients, and modules; rooftile.jax with gradients under jit.
 """
 
-from rooftile import _compile, _functions
+from rooftile import _compile, _functions, _helpers
 from rooftile._core import Queue
 from rooftile._version import version as __version__
 
 globals().update(_functions.public)
+_helpers.register()
 _compile.listen()
 
 __all__ = ["Queue", "__version__", *_functions.public]

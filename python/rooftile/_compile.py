@@ -36,10 +36,10 @@ def traced(name):
         import numpy
         import torch
 
-        import rooftile.torch
+        from rooftile.torch._operators import functions
 
         its = {"axis": "dim", "keepdims": "keepdim"}
-        result = getattr(rooftile.torch, name)(*args, **{its.get(w, w): value for w, value in words.items()})
+        result = functions[name](*args, **{its.get(w, w): value for w, value in words.items()})
         arrays = [a for a in (*args, *words.values()) if isinstance(a, (torch.Tensor, numpy.ndarray))]
         if any(isinstance(a, torch.Tensor) for a in arrays):
             return result

@@ -198,27 +198,6 @@ def finish(like, array):
     return jax.device_put(array, next(iter(like.devices())))
 
 
-def with_gradients(function, args, words):
-    """A call with a tensor that requires a gradient, or is no plain one, or a tracer of JAX."""
-    arrays = [*args, *words.values()]
-    if any(is_jax(type(a)) for a in arrays):
-        raise TypeError(f"{function}: got one of JAX's tracers; under jit, grad and vmap call rooftile.jax.{function}")
-    import torch
-
-    out = words.get("out")
-    refuse_tangents(function, [*arrays, *(out if isinstance(out, tuple) else ())])
-    tensors = [a for a in arrays if isinstance(a, torch.Tensor)]
-    plain = all(type(t) in (torch.Tensor, torch.nn.Parameter) for t in tensors)
-    transformed = torch._C._are_functorch_transforms_active()
-    if plain and not transformed and not (torch.is_grad_enabled() and any(t.requires_grad for t in tensors)):
-        from rooftile import _functions
-
-        return _functions.below_gradients[function](*args, **words)
-    import rooftile.torch
-
-    return getattr(rooftile.torch, function)(*args, **words)
-
-
 def refuse_tangents(function, values):
     """Forward mode: a result would lose what these tensors carry, without a word."""
     import torch

@@ -111,6 +111,9 @@ def dtype_text(f, operand):
     same = next(o["name"] for o in f["operands"] if o["type"] == operand["type"])
     if same != operand["name"]:
         return f"{same}'s dtype"
+    if operand["wide_as"]:
+        like = next(o["name"] for o in f["operands"] if o["type"] == operand["wide_as"])
+        return ", ".join(d for d in operand["dtypes"] if d != "f64") + f"; f64 where {like} is"
     return (", ".join(operand["dtypes"]) if len(operand["dtypes"]) < 12 else "any dtype") + (
         f"; or as {next(o['name'] for o in f['operands'] if o['type'] == operand['or_as'])}" if operand["or_as"] else "")
 
@@ -204,7 +207,8 @@ def along(function, args, words):
     out = named.pop("out", None)
     given = dict(zip((o["name"] for o in inputs(f)), args)) | dict(zip(made, out if isinstance(out, tuple) else (out,)))
     given |= {n: named.pop(n) for n in [o["name"] for o in f["operands"] if o["name"] in named]}
-    arrays = {n: a for n, a in given.items() if a is not None and not isinstance(a, bool)}
+    numbers = {o["name"] for o in f["operands"] if o["one"] and "i64" in o["dtypes"]}
+    arrays = {n: a for n, a in given.items() if not (a is None or isinstance(a, bool) or n in numbers and type(a) is int)}
     for n, a in arrays.items():
         if not hasattr(a, "shape"):
             _frameworks.framework_of(function, n, type(a))  # or a TypeError
@@ -219,8 +223,3 @@ def along(function, args, words):
     names = getattr(result, "_fields", made)
     shown = [arrays[n] if n in arrays else rows.result(n, r) for n, r in zip(names, result if hasattr(result, "_fields") else (result,))]
     return type(result)(*shown) if hasattr(result, "_fields") else shown[0]
-
-
-_core.set_helpers(_frameworks.framework_of, _frameworks.empty, _frameworks.finish, _frameworks.dtype_code,
-                  _frameworks.with_gradients, _frameworks.result_type, _frameworks.stream_of, _frameworks.used_on,
-                  _frameworks.option_value, _frameworks.whole_number, _frameworks.array_of, by_views)

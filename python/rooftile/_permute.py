@@ -55,7 +55,9 @@ def described(function, module, usage):
                 return function(x, **words)  # which refuses tracers
             import numpy
 
-            return _frameworks.finish(x, function(numpy.from_dlpack(x).transpose(dims), **words))
+            host = all(device.platform == "cpu" for device in x.devices())  # of bf16 NumPy's DLPack knows nothing
+            view = numpy.asarray(x) if host else numpy.from_dlpack(x)
+            return _frameworks.finish(x, function(view.transpose(dims), **words))
         return function(x.transpose(dims), **words)
 
     permute.__doc__ = documented(usage, function.__doc__)

@@ -38,3 +38,23 @@ ad.primitive_jvps[same_p] = derivative
 def argument(x, name):
     """x, on its way into the function of that name."""
     return same_p.bind(x, name=name)
+
+
+# An operand of which there is no gradient passes another identity: only who differentiates with respect to it gets to its derivative.
+constant_p = Primitive("rooftile_constant")
+constant_p.def_impl(lambda x, *, name, operand: x)
+constant_p.def_abstract_eval(lambda x, *, name, operand: x)
+mlir.register_lowering(constant_p, lambda context, x, *, name, operand: [x])
+batching.defvectorized(constant_p)
+
+
+def refuse_constant(primals, tangents, *, name, operand):
+    raise TypeError(f"{name}: there is no gradient of {operand}; put jax.lax.stop_gradient around it, or leave it out where you take gradients")
+
+
+ad.primitive_jvps[constant_p] = refuse_constant
+
+
+def constant(x, name, operand):
+    """x, on its way into the function of that name as that operand."""
+    return constant_p.bind(x, name=name, operand=operand)

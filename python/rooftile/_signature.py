@@ -188,17 +188,28 @@ class Signature:
     def infer(self, arrays, operand, options):
         """An output's shape, and its dtype as an array of the call has it or by the library's name. The library's own check
         refuses what does not fit."""
-        dtype, letter = None, operand["type"]
+        wide = self.wide(operand, arrays)
+        dtype, letter = None if wide is None else wide.dtype, operand["type"]
         while letter and dtype is None:  # its own letter's, else that of the letter which it may follow
             bound = [o for o in self.inputs if o["type"] == letter and arrays.get(o["name"]) is not None]
             dtype = arrays[bound[0]["name"]].dtype if bound else None
             letter = next(o for o in self.operands if o["type"] == letter)["or_as"]
-        if operand["outer"] and not any(o["outer"] for o in self.inputs):
+        known = not operand["outer"] or any(o["outer"] for o in self.inputs)
+        shape = self.outer_of(arrays) if operand["outer"] and known else []
+        shape += [self.size_of(letter, arrays, options) for letter in operand["letters"]]
+        if not known or None in shape:
             raise ValueError(f"{self.name}: the sizes of {operand['name']} do not follow from the inputs; pass rooftile.{self.name} "
                              "an array for it by out=")
-        shape = self.outer_of(arrays) if operand["outer"] else []
-        shape += [self.size_of(letter, arrays, options) for letter in operand["letters"]]
-        return shape, operand["dtypes"][0] if dtype is None else dtype
+        return shape, self.narrow(operand)[0] if dtype is None else dtype
+
+    def wide(self, operand, arrays):
+        """An array of f64 as which this operand is f64, too: rows' statistics."""
+        same = (arrays.get(o["name"]) for o in self.inputs if operand["wide_as"] and o["type"] == operand["wide_as"])
+        return next((a for a in same if a is not None and a.dtype.itemsize == 8), None)
+
+    def narrow(self, operand):
+        """What it may have where it is not f64 as another is."""
+        return [n for n in operand["dtypes"] if n != "f64" or not operand["wide_as"]]
 
     def rows_are_apart(self, present, made):
         """Whether rows, or elements, know nothing of each other, but for a weight's gradient, which is a sum over them: whether

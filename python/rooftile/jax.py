@@ -36,6 +36,7 @@ class Function(Signature):
         super().__init__(signature)
         self.place = place
         self.results = [o for o in self.operands if o["role"] in (OUTPUT, IN_OUT)]
+        self.renewed = {o["may_be"] for o in self.results if o["optional"]}  # by an optional output, in place: no gradient
         if self.has_gradient():
             self.apply = jax.custom_vjp(self.run, nondiff_argnums=(0, 1))
             self.apply.defvjp(self.forward, self.gradient)
@@ -110,12 +111,15 @@ class Function(Signature):
         asked = tuple(set(names.values()) & set(backward.optional_outputs))
         by_name = dict(zip(self.defaults, options))
         results = backward.apply(tuple(by_name[o] for o in backward.defaults), asked, given)
-        kept = {o["may_be"] for o in self.results if o["optional"]}  # by an optional output renewed in place: no gradient
-        for n, d in names.items():
-            if d not in results and n not in kept and next(o for o in self.inputs if o["name"] == n)["dtypes"][0][0] != "i":
-                raise TypeError(f"{self.name}: there is no gradient of {n}; leave it out where you take gradients")
-        gradients = {n: results.get(d) for n, d in names.items()}  # None of indices, which have none
+        gradients = {n: results.get(d) for n, d in names.items()}  # None of what has none: such is constant
         return (_sharding.summed(self.shaped(self.with_sums(gradients, arrived), given), present),)
+
+    def argument(self, name, array):
+        """A traced operand, that refuses what the library has no derivative of."""
+        if self.backward and name not in self.renewed and not jax.numpy.issubdtype(array.dtype, jax.numpy.integer):
+            if self.gradient_names([name])[name] not in self.known[self.backward].output_names:
+                return _reverse_only.constant(array, self.name, name)
+        return _reverse_only.argument(array, self.name)
 
     def check_dtypes(self, arrays):
         """The library's own check runs inside of XLA, whose errors are no TypeErrors."""
@@ -124,7 +128,13 @@ class Function(Signature):
             if o["name"] not in arrays:
                 continue
             dtype = arrays[o["name"]].dtype.name
-            allowed, follows = o["dtypes"], bound.get(o["or_as"])
+            allowed, follows = self.narrow(o), bound.get(o["or_as"])
+            if (wide := self.wide(o, arrays)) is not None and dtype != wide.dtype.name:
+                like = next(n for n, a in arrays.items() if a is wide)
+                raise TypeError(f"{self.name}: {o['name']} is {'x'.join(map(str, arrays[o['name']].shape)) or 'scalar'} {short(dtype)}, "
+                                f"must be f64 as {like} is")
+            if wide is not None:
+                continue
             if follows:  # its own dtypes are those that the other letter has not, and f32
                 others = next(p for p in self.operands if p["type"] == o["or_as"])["dtypes"]
                 allowed = [n for n in allowed if n not in others or n == "f32" or _frameworks.DTYPES[n] == follows[0]]
@@ -150,7 +160,7 @@ class Function(Signature):
             self.check_dtypes(arrays)
             arrays, brought = self.along(arrays, rows) if rows else (arrays, None)
             if self.has_gradient():
-                arrays = {n: _reverse_only.argument(a, self.name) if isinstance(a, jax.core.Tracer) else a for n, a in arrays.items()}
+                arrays = {n: self.argument(n, a) if isinstance(a, jax.core.Tracer) else a for n, a in arrays.items()}
             results = self.apply(tuple(float({**self.defaults, **options}[n]) for n in self.defaults), tuple(sorted(wanted)), arrays)
             if not self.outputs:  # of those it updates; under jit a dict comes back sorted
                 return self.named([o["name"] for o in self.operands if o["name"] in results], results)

@@ -134,12 +134,13 @@ PyObject* describe(const rooftile_operand& o) {
     Owned name{PyUnicode_FromString(kDTypeNames[t])};
     PyList_Append(dtypes.get(), name.get());
   }
-  const char type[] = {o.type, '\0'}, or_as[] = {o.or_as, '\0'}, below[] = {o.below, '\0'};
-  return Py_BuildValue("{ss ss ss ss ss ss sO sN sN sN ss ss sN}", "name", o.name, "role", kRoles[o.role],
-                       "may_be", o.may_be, "sum_of", o.sum_of, "type", type, "or_as", or_as, "dtypes",
-                       dtypes.get(), "optional", PyBool_FromLong(o.optional), "one", PyBool_FromLong(o.one),
-                       "outer", PyBool_FromLong(o.outer), "letters", o.letters, "below", below, "list",
-                       PyBool_FromLong(o.list));
+  const char type[] = {o.type, '\0'}, or_as[] = {o.or_as, '\0'}, wide_as[] = {o.wide_as, '\0'},
+             below[] = {o.below, '\0'};
+  return Py_BuildValue("{ss ss ss ss ss ss ss sO sN sN sN ss ss sN}", "name", o.name, "role", kRoles[o.role],
+                       "may_be", o.may_be, "sum_of", o.sum_of, "type", type, "or_as", or_as, "wide_as",
+                       wide_as, "dtypes", dtypes.get(), "optional", PyBool_FromLong(o.optional), "one",
+                       PyBool_FromLong(o.one), "outer", PyBool_FromLong(o.outer), "letters", o.letters,
+                       "below", below, "list", PyBool_FromLong(o.list));
 }
 
 PyObject* describe(const rooftile_option& o) {

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rooftile
-from rooftile import _functions
+from rooftile import _functions, _vectors
 
 #: Sizes for the letters of shapes; odd ones, that differ.
 SIZES = {"C": 37, "M": 5, "N": 7, "K": 3, "R": 3}
@@ -63,11 +63,13 @@ def arguments(name, optional=False, outer=(3, 4)):
 
 def follows(f):
     """Whether each output's sizes follow from an input's; where they do not, a call needs out=. Lists, which
-    optimisers take, and dtypes that NumPy lacks have tests of their own."""
-    if not _functions.inputs(f) or not all(set(o["dtypes"]) & set(NUMPY) for o in f["operands"]):
+    optimisers take, and inputs of dtypes that NumPy lacks have tests of their own."""
+    if not _functions.inputs(f) or not all(set(o["dtypes"]) & set(NUMPY) for o in _functions.inputs(f)):
         return False
     outer = any(o["outer"] for o in _functions.inputs(f)) or not any(o["outer"] for o in _functions.outputs(f))
-    return outer and not _functions.has_lists(f)
+    known = {c for o in _functions.inputs(f) for c in o["letters"]} | {r.partition("=")[0].strip() for r in f["where"].split(";")}
+    letters = all(c.isdigit() or c in known for o in _functions.outputs(f) for c in o["letters"])
+    return outer and letters and not _functions.has_lists(f)
 
 
 def takes_numbers(operand):
@@ -75,15 +77,32 @@ def takes_numbers(operand):
     return operand["one"] and "i64" in operand["dtypes"]
 
 
-def is_smooth(f):
-    """Whether each operand that must be there may have a gradient: indices have tests of their own."""
-    return f.backward and all("f32" in o["dtypes"] for o in f.inputs if not o["optional"])
+def learns(f):
+    """The operands that have a gradient: whatever the backward gives, or what rules give of a function that has none. Indices and
+    seeds, and weights of classes, have none."""
+    if f.name in _vectors.RULES or f.name == "gemm":
+        return set(_vectors.RULES.get(f.name, ("a", "b", "c", "bias")))
+    given = f.known[f.backward].output_names if f.backward else []
+    return {n for n, d in f.gradient_names([*f.places, *f.words]).items() if d in given}
 
 
-def without_gradients(f):
-    """Optional inputs that the backward gives no gradient of."""
-    gradients = f.known[f.backward].output_names if f.backward else []
-    return {n for n, d in f.gradient_names(f.words).items() if d not in gradients}
+#: A staircase: its differences are steps.
+STAIRCASE = {"fake_quantize"}
+#: What an option wants beside it.
+WITH = {("gemv", "beta"): "c", ("gemm", "beta"): "c", ("gemm", "gate"): "c", ("attention", "dropout"): "seed"}
+#: With these the library computes no gradient, and says so.
+REFUSED = {("conv2d", "activation"): "relu gelu gelu_tanh silu sigmoid tanh".split(), ("row_reduce", "kind"): ["max", "min"]}
+
+
+def choices(f, words):
+    """Options, one at a time, that change a gradient: flags, numbers, and each word of a choice."""
+    yield {}
+    for option in f.options:
+        name, kind = option["name"], option["kind"]
+        if kind == "whole" or WITH.get((f.name, name), name) not in (name, *words):
+            continue
+        values = [True] if kind == "flag" else option["words"].split()[1:] if kind == "choice" else [0.7]
+        yield from ({name: value} for value in values if value not in REFUSED.get((f.name, name), ()))
 
 
 @pytest.fixture(params=[name for name, f in _functions.signatures.items() if follows(f)])

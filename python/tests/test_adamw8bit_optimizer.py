@@ -127,6 +127,20 @@ def test_copies(make):
     assert other.master_weights and all(mine.state[p].keys() == other.state[q].keys() for p, q in zip(ours, theirs))
 
 
+@pytest.mark.parametrize("make", [rt.AdamW, lambda ps: rt.AdamW8bit(ps, min_8bit_size=0)])
+def test_a_loaded_state_is_its_own(make):
+    """PyTorch's AdamW counts its steps in the tensor that it was given."""
+    ours, theirs = parameters(), parameters()
+    mine, other = make(ours), make(theirs)
+    for step in range(4):
+        gradients(step, ours, theirs)
+        mine.step()
+        other.step()
+        same(ours, theirs)
+        if step == 1:
+            other.load_state_dict(mine.state_dict())
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_same_bits_on_a_gpu(tmp_path):
     """And a state_dict from the host goes on there."""

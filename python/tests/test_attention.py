@@ -115,7 +115,7 @@ def test_masks(mask):
 
 def test_refusals_say_why():
     q = torch.ones(1, 2, 3, 8)
-    for options, words in (({"dropout_p": 0.1}, "dropout_p is 0.1, must be 0"),
+    for options, words in (({"dropout_p": 1.5}, "dropout_p is 1.5, must be a number from 0 to 1"),
                            ({"attn_mask": torch.ones(3, 3, requires_grad=True)}, "attn_mask needs a gradient"),
                            ({"attn_mask": torch.ones(3, 3), "is_causal": True}, "both given"),
                            ({"attn_mask": torch.ones(2, 3)}, "attn_mask is 2x3, must broadcast to 1x2x3x3")):
@@ -223,3 +223,107 @@ def test_what_no_sequence_has_and_wrong_lengths():
     two = torch.randn(2, 9, 2, 8)
     with pytest.raises(ValueError, match="q has 2 batches; put the sequences one after the other into one"):
         rooftile.attention(two, two, two, cu_seqlens_q=cu, cu_seqlens_k=cu)
+
+
+def scores_of(q, k, causal):
+    s = torch.einsum("bshd,bthd->bhst", q, k.repeat_interleave(q.shape[2] // k.shape[2], 2)) / q.shape[3] ** 0.5
+    return s.masked_fill(~torch.ones(s.shape[2:], dtype=torch.bool).tril(s.shape[3] - s.shape[2]), -torch.inf) if causal else s
+
+
+def dropped(w, v, seed, p, offset=0):
+    """Weights by values, with the mask that the function dropout has for them: rows are rounded up to fours."""
+    ones = torch.ones(*w.shape[:3], -(-w.shape[3] // 4) * 4)
+    mask = rooftile.dropout(ones, seed, offset=torch.tensor([offset]), p=p)[..., :w.shape[3]]
+    return torch.einsum("bhst,bthe->bshe", w * mask, v.repeat_interleave(w.shape[1] // v.shape[2], 2))
+
+
+@pytest.mark.parametrize("device", [None, "emulated"])
+@pytest.mark.parametrize("options", [{"dropout": 0.3}, {"dropout": 0.5, "causal": True}, {"dropout": 1.0}, {"dropout": 0.1, "offset": -3}], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_dropouts_mask_is_that_of_the_function_dropout(options, device, dtype):
+    torch.manual_seed(4)
+    q, k, v, dy = (torch.randn(2, n, h, 24).to(dtype).float().requires_grad_() for n, h in ((70, 4), (67, 2), (67, 2), (70, 4)))
+    words = options | {"seed": torch.tensor([2**40 + 7])} | ({"offset": torch.tensor([options["offset"]])} if "offset" in options else {})
+    causal = options.get("causal", False)
+    s = scores_of(q, k, causal)
+    seen = s.isfinite().any(3, keepdim=True)
+    expected = dropped(torch.where(seen, s.masked_fill(~seen, 0).softmax(3), 0), v, words["seed"], options["dropout"], options.get("offset", 0))
+    gradients = torch.autograd.grad(expected, (q, k, v), dy)
+    given = [x.detach().to(dtype) for x in (q, k, v, dy)]
+    y, lse = rooftile.attention(*given[:3], lse=True, device=device, **words)
+    close(lse, s.logsumexp(3))  # of all weights
+    share = {torch.float32: 1e-5, torch.bfloat16: 2e-2}[dtype]
+    got = (y, *rooftile.attention_backward(*given[:3], y, given[3], lse, device=device, **words))
+    for a, b in zip(got, (expected, *gradients)):
+        torch.testing.assert_close(a.float(), b.detach(), rtol=share, atol=share * max(1, b.abs().max().item()))
+
+
+def test_gradients_of_dropout_are_finite_differences():
+    torch.manual_seed(5)
+    x = torch.randn(1, 5, 2, 4, requires_grad=True)
+    f = lambda q, k, v: rooftile.torch.attention(q, k, v, seed=3, dropout=0.4, causal=True)
+    assert torch.autograd.gradcheck(f, (x, x.detach().clone().requires_grad_(), torch.randn_like(x, requires_grad=True)), eps=1e-2, atol=2e-3,
+                                    rtol=1e-2, check_batched_grad=False)
+
+
+def test_dropout_of_sequences_has_the_rows_of_the_call():
+    torch.manual_seed(6)
+    q, k, v = (packed_of(lengths, 2, 16, torch.float32) for lengths in (LENGTHS[0], LENGTHS[1], LENGTHS[1]))
+    y = rooftile.attention(q, k, v, seed=9, dropout=0.4, cu_seqlens_q=bounds(LENGTHS[0]), cu_seqlens_k=bounds(LENGTHS[1]))
+    w = torch.zeros(1, 2, q.shape[1], k.shape[1])  # a key counts from its sequence's first
+    values, row, key = torch.zeros(q.shape[1], k.shape[1], 2, 16), 0, 0
+    for s, t in zip(*LENGTHS):
+        w[:, :, row:row + s, :t] = scores_of(q[:, row:row + s], k[:, key:key + t], False).softmax(3)
+        values[row:row + s, :t] = v[0, key:key + t]
+        row, key = row + s, key + t
+    mask = rooftile.dropout(torch.ones(1, 2, q.shape[1], -(-k.shape[1] // 4) * 4), 9, p=0.4)[..., :k.shape[1]]
+    close(y, torch.einsum("bhst,sthe->bshe", w * mask, values))
+
+
+def test_pytorchs_dropout_p_draws_from_its_generator():
+    torch.manual_seed(7)
+    q = torch.randn(4, 8, 100, 16, requires_grad=True)
+    v = torch.ones_like(q)
+    first, second = ours(q, q, v, dropout_p=0.25), ours(q, q, v, dropout_p=0.25)
+    torch.manual_seed(7)
+    torch.randn(4, 8, 100, 16)
+    assert torch.equal(ours(q, q, v, dropout_p=0.25), first) and not torch.equal(first, second)
+    assert abs(first.mean().item() - 1) < 0.02 and first.std().item() > 0.01
+    assert not ours(q, q, v, dropout_p=1.0).any()
+    assert torch.equal(ours(q, q, v, dropout_p=0.0), ours(q, q, v))
+    again = torch.utils.checkpoint.checkpoint(lambda q: ours(q, q, q, dropout_p=0.5), q, use_reentrant=False)
+    (dq,) = torch.autograd.grad(again.sum(), q)
+    assert dq.isfinite().all()
+    torch._dynamo.reset()
+    step = torch.compile(lambda q: ours(q, q, q, dropout_p=0.5), fullgraph=True, backend="aot_eager")
+    a, b = step(q), step(q)
+    assert not torch.equal(a, b) and torch.autograd.grad(a.sum(), q)[0].isfinite().all()
+
+
+def test_dropout_without_a_seed_is_refused():
+    q = torch.randn(1, 3, 2, 8)
+    with pytest.raises(ValueError, match="attention: dropout is 0.5 and there is no seed; give one, of i64 or i32"):
+        rooftile.attention(q, q, q, dropout=0.5)
+    with pytest.raises(ValueError, match="attention: dropout is 1.5, must be a number from 0 to 1"):
+        rooftile.attention(q, q, q, dropout=1.5, seed=1)
+    assert torch.equal(rooftile.attention(q, q, q, seed=1), rooftile.attention(q, q, q))
+
+
+@pytest.mark.parametrize("device", [None, "emulated"])
+@pytest.mark.parametrize("lengths", [(9, 70), (70, 9)])
+def test_alibi_is_a_bias_by_distance(lengths, device):
+    """Aligned to the lower right corner, as FlashAttention's alibi_slopes."""
+    torch.manual_seed(8)
+    q, k, v = (torch.randn(2, n, h, 16, requires_grad=True) for n, h in zip((lengths[0], lengths[1], lengths[1]), (4, 2, 2)))
+    slopes = torch.tensor([2.0**-n for n in (1, 3, 5, 7)])
+    own = torch.arange(lengths[0])[:, None] + lengths[1] - lengths[0]
+    bias = -slopes[:, None, None] * (own - torch.arange(lengths[1])).abs()
+    expected = torch.einsum("bhst,bthe->bshe", (scores_of(q, k, False) + bias).softmax(3), v.repeat_interleave(2, 2))
+    y, lse = rooftile.attention(*(x.detach() for x in (q, k, v)), alibi=slopes, lse=True, device=device)
+    close(y, expected)
+    dy = torch.randn(y.shape)
+    gradients = rooftile.attention_backward(*(x.detach() for x in (q, k, v)), y, dy, lse, alibi=slopes, device=device)
+    for a, b in zip(gradients, torch.autograd.grad(expected, (q, k, v), dy)):
+        close(a, b)
+    with pytest.raises(RuntimeError, match="attention: the library computes no gradient of alibi"):
+        rooftile.torch.attention(q, k, v, alibi=slopes.requires_grad_()).sum().backward()

@@ -25,14 +25,14 @@ def trained(steps, **options):
 
 @pytest.fixture(scope="module")
 def learned():
-    return trained(60)
+    return trained(90)
 
 
 def test_it_learns_and_says_what_it_learned(learned):
     model, losses = learned
     assert losses[0] == pytest.approx(5.545, abs=0.1)  # ln 256: it knows nothing
-    assert losses[-1] < 1.5, losses
-    assert gpt.generate(model, b"the quick ", 30, temperature=0.0).startswith(b"the quick ")
+    assert losses[-1] < 0.5, losses
+    assert gpt.generate(model, b"the quick ", 25, temperature=0.0) == b"the quick brown fox jumps over the "
 
 
 def test_training_again_gives_the_same_bits_at_any_number_of_threads(learned):

@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 import pytest
-from conftest import arguments, is_smooth, without_gradients
+from conftest import STAIRCASE, arguments, choices, learns
 
 jax = pytest.importorskip("jax")
 
@@ -15,7 +15,7 @@ import rooftile
 import rooftile.jax
 from rooftile.jax import known
 
-DIFFERENTIABLE = [n for n, f in known.items() if is_smooth(f)]
+DIFFERENTIABLE = [n for n, f in known.items() if learns(f)]
 
 
 def arrays(name, optional=False, outer=(3, 4)):
@@ -50,11 +50,11 @@ def test_errors():
         rooftile.softmax(np.ones((2, 3), np.float32), out=x)
     with pytest.raises(TypeError, match="under jit, grad and vmap call rooftile.jax.softmax"):
         jax.jit(rooftile.softmax)(x)
-    with pytest.raises(TypeError, match="softmax: x is 2x3 i32, must be one of f32, f16, bf16"):
+    with pytest.raises(TypeError, match="softmax: x is 2x3 i32, must be one of f64, f32, f16, bf16"):
         rooftile.jax.softmax(jnp.ones((2, 3), jnp.int32))
     with pytest.raises(TypeError, match="layer_norm: weight is 3 f16, must be f32, or bf16 as x is"):
         rooftile.jax.layer_norm(jnp.ones((2, 3), jnp.bfloat16), weight=jnp.ones(3, jnp.float16))
-    with pytest.raises(TypeError, match="softmax: x is 2x3 int16, must be one of f32, f16, bf16"):
+    with pytest.raises(TypeError, match="softmax: x is 2x3 int16, must be one of f64, f32, f16, bf16"):
         rooftile.jax.softmax(jnp.ones((2, 3), jnp.int16))
     with pytest.raises(TypeError, match="add: y is 2x3 f16, must be f32 as x is"):
         rooftile.jax.add(x, jnp.ones((2, 3), jnp.float16))
@@ -62,6 +62,11 @@ def test_errors():
         jax.block_until_ready(rooftile.jax.add(x, x.T))
     with pytest.raises(TypeError, match="takes no 'scales'"):
         rooftile.jax.softmax(x, scales=1)
+    for function, arrays in (("dequantize_int4", [jnp.zeros((3, 8), jnp.uint8), jnp.ones((3, 1))]),
+                             ("gemm_nf4", [jnp.ones((3, 8)), jnp.zeros(12, jnp.uint8), jnp.ones(1)])):
+        if function in known:
+            with pytest.raises(ValueError, match=f"{function}: the sizes of y do not follow from the inputs; pass rooftile.{function} an"):
+                getattr(rooftile.jax, function)(*arrays)
 
 
 @pytest.mark.parametrize("optional", [False, True])
@@ -76,18 +81,18 @@ def test_jit_gives_what_numpy_gives(function, optional):
 
 
 @pytest.mark.parametrize("optional", [False, True])
-@pytest.mark.parametrize("name", [n for n in DIFFERENTIABLE if n != "fake_quantize"])  # a staircase: its differences are steps
+@pytest.mark.parametrize("name", [n for n in DIFFERENTIABLE if n not in STAIRCASE])
 def test_gradients(name, optional):
-    places, words = arrays(name, optional, outer=(3,))
-    words = {n: a for n, a in words.items() if n not in without_gradients(known[name])}
-    names = list(words)
-    wanted = dict.fromkeys(known[name].sums, True) if optional else {}
-    inputs = [a + jnp.sign(a) * 0.25 for a in (*places, *words.values())]  # away from relu's kink
+    f, (places, words) = known[name], arrays(name, optional, outer=(3,))
+    given = dict(zip([o["name"] for o in f.inputs if not o["optional"]], places)) | words
+    learnt = [n for n in given if n in learns(f)]
+    inputs = [given[n] + jnp.sign(given[n]) * 0.25 for n in learnt]  # away from relu's kink
+    wanted = dict.fromkeys(f.sums, True) if optional else {}
+    for options in choices(f, given):
+        def run(*its):
+            return getattr(rooftile.jax, name)(**given | dict(zip(learnt, its)), **wanted, **options)
 
-    def run(*given):
-        return getattr(rooftile.jax, name)(*given[:len(places)], **dict(zip(names, given[len(places):])), **wanted)
-
-    jax.test_util.check_grads(run, inputs, order=1, modes=["rev"], eps=2**-7, atol=2e-2, rtol=2e-2)
+        jax.test_util.check_grads(run, inputs, order=1, modes=["rev"], eps=2**-7, atol=2e-2, rtol=2e-2)
 
 
 def test_results_are_named_as_rooftiles(function, call):
@@ -105,6 +110,31 @@ def test_a_traced_option_is_refused():
         jax.grad(lambda s: rooftile.jax.softmax(jnp.ones((2, 3)), scale=s).sum())(1.0)
     with pytest.raises(TypeError, match="softmax: scale is one of JAX's tracers"):
         jax.jit(lambda x, s: rooftile.jax.softmax(x, scale=s))(jnp.ones((2, 3)), 1.0)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit, jax.checkpoint], ids=["eager", "jit", "checkpoint"])
+@pytest.mark.parametrize("name, operand", [("cross_entropy", "weight"), ("linear_cross_entropy", "class_weight"), ("rope", "inv_freq"),
+                                           ("attention", "bias")])
+def test_an_operand_without_a_gradient_is_a_constant(name, operand, wrap):
+    """Beside it others have theirs; only who differentiates with respect to it is told."""
+    f, (places, words) = known[name], arrays(name, True)
+    first = next(o["name"] for o in f.inputs if not o["optional"])
+    given = dict(zip([o["name"] for o in f.inputs if not o["optional"]], places)) | words
+
+    def loss(its, other):
+        return (as_list(getattr(rooftile.jax, name)(**given | {first: its, operand: other}))[0] ** 2).sum()
+
+    expected = jax.grad(lambda x: loss(x, words[operand]))(given[first])
+    for gradient in (jax.grad(wrap(loss)), wrap(jax.grad(loss)), lambda x, other: jax.grad(wrap(loss), argnums=(0,))(x, other)[0],
+                     jax.vmap(jax.grad(wrap(loss)), in_axes=(None, None), axis_size=1)):
+        same(jnp.squeeze(jnp.asarray(gradient(given[first], words[operand]))).reshape(expected.shape), expected, rtol=1e-5)
+    message = f"{name}: there is no gradient of {operand}; put jax.lax.stop_gradient around it"
+    for argnums in (1, (0, 1)):
+        with pytest.raises(TypeError, match=message):
+            jax.grad(wrap(loss), argnums=argnums)(given[first], words[operand])
+    stopped = jax.grad(lambda x, other: loss(x, jax.lax.stop_gradient(other)), argnums=(0, 1))(given[first], words[operand])
+    same(stopped[0], expected, rtol=1e-5)
+    assert not stopped[1].any()
 
 
 def test_what_has_no_gradient_says_so():

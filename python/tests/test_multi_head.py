@@ -94,8 +94,17 @@ def test_dropout_in_training_and_f64():
     b = theirs(x, x, x)
     for p, q in zip(a, b):
         torch.testing.assert_close(p, q, rtol=1e-4, atol=1e-5)
-    y, _ = mine(x)  # kernels that have no dropout are not for this
-    assert not torch.allclose(y, mine.eval()(x)[0], atol=0.01)
+    torch.manual_seed(3)
+    y, _ = mine(x)  # without weights: on the kernels, with a mask of their own
+    torch.manual_seed(3)
+    seed = rooftile.torch._linear.drawn_seed(None)
+    mask = rooftile.torch.dropout(torch.ones(2, 4, 7, 8), seed, p=0.5)[..., :7]
+    w = mine.eval()(x, x, x, average_attn_weights=False)[1]
+    v = mine.products(x, x, x)[2].unflatten(-1, (4, 8))
+    expected = mine.out_proj(torch.einsum("bhst,tbhe->sbhe", w * mask, v).flatten(-2))
+    for p, q in zip(*((a, *torch.autograd.grad(a.sin().sum(), tuple(mine.parameters()))) for a in (y, expected))):
+        close(p, q)
+    assert not torch.allclose(y, mine(x)[0], atol=0.01)
     same(mine.double(), theirs.double().eval(), [x.double()], need_weights=False)
 
 

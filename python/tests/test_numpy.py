@@ -275,7 +275,7 @@ F32 = np.ones((2, 3), np.float32)
     (TypeError, "layer_norm: weight is 3 f64, must be f32 as x is", lambda: rooftile.layer_norm(F32, weight=np.ones(3))),
     (TypeError, "layer_norm: weight is 3 f64, must be f32, or f16 as x is",
      lambda: rooftile.layer_norm(F32.astype("f2"), weight=np.ones(3))),
-    (TypeError, "softmax: x is 2x3 f64, must be one of f32, f16, bf16", lambda: rooftile.softmax(F32.astype("f8"))),
+    (TypeError, "softmax: x is 2x3 i32, must be one of f64, f32, f16, bf16", lambda: rooftile.softmax(F32.astype("i4"))),
     (TypeError, "x has dtype complex64, which the library does not know", lambda: rooftile.softmax(F32.astype("c8"))),
     (TypeError, "x has dtype object, which", lambda: rooftile.copy(np.array([None]))),
     (TypeError, "add: y is 2x3 f16, must be f32 as x is", lambda: rooftile.add(F32, F32.astype("f2"))),

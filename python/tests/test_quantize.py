@@ -186,6 +186,8 @@ def test_the_gradient_in_jax():
     x = jax.numpy.asarray(np.random.default_rng(0).standard_normal((4, 300), np.float32))
     dx = jax.grad(lambda x: (rj.fake_quantize(x, format="i8") * 3).sum())(x)
     np.testing.assert_array_equal(np.asarray(dx), 3)
-    # JAX does not say of which operands gradients are wanted, and a scale has none.
+    given = jax.numpy.ones((4, 3), jax.numpy.float32)  # a scale has none, and stands in nobody's way
+    quantised = jax.grad(lambda x, given: rj.fake_quantize(x, given=given, format="i8").sum(), argnums=0)(x, given)
+    np.testing.assert_array_equal(np.asarray(quantised), (abs(x) <= 127).astype(np.float32))
     with pytest.raises(TypeError, match="there is no gradient of given"):
-        jax.grad(lambda x: rj.fake_quantize(x, given=jax.numpy.ones((4, 3), jax.numpy.float32)).sum())(x)
+        jax.grad(lambda given: rj.fake_quantize(x, given=given).sum())(given)

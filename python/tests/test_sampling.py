@@ -62,6 +62,22 @@ def test_a_row_draws_the_same_in_any_batch(options):
         assert one[0] == all_rows[row]
 
 
+@pytest.mark.parametrize("options", [{}, {"top_k": 9, "temperature": 0.7}, {"top_p": 0.9}])
+def test_a_request_draws_the_same_at_any_place_of_a_batch(options):
+    random = np.random.default_rng(3)
+    logits = random.standard_normal((50, 333), np.float32)
+    seeds, offsets = random.integers(-(2**63), 2**63 - 1, 50), random.integers(0, 4000, 50)
+    zero, order = np.array([0]), random.permutation(50)
+    tokens = rooftile.sample(logits, zero, seeds=seeds, offsets=offsets, **options)
+    moved = rooftile.sample(logits[order], zero, seeds=seeds[order], offsets=offsets[order], **options)
+    np.testing.assert_array_equal(moved, tokens[order])
+    for row in (0, 13, 49):
+        one = rooftile.sample(logits[row : row + 1], seeds[row : row + 1], offset=offsets[row : row + 1], **options)
+        assert one[0] == tokens[row]  # the first row's key and counter are seed and offset
+    for other in ({"seeds": seeds ^ 1, "offsets": offsets}, {"seeds": seeds, "offsets": offsets + 1}):
+        assert (rooftile.sample(logits, zero, **other, **options) != tokens).any()
+
+
 def test_temperature_0_is_the_largest():
     logits = np.random.default_rng(2).standard_normal((9, 200)).astype(np.float32).round()  # with ties
     np.testing.assert_array_equal(rooftile.sample(logits, SEED, temperature=0), logits.argmax(-1))
@@ -107,3 +123,12 @@ def test_refusals():
         rooftile.top_k(np.zeros((2, 8), np.float32), k=9)
     with pytest.raises(ValueError, match="top_p"):
         rooftile.sample(np.zeros((2, 8), np.float32), SEED, top_p=1.5)
+
+
+def test_along_another_axis_a_seed_may_be_a_number():
+    logits = np.random.default_rng(3).standard_normal((9, 4)).astype(np.float32)
+    np.testing.assert_array_equal(rooftile.sample(logits, 5, axis=0, offset=2), rooftile.sample(logits.T, 5, offset=2))
+    np.testing.assert_array_equal(rooftile.sample(logits, seed=5, axis=0, keepdims=True)[0], rooftile.sample(logits.T, SEED * 0 + 5))
+    for seed in (True, 5.0):
+        with pytest.raises(TypeError, match=f"sample: seed is of type {type(seed).__name__}"):
+            rooftile.sample(logits, seed, axis=0)

@@ -32,6 +32,12 @@ rooftile.torch.softmax(x).no_such_method()
 rooftile.torch.layer_norm(x, mean=True)[0].relu()  # good
 rooftile.torch.patch(model).replaced[0][1].upper()  # good
 rooftile.torch.patch(3)
+rooftile.torch.patch(model, loss=True).kept[0][2].upper()  # good
+rooftile.torch.patch(model, loss="yes")
+rooftile.torch.nn.LinearCrossEntropyLoss.from_linear(torch.nn.Linear(2, 3), z_loss=0.1)(x, x).relu()  # good
+rooftile.torch.nn.LinearCrossEntropyLoss(2, 3, reduction="all")
+rooftile.torch.nn.PagedKVCache(4, 16, 2, 8).extend({0: 1}).attend(x, softcap=2.0).relu()  # good
+rooftile.torch.nn.PagedKVCache(4, 16, 2, 8).free("0")
 rooftile.torch.AdamW8bit(model.parameters(), lr=3e-4, master_weights=True).param_groups[0]["lr"]  # good
 rooftile.torch.AdamW8bit(model.parameters(), learning_rate=3e-4)
 rooftile.torch.unpatch(torch.nn.Linear(2, 3)).in_features  # good

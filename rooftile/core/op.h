@@ -25,6 +25,8 @@ struct Variant {
   const char* idea;  ///< one line: what it does that the rung before does not
   Role role;
   Status (*accept)(const void* problem);  ///< ok, or the sentence that says why not
+  /// Calls other functions on the queue, whatever its device: no plug-in has a kernel of it. Null: a kernel.
+  Status (*compose)(const Queue&, const void* problem) = nullptr;
 };
 
 struct Signature;  // rooftile/core/signature.h
@@ -51,6 +53,8 @@ struct Op {
 namespace detail {
 template <class P>
 P problem_of(Status (*)(const P&));
+template <class P>
+P problem_of(Status (*)(const Queue&, const P&));
 }  // namespace detail
 
 /// Wraps `Status accept(const Problem&)` for the list: accepts<accept_tile>.
@@ -58,6 +62,13 @@ template <auto Accept>
 Status accepts(const void* problem) {
   using Problem = decltype(detail::problem_of(Accept));
   return Accept(*static_cast<const Problem*>(problem));
+}
+
+/// Wraps `Status compose(const Queue&, const Problem&)` for the list: composes<by_chunks>.
+template <auto Compose>
+Status composes(const Queue& queue, const void* problem) {
+  using Problem = decltype(detail::problem_of(Compose));
+  return Compose(queue, *static_cast<const Problem*>(problem));
 }
 
 /// Runs `problem` on the queue: the variant named, or the first standard one that accepts. To be called by an

@@ -41,16 +41,33 @@ struct PhiloxStream {
   constexpr std::uint32_t word(std::uint64_t element) const { return group(element / 4).word[element % 4]; }
 };
 
+/// A probability p as kernels compare words with it, exactly: of word/2^32 >= p.
+struct PhiloxKeep {
+  std::uint32_t least = 0, words = 0;  ///< kept: (word & words) >= least. So nothing is dropped
+  float scale = 1;                     ///< of what is kept: 1/(1 - p)
+
+  /// word/2^32 >= p is word >= ⌈p·2^32⌉: both are exact. With 1, which keeps none, the bound has 33 bits.
+  static PhiloxKeep of(double p) {
+    const double scaled = p * 0x1p32;
+    const auto whole = static_cast<std::uint64_t>(scaled);
+    const std::uint64_t least = whole + (static_cast<double>(whole) < scaled);
+    if (least >> 32 != 0) return {1, 0, 0};
+    return {static_cast<std::uint32_t>(least), ~std::uint32_t{0}, static_cast<float>(1 / (1 - p))};
+  }
+  constexpr bool operator()(std::uint32_t word) const { return (word & words) >= least; }
+};
+
 /// A stream's numbers while they are in the device's memory, so that a captured graph draws anew.
 struct PhiloxNumbers {
   const void* seed = nullptr;
   const void* offset = nullptr;  ///< null: 0
   bool wide = true;              ///< they are i64; else i32, extended by their signs
 
-  constexpr std::uint64_t whole(const void* p) const {
+  /// Number `at` of those at p, which are as wide; 0 of none.
+  constexpr std::uint64_t whole(const void* p, std::int64_t at = 0) const {
     if (!p) return 0;
-    return wide ? static_cast<std::uint64_t>(*static_cast<const std::int64_t*>(p))
-                : static_cast<std::uint64_t>(std::int64_t{*static_cast<const std::int32_t*>(p)});
+    return wide ? static_cast<std::uint64_t>(static_cast<const std::int64_t*>(p)[at])
+                : static_cast<std::uint64_t>(std::int64_t{static_cast<const std::int32_t*>(p)[at]});
   }
   constexpr PhiloxStream stream() const { return {whole(seed), whole(offset)}; }
 };

@@ -7,8 +7,8 @@
 namespace rooftile {
 
 /// What a row function's operands are, by the shapes in its signature. Operands with rows, "... C"; row
-/// statistics, "...", which have one f32 for each row; vectors over the columns, "C"; scalars, "1", which all
-/// rows share; and the gradients of vectors and scalars.
+/// statistics, "...", which have one f32 for each row, of f64 rows one f64; vectors over the columns, "C";
+/// scalars, "1", which all rows share; and the gradients of vectors and scalars.
 struct RowCounts {
   int inputs = 1, statistics_in = 0, outputs = 1, statistics_out = 0, vectors = 0, gradients = 0, scalars = 0,
       scalar_gradients = 0;
@@ -41,9 +41,14 @@ struct RowProblem {
   DType dtype, vector_dtype, gradient_dtype;  ///< vectors' and scalars'
   double options[Signature::kMaxOptions];
   std::int64_t blocks, teams;  ///< RowBlocks, where there are gradients
-  float* sums;  ///< workspace: of gradients that are there each block's column sums, then scalars' team sums
+  /// Workspace, of f64 rows of doubles: of gradients that are there each block's column sums, then scalars'
+  /// team sums.
+  float* sums;
 
-  constexpr float real(int option) const { return static_cast<float>(options[option]); }
+  template <class Real = float>
+  constexpr Real real(int option) const {
+    return static_cast<Real>(options[option]);
+  }
   constexpr bool flag(int option) const { return options[option] != 0; }
   constexpr int gradient_count() const {
     int n = 0;
@@ -56,18 +61,29 @@ struct RowProblem {
     return any;
   }
   /// Where a block's sums for a gradient lie; null: it is absent.
-  constexpr float* block_sums(std::int64_t block, int gradient) const {
+  template <class Real = float>
+  constexpr Real* block_sums(std::int64_t block, int gradient) const {
     if (!gradients[gradient].data) return nullptr;
     int before = 0;
     for (int g = 0; g < gradient; ++g) before += gradients[g].data != nullptr;
-    return sums + (block * gradient_count() + before) * column_sums_stride(rows.columns);
+    return sums_of<Real>() + (block * gradient_count() + before) * column_sums_stride(rows.columns);
   }
   /// Where the teams' sums for a scalar's gradient lie, one after the other; null: it is absent.
-  constexpr float* team_sums(int gradient) const {
+  template <class Real = float>
+  constexpr Real* team_sums(int gradient) const {
     if (!scalar_gradients[gradient]) return nullptr;
     std::int64_t before = blocks * gradient_count() * column_sums_stride(rows.columns);
     for (int g = 0; g < gradient; ++g) before += scalar_gradients[g] ? teams : 0;
-    return sums + before;
+    return sums_of<Real>() + before;
+  }
+
+ private:
+  template <class Real>
+  constexpr Real* sums_of() const {
+    if constexpr (std::is_same_v<Real, float>)
+      return sums;
+    else
+      return static_cast<Real*>(static_cast<void*>(sums));
   }
 };
 
@@ -175,14 +191,14 @@ Status launch_rows(const Queue& queue, const Op& op, const Call& call) {
 inline std::size_t sums_bytes(const Queue& queue, const Signature& s, const Call& call) {
   const ConstView& x = call.view(0);
   const RowBlocks blocks = row_blocks(queue, x);
-  std::int64_t floats = 0;
+  std::int64_t numbers = 0;
   for (int o = 0; o < s.operand_count(); ++o) {
     if (s.operands[o].role == Signature::Role::input || !call.view(o).present()) continue;
     const RowOperand kind = row_operand(s.operands[o]);
-    if (kind == RowOperand::vector) floats += blocks.blocks * column_sums_stride(x.shape[x.rank - 1]);
-    if (kind == RowOperand::scalar) floats += blocks.teams;
+    if (kind == RowOperand::vector) numbers += blocks.blocks * column_sums_stride(x.shape[x.rank - 1]);
+    if (kind == RowOperand::scalar) numbers += blocks.teams;
   }
-  return static_cast<std::size_t>(floats) * sizeof(float);
+  return static_cast<std::size_t>(numbers) * (x.dtype == DType::f64 ? sizeof(double) : sizeof(float));
 }
 template <const Signature& kSignature>
 std::size_t row_workspace(const Queue& queue, const Call& call) {

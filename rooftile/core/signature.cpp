@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "rooftile/core/check.h"
+#include "rooftile/core/dtype_names.h"
 #include "rooftile/core/relations.h"
 
 namespace rooftile {
@@ -65,6 +66,12 @@ class Expected {
   int at_ = 0;
 };
 
+const Signature::Types& types_of(const Signature& signature, char letter) {
+  const Signature::Types* its = signature.types;
+  while (its->letter != letter) ++its;
+  return *its;
+}
+
 /// Leaves lists out, but where `lists` says that the call has one item of each: check_lists.
 class Checker {
  public:
@@ -84,6 +91,7 @@ class Checker {
       ROOFTILE_TRY(shape(a, operand.shape));
       if (operand.role != Signature::Role::input) ROOFTILE_TRY(check_output(s_.function, a));
     }
+    ROOFTILE_TRY(followers(count));
     ROOFTILE_TRY(apart(count));
     ROOFTILE_TRY(options());
     return *s_.where ? relations() : Status();
@@ -131,11 +139,6 @@ class Checker {
             s_.operands[o].list && !lists_ ? kAbsent : call_.view(o)};
   }
 
-  const Signature::Types& types_of(char letter) const {
-    const Signature::Types* its = s_.types;
-    while (its->letter != letter) ++its;
-    return *its;
-  }
   /// What the letter may stand for.
   std::uint32_t mask_of(char letter) const {
     if (types_.bound(letter)) return 1u << static_cast<int>(types_[letter]);
@@ -143,8 +146,14 @@ class Checker {
   }
   /// What it might have stood for.
   std::uint32_t all_of(char letter) const {
-    const Signature::Types& its = types_of(letter);
+    const Signature::Types& its = types_of(s_, letter);
+    if (wide(its)) return 1u << static_cast<int>(DType::f64);
     return its.mask | (its.or_as ? mask_of(its.or_as) : 0);
+  }
+
+  /// Whether a letter is f64 as another is.
+  bool wide(const Signature::Types& its) const {
+    return its.wide_as && types_.bound(its.wide_as) && types_[its.wide_as] == DType::f64;
   }
 
   Status type(Argument a, char letter) {
@@ -153,10 +162,14 @@ class Checker {
     const std::uint32_t mask = all_of(letter);
     for (int t = 0; t < kDTypes; ++t)
       if (mask >> t & 1) allowed[count++] = static_cast<DType>(t);
-    const char another = types_of(letter).or_as;
+    const char another = types_of(s_, letter).or_as;
     if (a.view.present() && a.view.rank <= kMaxRank && another && types_.bound(another) &&
         std::find(allowed, allowed + count, a.view.dtype) == allowed + count)
-      return neither(a, types_of(letter));
+      return neither(a, types_of(s_, letter));
+    if (wide(types_of(s_, letter)) && a.view.present() && a.view.rank <= kMaxRank &&
+        a.view.dtype != DType::f64)
+      return Status::error("%s: %s is %s, must be f64 as %s is", s_.function, a.name, describe(a.view).text,
+                           types_.by(types_of(s_, letter).wide_as).name);
     ROOFTILE_TRY(check_view(s_.function, a, std::span(allowed, count)));
     if (bits(a.view.dtype) < 8) ROOFTILE_TRY(check_packed(s_.function, a));
     if (!types_.bound(letter)) {
@@ -168,17 +181,23 @@ class Checker {
                          name(types_[letter]), types_.by(letter).name);
   }
 
+  /// Operands whose dtype may be that of one after them, as a bias's that of y.
+  Status followers(int count) {
+    for (int o = 0; o < count; ++o) {
+      const Signature::Types& its = types_of(s_, s_.operands[o].type);
+      const Argument a = argument(o);
+      if (!its.or_as || !types_.bound(its.or_as) || !a.view.present()) continue;
+      if (!(all_of(its.letter) >> static_cast<int>(a.view.dtype) & 1)) return neither(a, its);
+    }
+    return {};
+  }
+
   /// "must be f32, or f16 as x is": which dtypes a letter has, and which it may follow.
   Status neither(Argument a, const Signature::Types& its) const {
     const DType followed = types_[its.or_as];
-    char list[128] = "";
-    for (int t = 0; t < kDTypes; ++t)
-      if (its.mask >> t & 1 && static_cast<DType>(t) != followed) {
-        std::strcat(list, name(static_cast<DType>(t)));
-        std::strcat(list, ", ");
-      }
+    const DTypeNames list(its.mask & ~(1u << static_cast<int>(followed)));
     return Status::error("%s: %s is %s, must be %s%s%s as %s is", s_.function, a.name, describe(a.view).text,
-                         list, *list ? "or " : "", name(followed), types_.by(its.or_as).name);
+                         list.text, *list.text ? ", or " : "", name(followed), types_.by(its.or_as).name);
   }
 
   Status shape(Argument a, const Signature::Shape& shape) {
@@ -266,9 +285,10 @@ class Checker {
   }
 
   DType inferred_type(char letter) const {
-    for (char its = letter; its; its = types_of(its).or_as)
+    if (wide(types_of(s_, letter))) return DType::f64;
+    for (char its = letter; its; its = types_of(s_, its).or_as)
       if (types_.bound(its)) return types_[its];
-    return static_cast<DType>(__builtin_ctz(types_of(letter).mask));
+    return static_cast<DType>(__builtin_ctz(types_of(s_, letter).mask));
   }
   Status inferred_size(const Signature::Operand& operand, char letter, std::int64_t& size) const {
     if (is_size(letter) || sizes_.bound(letter)) {
@@ -447,19 +467,13 @@ Status check_lists(const Signature& signature, const Call& call) {
 Status check_device(const Queue& queue, const Signature& signature, const Call& call) {
   if (!queue.status() || queue.device() == Device::cpu) return {};
   for (int o = 0; o < signature.operand_count(); ++o) {
-    const Signature::Types* its = signature.types;
-    while (its->letter != signature.operands[o].type) ++its;
-    if (its->cpu_mask == 0 || signature.operands[o].list) continue;
+    const Signature::Types& its = types_of(signature, signature.operands[o].type);
+    if (its.cpu_mask == 0 || signature.operands[o].list) continue;
     const ConstView& view = call.view(o);
-    if (!view.present() || !its->on_cpus_alone(view.dtype)) continue;
-    char list[128] = "";
-    for (int t = 0; t < kDTypes; ++t)
-      if ((its->mask & ~its->cpu_mask) >> t & 1) {
-        if (*list) std::strcat(list, ", ");
-        std::strcat(list, name(static_cast<DType>(t)));
-      }
+    if (!view.present() || !its.on_cpus_alone(view.dtype)) continue;
     return Status::error("%s: %s is %s, which CPUs alone take; on a GPU it must be one of %s",
-                         signature.function, signature.operands[o].name, describe(view).text, list);
+                         signature.function, signature.operands[o].name, describe(view).text,
+                         DTypeNames(its.mask & ~its.cpu_mask).text);
   }
   return {};
 }

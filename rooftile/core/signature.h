@@ -21,6 +21,7 @@ struct Signature {
     char or_as = 0;
     std::uint32_t mask = 0;
     std::uint32_t cpu_mask = 0;  ///< those that CPUs alone take
+    char wide_as = 0;            ///< the letter with which it is f64, and nothing else
 
     constexpr Types() = default;
     constexpr Types(char l, std::initializer_list<DType> types, char as = 0) : letter(l), or_as(as) {
@@ -32,6 +33,12 @@ struct Signature {
       more.mask |= 1u << static_cast<int>(type);
       more.cpu_mask |= 1u << static_cast<int>(type);
       return more;
+    }
+    /// The same, but f64 in calls where the other letter is (statistics of f64 rows).
+    constexpr Types wide_with(char another) const {
+      Types wide = *this;
+      wide.wide_as = another;
+      return wide;
     }
     constexpr bool on_cpus_alone(DType type) const { return cpu_mask >> static_cast<int>(type) & 1; }
   };

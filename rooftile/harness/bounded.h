@@ -114,9 +114,7 @@ void run_bounded(const Case& c, Arrays<double>& a) {
       array.store(static_cast<std::int64_t>(i), values[i].value, values[i].error);
   }
 }
-}  // namespace detail
 
-namespace detail {
 /// Values in quadruple precision, magnitudes by the bound.
 template <class Oracle>
 void run_quad(const Case& c, Arrays<Quad>& a) {

@@ -76,7 +76,7 @@ class RowFunction {
             operand.may_be = nullptr;
           break;
         case RowOperand::statistic:
-          operand.dtype = DType::f32;
+          operand.dtype = row_arithmetic(c);
           operand.shape = outer;
           break;
         case RowOperand::vector:
@@ -191,9 +191,25 @@ class RowFunction {
   const Op* op_;
 };
 
+/// The cases, and far rows: with the usual options, without eps, and so with every optional operand.
+std::vector<Case> with_far_rows(std::vector<Case> cases, const RowFunction& f,
+                                const std::vector<DType>& dtypes) {
+  std::map<std::string, double> all;
+  for (int o = 0; o < f.signature().operand_count(); ++o)
+    if (f.signature().operands[o].optional) all[f.signature().operands[o].name] = 1;
+  all["eps"] = 0;
+  for (DType type : dtypes) {
+    if (type == DType::f64) continue;  // there is no second look at them
+    for (const auto& parameters : {std::map<std::string, double>{}, {{"eps", 0}}, all})
+      for (const Case& c : far_row_cases(type, parameters)) cases.push_back(c);
+  }
+  return cases;
+}
+
 BenchCases row_bench(const std::vector<DType>& dtypes) {
   BenchCases b;
   for (DType type : dtypes) {
+    if (type == DType::f64) continue;  // taken for its digits
     b.cache.push_back({{64, 1024}, type, {}});
     b.cache.push_back({{1024, 1024}, type, {}});
     b.memory.push_back({{65536, 4096}, type, {}});
@@ -202,16 +218,17 @@ BenchCases row_bench(const std::vector<DType>& dtypes) {
   return b;
 }
 
-/// The longest chain of additions: a row, over the fewest lanes that a tile has, four vectors of four; of a
-/// gradient the rows. A CPU puts each 32768 elements' sums aside; 1024 threads of a GPU share a row. 16-bit
-/// elements around 1000 are a handful of values, whose terms round the same way at each of a thousand steps:
-/// errors add up as the steps, not as their root (l2_normalize, bf16 1x300001, baseline: 6.5e-5 of the norm,
-/// where 18751 steps may lose 1.1e-3).
+/// The longest chain of additions: a row, over the fewest lanes that a tile has, four vectors of four, or of
+/// two doubles; of a gradient the rows. A CPU puts each 32768 elements' sums aside; 1024 threads of a GPU
+/// share a row. 16-bit elements around 1000 are a handful of values, whose terms round the same way at each
+/// of a thousand steps: errors add up as the steps, not as their root (l2_normalize, bf16 1x300001,
+/// baseline: 6.5e-5 of the norm, where 18751 steps may lose 1.1e-3).
 double row_chain(const Case& c, std::string_view) {
-  constexpr double kLanes = 16, kManySteps = 1000, kPart = 32768, kThreads = 1024;
+  constexpr double kManySteps = 1000, kPart = 32768, kThreads = 1024;
+  const double lanes = c.dtype == DType::f64 ? 8 : 16;
   const double columns = static_cast<double>(c.shape.back());
-  const double parts = columns > kPart ? columns / (kThreads * kLanes) : 0;
-  const double steps = std::ceil(std::fmin(columns, kPart) / kLanes + parts) + kLanes;
+  const double parts = columns > kPart ? columns / (kThreads * lanes) : 0;
+  const double steps = std::ceil(std::fmin(columns, kPart) / lanes + parts) + lanes;
   const bool alike = c.fill == Fill::large_offset && bits(c.dtype) == 16 && steps > kManySteps;
   return alike ? steps * steps : steps;
 }
@@ -221,14 +238,35 @@ double gradient_chain(const Case& c, std::string_view variant) {
 
 }  // namespace
 
+std::vector<Case> far_row_cases(DType type, const std::map<std::string, double>& parameters) {
+  std::vector<Case> cases;
+  for (const Shape& shape :
+       {Shape{60, 24}, Shape{30, 100}, Shape{28, 1024}, Shape{14, 1111}, Shape{14, 4096}, Shape{8, 8200},
+        Shape{8, 16384}, Shape{4, 16385}, Shape{4, 40000}, Shape{2, 70001}, Shape{2, 140001}})
+    cases.push_back({shape, type, parameters, Layout::contiguous, Fill::far_rows});
+  for (const Shape& shape : {Shape{30, 100}, Shape{28, 1025}, Shape{14, 12295}})
+    cases.push_back({shape, type, parameters, Layout::offset, Fill::far_rows, 1, true});
+  for (Layout layout : {Layout::padded_rows, Layout::strided_columns, Layout::transposed})
+    cases.push_back({{28, 300}, type, parameters, layout, Fill::far_rows});
+  return cases;
+}
+
 std::int64_t rows_of_case(const Case& c) {
   std::int64_t rows = 1;
   for (std::size_t d = 0; d + 1 < c.shape.size(); ++d) rows *= c.shape[d];
   return rows;
 }
 
+double real_of(const Case& c, const char* option, double otherwise) {
+  const double value = c.parameter(option, otherwise);
+  return c.dtype == DType::f64 ? value : static_cast<float>(value);
+}
+double least_normal(const Case& c) { return c.dtype == DType::f64 ? 0x1p-1022 : 0x1p-126; }
+
 double rounded_to(DType type, double value) {
   switch (type) {
+    case DType::f64:
+      return value;
     case DType::f16:
       return to_float(from_double<f16>(value));
     case DType::bf16:
@@ -268,9 +306,13 @@ Spec row_spec(const RowSpec& row) {
   spec.bytes = [f](const Case& c) { return f.bytes(c); };
   spec.tolerance.c = row.c;
   spec.tolerance.chain = gradients ? gradient_chain : row_chain;
-  spec.tolerance.accumulator = [](const Case&) { return DType::f32; };
+  spec.tolerance.accumulator = row_arithmetic;
   spec.tolerance.reason = row.reason;
-  spec.cases = [f, dtypes = spec.dtypes, values = row.values] { return f.cases(dtypes, values); };
+  spec.cases = [f, dtypes = spec.dtypes, values = row.values, far = row.far_rows] {
+    std::vector<Case> cases = f.cases(dtypes, values);
+    return far ? with_far_rows(std::move(cases), f, dtypes) : cases;
+  };
+  if (row.far_rows) spec.fills_alone = {Fill::far_rows};
   spec.bench = [dtypes = spec.dtypes] { return row_bench(dtypes); };
   spec.gradient_of = row.gradient_of;
   spec.options = f.options();

@@ -16,20 +16,20 @@ std::string joined(const std::vector<std::string>& words, const char* last) {
   return text;
 }
 
-/// "f32, f16 or bf16"; "f32 or x's".
+/// "f32, f16 or bf16"; "f32 or x's"; "f32, f64 where x is".
 std::string dtypes_of(const Signature& signature, char letter) {
   const auto types = std::find_if(std::begin(signature.types), std::end(signature.types),
                                   [&](const Signature::Types& t) { return t.letter == letter; });
   std::vector<std::string> words;
   for (int t = 0; t < kDTypes; ++t)
     if (types->mask >> t & 1) words.emplace_back(name(static_cast<DType>(t)));
-  if (types->or_as)
-    for (int o = 0; o < signature.operand_count(); ++o)
-      if (signature.operands[o].type == types->or_as) {
-        words.push_back(std::string(signature.operands[o].name) + "'s");
-        break;
-      }
-  return joined(words, " or ");
+  const auto first_of = [&](char its) {
+    int o = 0;
+    while (signature.operands[o].type != its) ++o;
+    return std::string(signature.operands[o].name);
+  };
+  if (types->or_as) words.push_back(first_of(types->or_as) + "'s");
+  return joined(words, " or ") + (types->wide_as ? ", f64 where " + first_of(types->wide_as) + " is" : "");
 }
 
 std::string shape_of(const Signature::Shape& shape) {

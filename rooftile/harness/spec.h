@@ -43,6 +43,7 @@ enum class Fill {
   one_nan,           ///< normal, one NaN in each row
   huge,              ///< up to the dtype's largest numbers, of both signs, among normal ones
   huge_rows,         ///< each row one huge value throughout, of either sign: a masked one's
+  far_rows,          ///< rows whose squares leave f32, in each way, among normal ones
   bytes,             ///< integers: uniform over the whole range of the dtype
 };
 
@@ -160,7 +161,9 @@ struct Spec {
 
   // How the cases that the harness adds by itself (standard_cases, random ones) fit this op.
   bool standard = true;  ///< false: none of them
-  int least_rank = 1;    ///< random shapes have this rank or more
+  /// What rows hold, beside normal numbers, whose bits must not depend on the rows around them.
+  std::vector<Fill> fills_alone = {};
+  int least_rank = 1;  ///< random shapes have this rank or more
   /// Huge inputs stay below 2^this, for sums, squares and products of inputs to be numbers; as floats go:
   /// none.
   int largest_exponent = 1024;

@@ -100,8 +100,9 @@ rooftile_operand operand_of(const Signature& signature, const Signature::Operand
   o.sum_of = it.sum_of;
   o.type = it.type;
   o.or_as = types.or_as;
+  o.wide_as = types.wide_as;
   for (const Signature::Types* t = &types;; t = &types_of(signature, t->or_as)) {
-    o.dtypes |= t->mask;
+    o.dtypes |= t->mask | (t->wide_as ? 1u << ROOFTILE_F64 : 0);
     if (!t->or_as) break;
   }
   o.role = static_cast<std::uint8_t>(it.role);

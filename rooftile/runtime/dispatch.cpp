@@ -1,4 +1,5 @@
 #include <cstring>
+#include <utility>
 
 #include "rooftile/backend/cpu/fp_mode.h"
 #include "rooftile/core/op.h"
@@ -20,7 +21,7 @@ Status explain(const Queue::State& state, const Op& op, const void* problem) {
   bool chosen = false;
   for (std::size_t v = 0; v < op.variants.size(); ++v) {
     const Variant& variant = op.variants[v];
-    const bool available = state.kernel(op, v) != nullptr;
+    const bool available = state.has(op, v);
     const Status status = variant.accept(problem);
     const bool takes = available && status.ok() && variant.role == Role::standard && !chosen;
     chosen = chosen || takes;
@@ -29,11 +30,24 @@ Status explain(const Queue::State& state, const Op& op, const void* problem) {
   return {};
 }
 
-Status run(const Queue::State& state, const Op& op, std::size_t v, const void* problem, const char* reason) {
+/// Within a composed variant on this thread: an observer hears of what was called, not of its parts.
+thread_local bool composing = false;
+
+Status compose(const Queue& queue, const Variant& variant, const void* problem) {
+  const bool outer = std::exchange(composing, true);
+  const Status status = variant.compose(queue, problem);
+  composing = outer;
+  return status;
+}
+
+Status run(const Queue& queue, const Op& op, std::size_t v, const void* problem, const char* reason) {
+  const Queue::State& state = queue.state();
   const Variant& variant = op.variants[v];
+  if (!state.has(op, v)) return not_part(state, op, v);
+  if (state.observer.notify && !composing)
+    state.observer.notify(state.observer.context, op.function, variant.name, reason);
+  if (variant.compose) return compose(queue, variant, problem);
   const Kernel kernel = state.kernel(op, v);
-  if (!kernel) return not_part(state, op, v);
-  if (state.observer.notify) state.observer.notify(state.observer.context, op.function, variant.name, reason);
   const cpu::FpMode mode;
   if (state.device == Device::cpu) {  // its pool has a lock
     CpuLaunch launch = state.launch;
@@ -74,7 +88,7 @@ Status dispatch(const Queue& queue, const Op& op, const void* problem, const cha
     for (std::size_t v = 0; v < op.variants.size(); ++v) {
       if (std::strcmp(op.variants[v].name, name) != 0) continue;
       if (Status s = op.variants[v].accept(problem); !s) return s;
-      return run(state, op, v, problem, "asked for by name");
+      return run(queue, op, v, problem, "asked for by name");
     }
     return Status::error("%s: no variant \"%s\"; `rooftile list %s` names those there are", op.function, name,
                          op.function);
@@ -82,8 +96,8 @@ Status dispatch(const Queue& queue, const Op& op, const void* problem, const cha
   Status last;
   for (std::size_t v = 0; v < op.variants.size(); ++v) {
     if (op.variants[v].role != Role::standard) continue;
-    const Status s = state.kernel(op, v) ? op.variants[v].accept(problem) : not_part(state, op, v);
-    if (s.ok()) return run(state, op, v, problem, "the first in the list that accepts");
+    const Status s = state.has(op, v) ? op.variants[v].accept(problem) : not_part(state, op, v);
+    if (s.ok()) return run(queue, op, v, problem, "the first in the list that accepts");
     last = s;
   }
   return last.ok() ? Status::error("%s: has no variant to choose", op.function) : last;

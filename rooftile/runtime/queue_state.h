@@ -57,6 +57,10 @@ struct Queue::State {
         it.exactly ? it.least_architecture == cuda.architecture : it.least_architecture <= cuda.architecture;
     return there ? it.kernel : nullptr;
   }
+  /// Whether the variant can run here: by a kernel, or by other functions.
+  bool has(const Op& op, std::size_t variant) const {
+    return op.variants[variant].compose || kernel(op, variant);
+  }
 
   ~State() {
     ::operator delete[](scratch, std::align_val_t{4096}, std::nothrow);

@@ -1,28 +1,36 @@
 #pragma once
 // Row programs in stages. A program says what one row is:
 //
-//   begin(team, size, in)                 what read() adds to; it may pass over the row by itself first:
-//                                         in(chunk) gives the inputs' tiles, `size` the elements that this
-//                                         team's block has of the row, a part where a cluster shares it
-//   read(team, sums, chunk, in, w, row)   takes a chunk of the inputs in
+//   begin(team)                           what read() adds to; absent: one sum, team.accumulator()
+//   read(sums, at)                        takes a chunk of the inputs in
 //   measure(team, sums, row, each_one)    the row's scalars, from the sums of all its elements
 //   statistics(found)                     those scalars that are operands
-//   write(team, found, chunk, in, w, row, columns)   a chunk of the outputs
+//   write(found, at, columns)             a chunk of the outputs
 //
-// `in[k]` is a tile of row input k, `w[k]` of vector k, `row.statistics[k]` what a row has of an operand with
-// one value each, `row.scalars[k]` an operand that all rows share, each_one 1 / the row's elements.
-// `columns.add(k, chunk, tile)` adds to the gradient of vector k, `columns.add_to_scalar(k, chunk, tile)` to
-// that of scalar k. *When* rows are read, measured and written, which of these overlap, and how rows come on
-// chip is the machinery's: a CPU writes one row while it reads the next, a GPU holds rows in registers. A
-// program also says
+// `at.in[k]` is the tile of row input k at `at.chunk`, `at.w[k]` of vector k, `row.statistics[k]` what a row
+// has of an operand with one value each, `row.scalars[k]` an operand that all rows share, each_one 1 / the
+// row's elements. `columns.add(k, chunk, tile)` adds to the gradient of vector k, `columns.add_to_scalar(k,
+// chunk, tile)` to that of scalar k. *When* rows are read, measured and written, which of these overlap, and
+// how rows come on chip is the machinery's: a CPU writes one row while it reads the next, a GPU holds rows in
+// registers. A program also says
 //
 //   Problem         its RowProblem (rooftile/core/row_problem.h)
 //   kAddsResidual   whether the last input is an optional residual: then in[0] is x + residual as memory
 //                   would hold it, and the last output, if it is there, receives that
 //
-// and, if it has vectors, absent(k), the elements of one that is absent. It may have kReadsFirst: its begin()
-// reads the row; kReadsAgain: on a CPU 16-bit inputs are widened again to be written, not kept as floats; and
-// kOnlyWrites: no element needs anything of its row, there is write() alone, and what is found is Nothing.
+// and, if it has vectors, absent(k), the elements of one that is absent. It may have kReadsAgain: on a CPU
+// 16-bit inputs are widened again to be written, not kept as floats; and kOnlyWrites: no element needs
+// anything of its row, there is write() alone, and what is found is Nothing.
+//
+// A program whose sum may leave f32 where the row does not, as squares do, takes a second look at such rows:
+//
+//   second_look(found)                    what elements are to be multiplied by for that, a power of two; 1:
+//                                         the row needs none
+//   term(h)                               what is added of an element then: h * h
+//   measure_again(sum, each_one, factor)  the row's scalars, from that sum
+//
+// Rows of f64, which CPUs alone take, are computed in double, all others in float: with_real() says which. Of
+// doubles there is no second look.
 #include "rooftile/core/row_problem.h"
 #include "rooftile/tile/kernels.h"
 #include "rooftile/tile/tile.h"
@@ -36,14 +44,27 @@ struct Tiles {
   ROOFTILE_TILE const Tile& operator[](int k) const { return v[k]; }
 };
 
+/// What rows of T are computed in.
+template <class T>
+using RealOf = std::conditional_t<std::is_same_v<T, double>, double, float>;
+/// Calls run with that of rows of `dtype`: run.template operator()<float>().
+template <class Run>
+Status with_real([[maybe_unused]] DType dtype, const Run& run) {
+#if !defined(__CUDACC__) && !defined(ROOFTILE_EMULATED)
+  if (dtype == DType::f64) return run.template operator()<double>();
+#endif
+  return run.template operator()<float>();
+}
+
 /// One row's operands; those without data are absent. Of a GPU's warp, a team may have none: `there`.
 template <class T, RowCounts n>
 struct RowOperands {
+  using Real = RealOf<T>;
   Row<const T> in[n.inputs];
   Row<T> out[n.outputs];
-  float statistics[n.statistics_in + 1];
-  float* statistics_out[n.statistics_out + 1];
-  float scalars[n.scalars + 1];
+  Real statistics[n.statistics_in + 1];
+  Real* statistics_out[n.statistics_out + 1];
+  Real scalars[n.scalars + 1];
   bool there = true;
 
   /// Makes of elements that are 0 a row that adds nothing to any sum.
@@ -55,6 +76,27 @@ struct RowOperands {
 };
 /// What a program that only writes has found of a row.
 struct Nothing {};
+
+/// What a stage sees of its row at one chunk.
+template <class Team, class C, class In, class W, class Row>
+struct At {
+  const Team& team;
+  C chunk;
+  const In& in;
+  const W& w;
+  const Row& row;
+};
+template <class Team, class C, class In, class W, class Row>
+At(const Team&, C, const In&, const W&, const Row&) -> At<Team, C, In, W, Row>;
+
+/// What a program's read() adds to.
+template <class Program, class Team>
+ROOFTILE_TILE auto begin_of(const Program& program, const Team& team) {
+  if constexpr (requires { program.begin(team); })
+    return program.begin(team);
+  else
+    return team.accumulator();
+}
 
 /// The vectors' tiles at one chunk, each read when it is asked for.
 template <class Vectors, class Team, class C>
@@ -88,7 +130,7 @@ ROOFTILE_TILE VectorList<V, n> vector_list(const Make& make) {
 template <class Program>
 constexpr float absent_of(const Program& program, int vector) {
   if constexpr (Program::Problem::kVectors > 0)
-    return program.absent(vector);
+    return static_cast<float>(program.absent(vector));
   else
     return 0;
 }
@@ -98,16 +140,32 @@ inline constexpr int kRowInputs = Program::Problem::kCounts.inputs - (Program::k
 template <class Program>
 inline constexpr int kRowOutputs = Program::Problem::kCounts.outputs - (Program::kAddsResidual ? 1 : 0);
 template <class Program>
-inline constexpr bool kReadsFirst = requires {
-  Program::kReadsFirst;
-};
-template <class Program>
 inline constexpr bool kOnlyWrites = requires {
   Program::kOnlyWrites;
 };
 template <class Program>
 inline constexpr bool kWidensOnce = !kOnlyWrites<Program> && !requires {
   Program::kReadsAgain;
+};
+
+template <class Program>
+inline constexpr bool kLooksAgain = requires {
+  &Program::second_look;
+};
+/// Elements times kShrinks have squares and sums of squares in f32, however large they are; times kGrows
+/// squares that are normal numbers, however small. Of mean squares (or sums) from kLeastSquares on, what
+/// subnormal squares lost is below 2^-60.
+inline constexpr float kShrinks = 0x1p-90f, kGrows = 0x1p90f, kLeastSquares = 0x1p-90f;
+/// Terms of a second look at an element.
+template <class Program>
+struct TermAgain {
+  static constexpr int kSums = 1;
+  Program program;
+  float factor;
+  template <class Team, class C, class X>
+  ROOFTILE_TILE Tiles<X, 1> operator()(const Team&, const C&, const X& h) const {
+    return {{program.term(h * factor)}};
+  }
 };
 
 /// What write() gave, to the outputs: a tile, or Tiles of several.
@@ -126,7 +184,7 @@ ROOFTILE_TILE void store_statistics(const Program& p, const Team& team, const Ro
                                     const Found& found) {
   static_assert(n.statistics_out <= 2, "rooftile::tile: a row has two statistics at most");
   if constexpr (n.statistics_out == 1)
-    team.store_scalars(row.statistics_out[0], p.statistics(found).v[0], static_cast<float*>(nullptr), 0);
+    team.store_scalars(row.statistics_out[0], p.statistics(found).v[0], static_cast<RealOf<T>*>(nullptr), 0);
   if constexpr (n.statistics_out == 2) {
     const auto all = p.statistics(found);
     team.store_scalars(row.statistics_out[0], all.v[0], row.statistics_out[1], all.v[1]);

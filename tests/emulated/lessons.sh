@@ -29,7 +29,7 @@ without_cute=0
 : >"$folder/failed"
 # printed COMMANDS: what they print; a line for each that fails goes to the file `failed`.
 printed() {
-  local line text code
+  local line text code seconds
   while IFS= read -r line; do
     case $line in
       g++*build/cute/* | build/cute/*)
@@ -43,7 +43,8 @@ printed() {
     [[ $line = scripts/* || -n $rooftile ]] || continue
     case $line in
       "rooftile check"* | "rooftile bench"* | "rooftile devices"*) # long ones need only begin as they should
-        text=$(timeout -k 1 1 bash -c "$line" 2>&1 </dev/null)
+        case $line in *--versions*) seconds=10 ;; *) seconds=1 ;; esac # in plain Python alone they end, as they should
+        text=$(timeout -k 1 "$seconds" bash -c "$line" 2>&1 </dev/null)
         code=$?
         [ "$code" -ne 0 ] || text=""
         [ "$code" -ne 124 ] && [ "$code" -ne 137 ] || continue  # a bench ends after what it measures just now

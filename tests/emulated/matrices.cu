@@ -39,6 +39,24 @@ __global__ void multiply(const uint4* a, const uint4* b, const float* c, float* 
   for (unsigned i = 0; i < 4; ++i) d[place(i)] = sums[i];
 }
 
+__global__ void multiply_bytes(const uint4* a, const uint4* b, const int* c, int* d) {
+  ROOFTILE_SHARED(a_rows, uint4[16][2]);
+  ROOFTILE_SHARED(b_rows, uint4[8][2]);
+  const unsigned lane = lane_id();
+  a += blockIdx.x * 32, b += blockIdx.x * 16, c += blockIdx.x * 128, d += blockIdx.x * 128;
+  a_rows[lane / 2][lane % 2] = a[lane];
+  if (lane < 16) b_rows[lane / 2][lane % 2] = b[lane];
+  __syncwarp();
+  unsigned left[4], right[2];
+  cuda::load_matrix(left, &a_rows[lane % 16][lane / 16]);
+  cuda::load_matrix(right, &b_rows[lane % 8][lane / 8 % 2]);
+  int sums[4];
+  const auto place = [&](unsigned i) { return (lane / 4 + i / 2 * 8) * 8 + lane % 4 * 2 + i % 2; };
+  for (unsigned i = 0; i < 4; ++i) sums[i] = c[place(i)];
+  cuda::mma_s8(sums, left, right);
+  for (unsigned i = 0; i < 4; ++i) d[place(i)] = sums[i];
+}
+
 template <bool kTransposed>
 __global__ void load_matrices(const uint4* x, unsigned* out) {
   ROOFTILE_SHARED(rows, uint4[32]);
@@ -63,6 +81,24 @@ __global__ void lane_missing(float* d) {
   float sums[4] = {};
   const unsigned left[4] = {}, right[2] = {};
   cuda::mma_bf16(sums, left, right);
+  d[lane_id()] = sums[0];
+}
+__global__ void lane_missing_of_bytes(int* d) {
+  if (lane_id() == 7) return;
+  int sums[4] = {};
+  const unsigned left[4] = {}, right[2] = {};
+  cuda::mma_s8(sums, left, right);
+  d[lane_id()] = sums[0];
+}
+__global__ void bytes_unwritten(const uint4* a, int* d) {
+  ROOFTILE_SHARED(rows, uint4[32]);
+  if (lane_id() != 5) rows[lane_id()] = a[lane_id()];
+  __syncwarp();
+  unsigned left[4];
+  cuda::load_matrix(left, &rows[lane_id()]);
+  int sums[4] = {};
+  const unsigned right[2] = {1, 1};
+  cuda::mma_s8(sums, left, right);
   d[lane_id()] = sums[0];
 }
 __global__ void no_barrier(const uint4* x, unsigned* out) {
@@ -92,6 +128,10 @@ Status multiply(G, Type type, bool by_rows, const unsigned* a, const unsigned* b
           : (by_rows ? &test::multiply<Type::f16, true> : &test::multiply<Type::f16, false>);
   return launch(g, o, kernel, reinterpret_cast<const uint4*>(a), reinterpret_cast<const uint4*>(b), c, d);
 }
+Status multiply_bytes(G, const unsigned* a, const unsigned* b, const int* c, int* d) {
+  return launch(g, o, "multiply_bytes", &test::multiply_bytes, reinterpret_cast<const uint4*>(a),
+                reinterpret_cast<const uint4*>(b), c, d);
+}
 Status load_matrices(G, bool transposed, const unsigned* x, unsigned* out) {
   return launch(g, o, transposed ? &test::load_matrices<true> : &test::load_matrices<false>,
                 reinterpret_cast<const uint4*>(x), out);
@@ -101,6 +141,12 @@ Status store_matrices(G, bool transposed, const unsigned* registers, unsigned* r
                 reinterpret_cast<uint4*>(rows));
 }
 Status lane_missing(G, float* d) { return launch(g, o, "lane_missing", &test::lane_missing, d); }
+Status lane_missing_of_bytes(G, int* d) {
+  return launch(g, o, "lane_missing_of_bytes", &test::lane_missing_of_bytes, d);
+}
+Status bytes_unwritten(G, const unsigned* a, int* d) {
+  return launch(g, o, "bytes_unwritten", &test::bytes_unwritten, reinterpret_cast<const uint4*>(a), d);
+}
 Status no_barrier(G, const unsigned* x, unsigned* out) {
   return launch(g, o, "no_barrier", &test::no_barrier, reinterpret_cast<const uint4*>(x), out);
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -132,6 +133,35 @@ TEST(Matrices, FragmentsLieAsInAMatrix) {
     }
 }
 
+/// Bytes of every value, the extreme ones often; sums from anywhere, which wrap.
+TEST(Matrices, BytesAreWholeNumbers) {
+  std::mt19937 random(3);
+  std::vector<unsigned> a(kTiles * 128), b(kTiles * 64);
+  std::vector<int> c(kTiles * 128), d(c.size());
+  constexpr int kExtremes[] = {-128, 127, -1, 0};
+  const auto any_byte = [&](std::size_t tile) {
+    if (tile == 0) return -128;  // the largest sum: 32·2^14
+    return tile % 2 ? kExtremes[random() % 4] : static_cast<int>(random() % 256) - 128;
+  };
+  auto* const x = reinterpret_cast<std::int8_t*>(a.data());
+  auto* const y = reinterpret_cast<std::int8_t*>(b.data());
+  for (std::size_t i = 0; i < 4 * a.size(); ++i) x[i] = static_cast<std::int8_t>(any_byte(i / 512));
+  for (std::size_t i = 0; i < 4 * b.size(); ++i) y[i] = static_cast<std::int8_t>(any_byte(i / 256));
+  for (std::size_t i = 0; i < c.size(); ++i)
+    c[i] = i / 128 == 0 ? std::numeric_limits<int>::max() - static_cast<int>(i) * 5000
+                        : static_cast<int>(random());
+  const Status s =
+      launch_of::multiply_bytes({kTiles, 32}, {.seed = 7}, a.data(), b.data(), c.data(), d.data());
+  ASSERT_TRUE(s.ok()) << s.message();
+  for (std::size_t t = 0; t < kTiles; ++t)
+    for (std::size_t i = 0; i < 16; ++i)
+      for (std::size_t j = 0; j < 8; ++j) {
+        std::int64_t sum = c[t * 128 + i * 8 + j];
+        for (std::size_t k = 0; k < 32; ++k) sum += x[t * 512 + i * 32 + k] * y[t * 256 + j * 32 + k];
+        ASSERT_EQ(d[t * 128 + i * 8 + j], static_cast<int>(sum)) << t << " " << i << " " << j;
+      }
+}
+
 TEST(Matrices, RowsAreLanesWords) {
   std::vector<unsigned> x(128), out(128), back(128);
   for (std::size_t i = 0; i < 256; ++i) put(x, Type::bf16, i, static_cast<std::uint32_t>(i * 257 % 65521));
@@ -207,6 +237,10 @@ TEST(Matrices, AllLanesOrASentence) {
   std::vector<float> d(32);
   const Status s = launch_of::lane_missing({1, 32}, {}, d.data());
   EXPECT_NE(std::string(s.message()).find("takes all 32 lanes"), std::string::npos) << s.message();
+  std::vector<int> sums(32);
+  const Status of_bytes = launch_of::lane_missing_of_bytes({1, 32}, {}, sums.data());
+  EXPECT_NE(std::string(of_bytes.message()).find("takes all 32 lanes"), std::string::npos)
+      << of_bytes.message();
 }
 
 TEST(Matrices, ChecksSeeWhatIsRead) {
@@ -219,6 +253,9 @@ TEST(Matrices, ChecksSeeWhatIsRead) {
   EXPECT_TRUE(launch_of::load_matrices({1, 32}, {}, false, x.data(), out.data()).ok());
   EXPECT_EQ(finding(), "");
   EXPECT_TRUE(launch_of::no_barrier({1, 32}, {}, x.data(), out.data()).ok());
+  EXPECT_NE(finding(), "");
+  std::vector<int> sums(32);
+  EXPECT_TRUE(launch_of::bytes_unwritten({1, 32}, {}, x.data(), sums.data()).ok());
   EXPECT_NE(finding(), "");
   EXPECT_TRUE(launch_of::misaligned_row({1, 32}, {}, x.data(), out.data()).ok());
 #if !defined(__clang__)  // which reads a row in smaller words, each of them aligned

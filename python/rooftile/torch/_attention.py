@@ -5,15 +5,22 @@ from typing import Optional
 import torch
 from torch import Tensor
 
-from rooftile.torch._linear import cast, said
+from rooftile.torch._linear import cast, drawn_seed, said
 from rooftile.torch._operators import functions
 
 NAME = "rooftile.torch.scaled_dot_product_attention"
 
 
+def as_bias(mask, seen=True):
+    """A mask as numbers to add to scores: of a bool one -inf where it is not `seen`; others are such numbers."""
+    if mask.dtype != torch.bool:
+        return mask
+    return torch.zeros(mask.shape, device=mask.device).masked_fill_(mask != seen, -torch.inf)
+
+
 def refuse(q, k, v, mask, dropout_p, is_causal):
-    if dropout_p != 0:
-        raise NotImplementedError(f"{NAME}: dropout_p is {dropout_p}, must be 0: the library's attention has no dropout")
+    if not 0 <= dropout_p <= 1:
+        raise ValueError(f"{NAME}: dropout_p is {dropout_p}, must be a number from 0 to 1")
     if mask is not None and mask.requires_grad and torch.is_grad_enabled():
         raise NotImplementedError(f"{NAME}: attn_mask needs a gradient, which the library does not compute; detach it")
     if mask is not None and is_causal:
@@ -50,7 +57,8 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
                                  dropout_p: float = 0.0, is_causal: bool = False, scale: Optional[float] = None,
                                  enable_gqa: bool = False) -> Tensor:
     """As torch.nn.functional's: (…, heads, length, channels), is_causal's diagonal from the upper left corner. A query that sees
-    no key gives 0. Of dropout and of a mask's gradient it says that it has none."""
+    no key gives 0. With dropout_p the seed comes from PyTorch's generator, as nn.Dropout's. Of a mask's gradient it says that it
+    has none."""
     refuse(query, key, value, attn_mask, dropout_p, is_causal)
     query, key, value, attn_mask = cast(query, key, value, attn_mask)
     flat = query.dim() == 2
@@ -70,9 +78,9 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
         if any(a not in (1, b) for a, b in zip(attn_mask.shape[::-1], (keys, *shape[::-1]))) or attn_mask.dim() > len(shape) + 1:
             raise ValueError(f"{NAME}: attn_mask is {said(attn_mask)}, must broadcast to {'x'.join(map(str, (*shape, keys)))}: "
                              "(…, heads, queries, keys)")
-        if attn_mask.dtype == torch.bool:
-            attn_mask = torch.zeros(attn_mask.shape, device=q.device).masked_fill_(~attn_mask, -torch.inf)
-        options["bias"] = one_batch(attn_mask.expand(*shape, keys))
+        options["bias"] = one_batch(as_bias(attn_mask).expand(*shape, keys))
+    if dropout_p > 0:
+        options |= {"dropout": dropout_p, "seed": drawn_seed(q.device)}
     q, k, v = (x.transpose(1, 2) for x in (q, k, v))
     y = functions["attention"](q, k, v, scale=scale or 0.0, **options).transpose(1, 2).reshape(*shape, value.shape[-1])
     return y.squeeze(0) if flat else y

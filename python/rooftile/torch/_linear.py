@@ -13,7 +13,7 @@ NAME = "rooftile.torch.linear"
 def cast(*tensors):
     """Under autocast, as torch.nn.functional.linear: in autocast's dtype, but for f64."""
     kind = tensors[0].device.type
-    if not torch.is_autocast_enabled(kind):
+    if not torch.amp.is_autocast_available(kind) or not torch.is_autocast_enabled(kind):  # meta has none
         return tensors
     dtype = torch.get_autocast_dtype(kind)
     return (t if t is None or t.dtype == torch.float64 or not t.is_floating_point() else t.to(dtype) for t in tensors)
@@ -21,6 +21,12 @@ def cast(*tensors):
 
 def said(t):
     return "x".join(map(str, t.shape)) or "a scalar"
+
+
+def drawn_seed(device):
+    """A seed from PyTorch's generator of a device, in that device's memory: compiled and captured steps draw anew, checkpoints
+    draw again."""
+    return torch.randint(-2**63, 2**63 - 1, (1,), dtype=torch.int64, device=device)
 
 
 def refuse_misfits(x, weight, bias):
@@ -40,6 +46,12 @@ def refuse_gate(gate, x, weight):
         raise ValueError(f"{NAME}: gate is {said(gate)}, must be as the result, {'x'.join(map(str, shape))}")
     if gate.dtype != x.dtype:
         raise TypeError(f"{NAME}: gate is {gate.dtype}, must be {x.dtype} as x is; cast it, or call under torch.autocast")
+
+
+def refuse_inputs(layer, x):
+    """Packed codes do not say whether a row has an odd number of them, nor does an order of x's columns how many x has."""
+    if x.dim() < 1 or x.shape[-1] != layer.in_features:
+        raise ValueError(f"{type(layer).__name__}: x is {said(x)}, its last size must be {layer.in_features}, the layer's in_features")
 
 
 def as_rows(x):

@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rooftile.torch._linear import linear, said
+from rooftile.torch._attention import as_bias
+from rooftile.torch._linear import drawn_seed, linear, said
 from rooftile.torch._operators import functions
 
 NAME = "rooftile.torch.nn.MultiHeadAttention"
@@ -71,13 +72,6 @@ def refuse_inputs(inputs, widths):
             raise ValueError(f"{NAME}: {name} is {said(x)}, must have 2 or 3 dimensions as query has, the last of {width}")
 
 
-def hidden(mask):
-    """A mask of torch.nn's, True where nothing is seen, as numbers to add to scores."""
-    if mask is None or mask.dtype != torch.bool:
-        return mask
-    return torch.zeros(mask.shape, device=mask.device).masked_fill_(mask, -torch.inf)
-
-
 class MultiHeadAttention(torch.nn.MultiheadAttention):
     """torch.nn.MultiheadAttention on the library's product and attention, with its parameters and its state_dict.
 
@@ -85,7 +79,7 @@ class MultiHeadAttention(torch.nn.MultiheadAttention):
     rope_interleaved, rotary_dim), an RMSNorm of each head's queries and keys (qk_norm, its eps), causal, a window of so many
     tokens including its own, a softcap, a sink for each head, and a scale. forward(x) is self-attention without weights.
 
-    Weights, dropout in training, f64 and heads above 256 channels are computed with the scores in memory, as PyTorch does."""
+    Weights, f64 and heads above 256 channels are computed with the scores in memory, as PyTorch does."""
 
     num_key_value_heads = 0  # of PyTorch's own, which patch() exchanges: as many as num_heads
     rope_base: float | None = None
@@ -215,14 +209,15 @@ class MultiHeadAttention(torch.nn.MultiheadAttention):
             raise ValueError(f"{NAME}: query has {queries} tokens and key {keys}; with a window they must have as many")
         bias = self.bias_of(q, k, padding, mask)
         lacks = q.dtype == torch.float64 or not 0 < self.head_dim <= 256 or (bias is not None and bias.requires_grad)
-        if needs or lacks or (self.training and self.dropout > 0):
+        if needs or lacks:
             return self.by_scores(q, k, v, bias, causal)
         left = (self.window or 0) - 1
         if causal and queries < keys:  # the triangle begins in the upper left corner
             k, v, bias = k[:, :queries], v[:, :queries], None if bias is None else bias[..., :queries]
         right = max(queries - keys, 0) if causal and queries > keys else -1 if causal else left
+        drops = {"dropout": self.dropout, "seed": drawn_seed(q.device)} if self.training and self.dropout > 0 else {}
         y = functions["attention"](q, k, v, bias=bias, sink=self._parameters.get("sinks"), causal=causal and queries <= keys,
-                                   window_left=left, window_right=right, softcap=self.softcap or 0.0, scale=self.scale or 0.0)
+                                   window_left=left, window_right=right, softcap=self.softcap or 0.0, scale=self.scale or 0.0, **drops)
         return y, None
 
     def bias_of(self, q, k, padding, mask):
@@ -230,7 +225,8 @@ class MultiHeadAttention(torch.nn.MultiheadAttention):
         shape = (q.shape[0], self.num_heads, q.shape[1], k.shape[1])
         if mask is not None and mask.dim() == 3:
             mask = mask.view(-1, self.num_heads, *mask.shape[1:])
-        given = [x for x in (hidden(mask), None if padding is None else hidden(padding)[:, None, None]) if x is not None]
+        masks = (mask, None if padding is None else padding[:, None, None])  # torch.nn's are True where nothing is seen
+        given = [as_bias(x, seen=False) for x in masks if x is not None]
         if not given:
             return None
         bias = given[0] + given[1] if len(given) > 1 else given[0]
@@ -239,7 +235,7 @@ class MultiHeadAttention(torch.nn.MultiheadAttention):
         return (bias if bias.dtype in (torch.float32, q.dtype) else bias.to(q.dtype)).expand(shape)
 
     def by_scores(self, q, k, v, bias, causal):
-        """With the scores in memory: for weights, dropout, and what the library's attention lacks."""
+        """With the scores in memory: for weights, and what the library's attention lacks."""
         repeat = self.num_heads // k.shape[2]
         q, k, v = (x.transpose(1, 2) for x in (q, k, v))
         k, v = (x.repeat_interleave(repeat, 1) if repeat > 1 else x for x in (k, v))

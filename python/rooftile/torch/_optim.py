@@ -74,6 +74,8 @@ class WithMasters:
             for name, value in state_dict["state"].get(i, {}).items():
                 if name in STATES and value is not None and value.dtype in (torch.float32, torch.uint8):
                     self.state[p][name] = value.to(p.device, copy=True)
+            if isinstance(self.state[p].get("step"), torch.Tensor):  # PyTorch's keeps the other one's counter
+                self.state[p]["step"] = self.state[p]["step"].clone()
 
 
 def with_gradients(group, name):

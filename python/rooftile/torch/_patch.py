@@ -9,7 +9,7 @@ import typing
 import torch
 from torch.autograd import forward_ad
 
-from rooftile.torch import _patch_attention, nn
+from rooftile.torch import _patch_attention, _patch_loss, nn
 from rooftile.torch._operators import functions
 
 Model = typing.TypeVar("Model", bound=torch.nn.Module)
@@ -436,12 +436,35 @@ def replacement(module):
     return (made(type(module), ours), "") if ours else trial(module, looks)
 
 
-def patch(model: torch.nn.Module) -> Patched:
+def patch_loss(model, done):
+    """The losses of the model's causal language models, and their heads."""
+    owners = [(n, m) for n, m in model.named_modules() if _patch_loss.CausalLMByLoss.forms(m)]
+    for name, module in owners:
+        if isinstance(module, Replaced):
+            continue
+        place, reason = _patch_loss.CausalLMByLoss.trial(module, made)
+        if reason:
+            done.kept.append((name, type(module).__name__, reason))
+            continue
+        head = module._modules[place]
+        module.__class__, head.__class__ = made(type(module), _patch_loss.CausalLMByLoss, place), made(type(head), _patch_loss.HeadByLoss)
+        done.replaced.extend([(name, type(module).__name__), (f"{name}.{place}".lstrip("."), type(head).__name__)])
+    if not owners:
+        done.kept.append(("", type(model).__name__, "no module of it makes its loss as transformers' causal language models do"))
+
+
+def patch(model: torch.nn.Module, loss: bool = False) -> Patched:
     """Lets every module of `model` for which rooftile has a kernel run on it: those of torch.nn, and RMS and L2 norms, gated
     MLPs, experts' gates and activations of model libraries, which are recognised by what they hold and by a trial; and the attention
     of transformers' models that choose it by their config (eager or sdpa). What was not tried runs on the module's own forward.
-    Returns which and which not, and prints nothing. Functions that a model calls by itself (torch.nn.functional) are not seen."""
+    Returns which and which not, and prints nothing. Functions that a model calls by itself (torch.nn.functional) are not seen.
+
+    loss: the losses of transformers' causal language models, too, by linear_cross_entropy. In training a call with labels then has no
+    logits: output.logits is None, and a tuple lacks them. The call's skip_logits=False makes them, True leaves them out in
+    evaluation. Who changes logits before the loss (a soft cap), has another loss, or another head than Linear keeps its own."""
     done = Patched([], [])
+    if loss:
+        patch_loss(model, done)
     for name, module in model.named_modules():
         found = replacement(module)
         if found is None:

@@ -10,6 +10,7 @@ import typing
 import torch
 from torch.autograd import forward_ad
 
+from rooftile.torch._attention import as_bias
 from rooftile.torch._linear import cast
 from rooftile.torch._operators import functions
 
@@ -105,8 +106,7 @@ def attention(module, query, key, value, mask, scaling, softcap=None, sink=None,
         shape = (*query.shape[:3], key.shape[2])
         if mask.dim() != 4 or mask.requires_grad or any(a not in (1, b) for a, b in zip(mask.shape, shape)):
             return None
-        if mask.dtype == torch.bool:
-            mask = torch.zeros(mask.shape, device=mask.device).masked_fill_(~mask, -torch.inf)
+        mask = as_bias(mask)
         mask = (mask if mask.dtype in (torch.float32, query.dtype) else mask.to(query.dtype)).expand(shape)
     q, k, v = (t.transpose(1, 2) for t in tensors)
     if sink is not None and sink.dtype not in (torch.float32, query.dtype):

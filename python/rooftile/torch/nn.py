@@ -9,7 +9,11 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from rooftile.torch._linear import ACTIVATIONS, linear
+from rooftile import _functions
+from rooftile.torch._8bit import linear_8bit
+from rooftile.torch._int4 import linear_int4, of_awq, of_gptq
+from rooftile.torch._linear import ACTIVATIONS, drawn_seed, linear, refuse_inputs, said
+from rooftile.torch._nf4 import linear_nf4
 from rooftile.torch._operators import functions
 
 
@@ -263,11 +267,10 @@ class InstanceNorm3d(torch.nn.InstanceNorm3d):
 
 def dropout(x, p=0.5, training=True, residual=None):
     """torch.nn.functional.dropout; of x and a residual: residual + dropout(x). The seed comes from PyTorch's generator of x's
-    device, in that device's memory: compiled and captured steps draw anew, checkpoints draw again."""
+    device (drawn_seed)."""
     if not training or p == 0:
         return x if residual is None else residual + x
-    seed = torch.randint(-2**63, 2**63 - 1, (1,), dtype=torch.int64, device=x.device)
-    return functions["dropout"](x, seed, residual=residual, p=p)
+    return functions["dropout"](x, drawn_seed(x.device), residual=residual, p=p)
 
 
 class Dropout(torch.nn.Dropout):
@@ -418,6 +421,233 @@ class Linear(torch.nn.Linear):
         return super().extra_repr() + (f", activation={self.activation!r}" if self.activation != "none" else "")
 
 
+def keep_dtypes(module, apply, fn, recurse):
+    """half(), bfloat16() and to(dtype) are x's and the bias's business: codes stay codes, and scales in their dtype."""
+    before = dict(module._buffers)
+    apply(fn, recurse)
+    for name, buffer in module._buffers.items():
+        if buffer is not None and buffer.dtype != before[name].dtype:
+            module._buffers[name] = before[name].to(buffer.device)
+    return module
+
+
+def refuse_activation(cls, linear):
+    """A quantised layer computes its product alone: it would leave out, in silence, what Linear's `activation` adds."""
+    activation = getattr(linear, "activation", "none")
+    if activation != "none":
+        raise ValueError(f"{cls.__name__}.from_linear: the layer's activation is {activation!r}, must be 'none'; "
+                         "apply the activation behind the quantised layer")
+
+
+def refuse_weight(cls, weight, bias):
+    if weight.dim() != 2 or not weight.is_floating_point():
+        raise ValueError(f"{cls.__name__}.from_weight: weight is {said(weight)} of {weight.dtype}, must have 2 dimensions, outputs, then "
+                         "inputs, and floats")
+    if bias is not None and bias.shape != weight.shape[:1]:
+        raise ValueError(f"{cls.__name__}.from_weight: bias is {said(bias)}, must be {len(weight)}, one for each row of weight")
+
+
+def of_linear(cls, linear, *options):
+    """from_weight, of a Linear whose bias may be frozen."""
+    refuse_activation(cls, linear)
+    mine = cls.from_weight(linear.weight, linear.bias, *options)
+    if mine.bias is not None:
+        mine.bias.requires_grad_(linear.bias.requires_grad)
+    return mine
+
+
+def copied(bias):
+    return None if bias is None else torch.nn.Parameter(bias.detach().clone())
+
+
+class LinearNF4(torch.nn.Module):
+    """torch.nn.Linear with a frozen weight in 4 bits (QLoRA's), and rooftile.torch.linear_nf4's product and gradients. Make one of
+    a Linear by from_linear, of a tensor by from_weight. double: the scales are in 8 bits, too (4.127 instead of 4.5 bits per weight in
+    blocks of 64); each forward restores them. bias is a parameter."""
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, block: int = 64, double: bool = False,
+                 device: Any = None, dtype: torch.dtype | None = None) -> None:
+        super().__init__()
+        self.in_features, self.out_features, self.block, self.double = in_features, out_features, block, double
+        blocks = (in_features * out_features + block - 1) // block
+        self.register_buffer("packed", torch.zeros((in_features * out_features + 1) // 2, dtype=torch.uint8, device=device))
+        if double:
+            self.register_buffer("absmax_codes", torch.zeros(blocks, dtype=torch.uint8, device=device))
+            self.register_buffer("absmax_offset", torch.zeros(1, dtype=torch.float32, device=device))
+        self.register_buffer("absmax", torch.zeros((blocks + 255) // 256 if double else blocks, dtype=torch.float32, device=device))
+        self.bias = torch.nn.Parameter(torch.zeros(out_features, device=device, dtype=dtype)) if bias else None
+
+    @classmethod
+    def from_linear(cls, linear: torch.nn.Linear, block: int = 64, double: bool = False) -> LinearNF4:
+        """The same with linear's weight quantised, and a copy of its bias."""
+        return of_linear(cls, linear, block, double)
+
+    @classmethod
+    def from_weight(cls, weight: Tensor, bias: Tensor | None = None, block: int = 64, double: bool = False) -> LinearNF4:
+        """Of a weight, (out_features, in_features), which is quantised, and a bias, of which a copy becomes the parameter."""
+        refuse_weight(cls, weight, bias)
+        mine = cls(weight.shape[1], weight.shape[0], False, block, double, weight.device)
+        packed, absmax = functions["quantize_nf4"](weight.detach(), block=block)
+        mine.packed.copy_(packed)
+        if double:
+            mine.absmax_offset.copy_(absmax.mean())
+            codes, absmax = functions["quantize_scales"](absmax, mine.absmax_offset)
+            mine.absmax_codes.copy_(codes)
+        mine.absmax.copy_(absmax)
+        mine.bias = copied(bias)
+        return mine
+
+    def scales(self) -> Tensor:
+        """Of each block of weights, as f32."""
+        return functions["dequantize_scales"](self.absmax_codes, self.absmax, self.absmax_offset) if self.double else self.absmax
+
+    def weight(self, dtype: torch.dtype = torch.float32) -> Tensor:
+        """(out_features, in_features), dequantised."""
+        return torch.ops.rooftile.nf4_weight(self.packed, self.scales(), self.out_features, self.in_features, self.block, dtype)
+
+    def forward(self, x: Tensor) -> Tensor:
+        refuse_inputs(self, x)
+        return linear_nf4(x, self.packed, self.scales(), self.out_features, self.bias, self.block)
+
+    def _apply(self, fn, recurse=True):
+        return keep_dtypes(self, super()._apply, fn, recurse)
+
+    def extra_repr(self):
+        return (f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}, block={self.block}, "
+                f"double={self.double}")
+
+
+class Linear8bit(torch.nn.Module):
+    """torch.nn.Linear with a frozen weight in 8 bits, and rooftile.torch.linear_8bit's product, which quantises x on the fly, and
+    gradients. Make one of a Linear by from_linear, of a tensor by from_weight. format: "f8e4m3", "f8e5m2" or "i8"; block: inputs that
+    share a scale. bias is a parameter."""
+
+    FORMATS = {"f8e4m3": torch.float8_e4m3fn, "f8e5m2": torch.float8_e5m2, "i8": torch.int8}
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, format: str = "f8e4m3", block: int = 128,
+                 device: Any = None, dtype: torch.dtype | None = None) -> None:
+        super().__init__()
+        if format not in self.FORMATS:
+            raise ValueError(f"Linear8bit: format is {format!r}, must be one of: {' '.join(self.FORMATS)}")
+        self.in_features, self.out_features, self.format, self.block = in_features, out_features, format, block
+        blocks = -(-in_features // block)
+        self.register_buffer("codes", torch.zeros(out_features, in_features, dtype=self.FORMATS[format], device=device))
+        self.register_buffer("scale", torch.ones(out_features, blocks, dtype=torch.float32, device=device))
+        self.bias = torch.nn.Parameter(torch.zeros(out_features, device=device, dtype=dtype)) if bias else None
+
+    @classmethod
+    def from_linear(cls, linear: torch.nn.Linear, format: str = "f8e4m3", block: int = 128) -> Linear8bit:
+        """The same with linear's weight quantised, and a copy of its bias."""
+        return of_linear(cls, linear, format, block)
+
+    @classmethod
+    def from_weight(cls, weight: Tensor, bias: Tensor | None = None, format: str = "f8e4m3", block: int = 128) -> Linear8bit:
+        """Of a weight, (out_features, in_features), which is quantised, and a bias, of which a copy becomes the parameter."""
+        refuse_weight(cls, weight, bias)
+        mine = cls(weight.shape[1], weight.shape[0], False, format, block, weight.device)
+        codes, scale = functions[f"quantize_{format}"](weight.detach(), block=block)
+        mine.codes.copy_(codes)
+        mine.scale.copy_(scale)
+        mine.bias = copied(bias)
+        return mine
+
+    def weight(self, dtype: torch.dtype = torch.float32) -> Tensor:
+        """(out_features, in_features), dequantised."""
+        return torch.ops.rooftile.weight_8bit(self.codes, self.scale, self.block, 1, dtype)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return linear_8bit(x, self.codes, self.scale, self.bias, self.block)
+
+    def _apply(self, fn, recurse=True):
+        return keep_dtypes(self, super()._apply, fn, recurse)
+
+    def extra_repr(self):
+        return (f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}, "
+                f"format={self.format!r}, block={self.block}")
+
+
+class LinearInt4(torch.nn.Module):
+    """torch.nn.Linear with a frozen weight in groups of 4-bit codes, and rooftile.torch.linear_int4's product and gradients. Make one
+    of a Linear by from_linear, of a tensor by from_weight, of a checkpoint's tensors by from_gptq or from_awq. group: inputs that share
+    a scale, an even number; zeros: groups have a zero point each; act_order: x's columns are put in the order of `columns` first, as
+    GPTQ's act-order needs. bias is a parameter."""
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, group: int = 128, zeros: bool = False,
+                 act_order: bool = False, device: Any = None, dtype: torch.dtype | None = None,
+                 scale_dtype: torch.dtype | None = None) -> None:
+        super().__init__()
+        if group < 2 or group % 2:
+            raise ValueError(f"LinearInt4: group is {group}, must be an even number from 2 up; {in_features + in_features % 2} is one "
+                             "for each row")
+        self.in_features, self.out_features, self.group = in_features, out_features, group
+        sizes = (out_features, -(-in_features // group))
+        self.register_buffer("packed", torch.zeros(out_features, -(-in_features // 2), dtype=torch.uint8, device=device))
+        self.register_buffer("scales", torch.zeros(sizes, dtype=scale_dtype or dtype, device=device))
+        self.register_buffer("zeros", torch.full(sizes, 8, dtype=torch.uint8, device=device) if zeros else None)
+        self.register_buffer("columns", torch.arange(in_features, device=device) if act_order else None)
+        self.bias = torch.nn.Parameter(torch.zeros(out_features, device=device, dtype=dtype)) if bias else None
+
+    @classmethod
+    def from_linear(cls, linear: torch.nn.Linear, group: int = 128, zeros: bool = False,
+                    scale_dtype: torch.dtype | None = None) -> LinearInt4:
+        """The same with linear's weight quantised to the nearest codes, and a copy of its bias. scale_dtype: None: the weight's."""
+        return of_linear(cls, linear, group, zeros, scale_dtype)
+
+    @classmethod
+    def from_weight(cls, weight: Tensor, bias: Tensor | None = None, group: int = 128, zeros: bool = False,
+                    scale_dtype: torch.dtype | None = None) -> LinearInt4:
+        """Of a weight, (out_features, in_features), which is quantised to the nearest codes, and a bias, of which a copy becomes the
+        parameter."""
+        refuse_weight(cls, weight, bias)
+        mine = cls(weight.shape[1], weight.shape[0], False, group, zeros, False, weight.device, weight.dtype, scale_dtype)
+        _functions.below_gradients["quantize_int4"](weight.detach(), group=group, zeros=mine.zeros, out=(mine.packed, mine.scales))
+        mine.bias = copied(bias)
+        return mine
+
+    @classmethod
+    def _of(cls, bias, packed, scales, zeros, group, columns):
+        inputs = packed.shape[1] * 2
+        if bias is not None and (bias.shape != packed.shape[:1] or not bias.is_floating_point()):
+            raise ValueError(f"LinearInt4: bias is {said(bias)} of {bias.dtype}, must be {len(packed)} floats, one for each output")
+        mine = cls(inputs, packed.shape[0], bias is not None, group, True, columns is not None, packed.device, scales.dtype)
+        mine.packed, mine.scales, mine.zeros, mine.columns = packed, scales, zeros, columns
+        mine.bias = copied(bias)
+        return mine
+
+    @classmethod
+    def from_gptq(cls, qweight: Tensor, qzeros: Tensor, scales: Tensor, g_idx: Tensor | None = None, bias: Tensor | None = None,
+                  group: int | None = None, v2: bool = False) -> LinearInt4:
+        """A layer of a GPTQ checkpoint: qweight (inputs/8, outputs) and qzeros (groups, outputs/8) of int32, scales (groups, outputs),
+        g_idx (inputs): each input's group. With act-order x's columns are permuted in each forward. v2: zeros are stored as they
+        are (checkpoint_format "gptq_v2"), else less 1. The dequantised weight is the checkpoint's in each bit."""
+        return cls._of(bias, *of_gptq(qweight, qzeros, scales, g_idx, group, v2))
+
+    @classmethod
+    def from_awq(cls, qweight: Tensor, qzeros: Tensor, scales: Tensor, bias: Tensor | None = None,
+                 group: int | None = None) -> LinearInt4:
+        """A layer of an AWQ checkpoint ("gemm"): qweight (inputs, outputs/8) and qzeros (groups, outputs/8) of int32, whose eight
+        columns are in the nibbles' order 0 2 4 6 1 3 5 7, scales (groups, outputs). The weight is the checkpoint's in each bit."""
+        return cls._of(bias, *of_awq(qweight, qzeros, scales, group))
+
+    def weight(self, dtype: torch.dtype = torch.float32) -> Tensor:
+        """(out_features, in_features), dequantised."""
+        w = torch.ops.rooftile.int4_weight(self.packed, self.scales, self.zeros, self.in_features, self.group, dtype)
+        return w if self.columns is None else w[:, torch.argsort(self.columns)]
+
+    def forward(self, x: Tensor) -> Tensor:
+        refuse_inputs(self, x)
+        if self.columns is not None:
+            x = x.index_select(-1, self.columns)
+        return linear_int4(x, self.packed, self.scales, self.zeros, self.bias, self.group)
+
+    def _apply(self, fn, recurse=True):
+        return keep_dtypes(self, super()._apply, fn, recurse)
+
+    def extra_repr(self):
+        return (f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}, group={self.group}, "
+                f"zeros={self.zeros is not None}, act_order={self.columns is not None}")
+
+
 class Conv2d(torch.nn.Conv2d):
     """torch.nn.Conv2d, with padding by numbers and zeros."""
 
@@ -455,7 +685,8 @@ class MLP(torch.nn.Module):
             return self.down_proj(self.up_proj(x))
         activation, name, options = self.gated
         gate, up = self.gate_proj, self.up_proj(x)
-        if up.requires_grad or torch.jit.is_tracing():
+        # Any other module in the gate's place (LinearNF4, an adapter) is called as it is.
+        if type(gate) is not Linear or up.requires_grad or torch.jit.is_tracing():
             return self.down_proj(functions[name](gate(x), up, **options))
         return self.down_proj(linear(x, gate.weight, gate.bias, activation, gate=up))  # the gate is the product's end
 
@@ -463,4 +694,6 @@ class MLP(torch.nn.Module):
         return f"activation={self.activation!r}"
 
 
+from rooftile.torch._linear_cross_entropy import LinearCrossEntropyLoss as LinearCrossEntropyLoss  # noqa: E402
 from rooftile.torch._multi_head import KVCache as KVCache, MultiHeadAttention as MultiHeadAttention  # noqa: E402
+from rooftile.torch._paged_cache import PagedKVCache as PagedKVCache, PagedStep as PagedStep  # noqa: E402

@@ -1,6 +1,6 @@
 #pragma once
-// Rounding to 8 bits by the hardware (sm_89 on). It has no twin: where it is absent, and on the emulated
-// device, kernels compute the same codes from bits (rooftile/ops/quantize/quantize.tile.h).
+// Rounding to 8 bits, and back, by the hardware (sm_89 on). It has no twin: where it is absent, and on the
+// emulated device, kernels compute the same codes from bits (rooftile/ops/quantize/quantize.tile.h).
 #include "rooftile/backend/cuda/ptx.h"
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
@@ -16,5 +16,11 @@ namespace rooftile::cuda {
 ROOFTILE_F8_PAIR(f8e4m3_pair, "e4m3")
 ROOFTILE_F8_PAIR(f8e5m2_pair, "e5m2")
 #undef ROOFTILE_F8_PAIR
+/// And back: two codes of f8e4m3 as halves, which hold each exactly.
+ROOFTILE_PTX unsigned halves_of_f8e4m3(std::uint16_t pair) {
+  unsigned halves;
+  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(pair));
+  return halves;
+}
 }  // namespace rooftile::cuda
 #endif

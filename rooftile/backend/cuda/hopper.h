@@ -1,6 +1,7 @@
 #pragma once
 // What a kernel for Hopper (sm_90a) is made of, all of it with a twin for the emulated device:
-//   ptx.h            mbarriers, fences, clusters, named barriers, store_matrix (stmatrix), bulk copies
+//   ptx.h            mbarriers, fences, clusters, named barriers, bulk copies
+//   matrices.h       store_matrix (stmatrix)
 //   tensor_map.h     maps of tensors, made by the host
 //   tensor_copies.h  copies of boxes, by the copy engine
 //   wgmma.h          products by the tensor cores

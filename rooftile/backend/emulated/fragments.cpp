@@ -1,6 +1,6 @@
 // What the lanes of a warp do with matrices: ldmatrix, stmatrix, mma.sync, elect.sync. Each lane brings its
 // registers; the last one to come does the work of all (WarpOperation::kCollective). Shared memory is read
-// and written by each lane's own code, in ptx.h, where the checked build sees it.
+// and written by each lane's own code, in matrices.h, where the checked build sees it.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -79,6 +79,30 @@ void multiply_fragments(Thread* lanes) {
   for (int row = 0; row < 16; ++row)
     for (int column = 0; column < 8; ++column) result(row, column) = d[row][column];
 }
+struct ByteMma : Collective {
+  std::int32_t* d;
+  const std::uint32_t *a, *b;
+};
+/// The same of signed bytes, four to a word; without a sign, as sums wrap.
+void multiply_bytes(Thread* lanes) {
+  std::uint32_t a[16][32], b[8][32];
+  for (int row = 0; row < 16; ++row)
+    for (int k = 0; k < 32; ++k) {
+      const ByteMma& lane = of<ByteMma>(lanes[row % 8 * 4 + k / 4 % 4]);
+      const auto element = [k](std::uint32_t word) {
+        return static_cast<std::uint32_t>(static_cast<std::int8_t>(word >> k % 4 * 8));
+      };
+      a[row][k] = element(lane.a[row / 8 + 2 * (k / 16)]);
+      if (row < 8) b[row][k] = element(lane.b[k / 16]);
+    }
+  for (int row = 0; row < 16; ++row)
+    for (int column = 0; column < 8; ++column) {
+      std::int32_t& d = of<ByteMma>(lanes[row % 8 * 4 + column / 2]).d[row / 8 * 2 + column % 2];
+      auto sum = static_cast<std::uint32_t>(d);
+      for (int k = 0; k < 32; ++k) sum += a[row][k] * b[column][k];
+      d = static_cast<std::int32_t>(sum);
+    }
+}
 }  // namespace
 
 void run_collective(Thread* lanes, unsigned members) {
@@ -104,6 +128,11 @@ void exchange_rows(std::uint32_t (&row)[4], std::uint32_t* registers, int matric
 void multiply_fragments(MatrixType type, float (&d)[4], const std::uint32_t (&a)[4],
                         const std::uint32_t (&b)[2], Site where) {
   Mma mine{{&emulated::multiply_fragments, where}, d, a, b, type};
+  meet(mine);
+}
+void multiply_bytes(std::int32_t (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+                    Site where) {
+  ByteMma mine{{&emulated::multiply_bytes, where}, d, a, b};
   meet(mine);
 }
 }  // namespace device

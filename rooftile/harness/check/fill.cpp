@@ -49,6 +49,37 @@ double largest(DType type) {
 /// From the largest number to its root.
 int most_halvings(DType type) { return std::ilogb(largest(type)) / 2 + 1; }
 
+/// Normal numbers `values` of row number `row`, made what no f32 sum of squares holds: large, small, the
+/// largest, subnormal, one large among normal ones, with squares at f32's end, and with a root that f32 just
+/// holds. Every other row stays as it is.
+void make_far(double* values, std::size_t columns, std::size_t row, DType type, std::uint64_t draw) {
+  const int most = std::ilogb(largest(type)), least = std::ilogb(smallest_normal(type));
+  const auto scale = [&](int exponent) {
+    for (std::size_t i = 0; i < columns; ++i) values[i] = std::ldexp(values[i], exponent);
+  };
+  switch (row % 14) {
+    case 1:
+      return scale(std::min(100, most - 3));
+    case 3:
+      return scale(std::max(-73, least + 3));
+    case 5:
+      for (std::size_t i = 0; i < columns; ++i)
+        values[i] = std::copysign(largest(type) * (1 - std::ldexp(std::fabs(values[i]), -6)), values[i]);
+      return;
+    case 7:
+      return scale(least - 2);
+    case 9:
+      values[draw % columns] = std::ldexp(1.5, std::min(100, most - 3));
+      return;
+    case 11:
+      return scale(std::min(63, most - 3));
+    case 13:
+      return scale(std::max(-120, least + 3));
+    default:
+      return;
+  }
+}
+
 /// Uniform over an integer dtype; i64 stays within what a double holds exactly.
 double any_integer(DType type, std::uint64_t bits) {
   switch (type) {
@@ -160,6 +191,10 @@ std::vector<double> fill_values(const Operand& operand, Fill fill, std::uint64_t
         for (std::size_t i = 0; i < columns; ++i) values[row * columns + i] = row % 3 == 2 ? low : -low;
       }
       break;
+    case Fill::far_rows:
+      for (std::size_t row = 0; row < rows; ++row)
+        make_far(values.data() + row * columns, columns, row, operand.dtype, random());
+      break;
     case Fill::normal:
     case Fill::bytes:
       break;
@@ -168,10 +203,9 @@ std::vector<double> fill_values(const Operand& operand, Fill fill, std::uint64_t
 }
 
 const char* name(Fill fill) {
-  constexpr const char* names[] = {"normal",           "wide",   "positive",  "constant_rows",
-                                   "large_offset",     "zeros",  "denormals", "one_infinity",
-                                   "minus_infinities", "masked", "one_nan",   "huge",
-                                   "huge_rows",        "bytes"};
+  constexpr const char* names[] = {"normal",  "wide",      "positive",     "constant_rows",    "large_offset",
+                                   "zeros",   "denormals", "one_infinity", "minus_infinities", "masked",
+                                   "one_nan", "huge",      "huge_rows",    "far_rows",         "bytes"};
   return names[static_cast<int>(fill)];
 }
 const char* name(Layout layout) {

@@ -216,27 +216,32 @@ void check_invariance(const Spec& spec, DType dtype, const Subjects& subjects, L
                              {6002, 5, false, false},  {7003, 3, false, false}, {5004, 7, false, false}};
   const Fill usual = is_floating(dtype) ? Fill::normal : Fill::bytes;
   const auto sets = parameter_sets(spec, dtype, 6);
+  const auto meet = [&](const Base& base, std::size_t s, Fill fill) {
+    if ((base.long_row || (paths && base.rows > 1000)) && s > 0) return;
+    const Case c{shape_of(spec, base.rows, base.columns), dtype, sets[s], Layout::contiguous, fill};
+    if (spec.refuses && spec.refuses(c)) return;
+    if (spec.suits && !spec.suits(c)) return;
+    const Problem p(spec, c, 77 + s);
+    Case repeated = c;
+    repeated.layout = Layout::broadcast;
+    const Problem b(spec, repeated, 78 + s);
+    for (Queues& queues : subjects.isas) {
+      for (const char* variant : subjects.of(queues)) {
+        const Role role = role_of(spec, variant);
+        // A block for each of thousands of rows takes the emulated device minutes.
+        const bool costly = base.long_row || (base.rows > 1000 && role == Role::gpu_rung);
+        if (role == Role::oracle || (costly && role != Role::standard)) continue;
+        Invariance invariance(spec, queues, variant, ledger);
+        invariance.meet(p, base.thorough && s < 2, paths);
+        if (!paths && base.thorough && role == Role::standard) invariance.meet_broadcast(b);
+      }
+    }
+  };
   for (std::size_t s = 0; s < sets.size(); ++s) {
     for (const Base& base : kBases) {
-      if ((base.long_row || (paths && base.rows > 1000)) && s > 0) continue;
-      const Case c{shape_of(spec, base.rows, base.columns), dtype, sets[s], Layout::contiguous, usual};
-      if (spec.refuses && spec.refuses(c)) continue;
-      if (spec.suits && !spec.suits(c)) continue;
-      const Problem p(spec, c, 77 + s);
-      Case repeated = c;
-      repeated.layout = Layout::broadcast;
-      const Problem b(spec, repeated, 78 + s);
-      for (Queues& queues : subjects.isas) {
-        for (const char* variant : subjects.of(queues)) {
-          const Role role = role_of(spec, variant);
-          // A block for each of thousands of rows takes the emulated device minutes.
-          const bool costly = base.long_row || (base.rows > 1000 && role == Role::gpu_rung);
-          if (role == Role::oracle || (costly && role != Role::standard)) continue;
-          Invariance invariance(spec, queues, variant, ledger);
-          invariance.meet(p, base.thorough && s < 2, paths);
-          if (!paths && base.thorough && role == Role::standard) invariance.meet_broadcast(b);
-        }
-      }
+      meet(base, s, usual);
+      if (s == 0)
+        for (const Fill fill : spec.fills_alone) meet(base, s, fill);
     }
   }
 }

@@ -48,7 +48,7 @@ std::vector<std::string> built_isas() {
 }
 
 bool has_variant(const Queue& queue, const Op& op, std::size_t variant) {
-  return queue.state().kernel(op, variant) != nullptr;
+  return queue.state().has(op, variant);
 }
 
 Queues::Queues(const std::string& isa_) : isa(isa_) {

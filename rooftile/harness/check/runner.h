@@ -14,7 +14,7 @@ namespace rooftile::harness {
 /// $ROOFTILE_PLUGINS.
 std::vector<std::string> built_isas();
 
-/// Whether the queue's plug-in holds that variant, for its architecture.
+/// Whether the variant runs on the queue: its plug-in holds it for its architecture, or it is composed.
 bool has_variant(const Queue& queue, const Op& op, std::size_t variant);
 
 /// A queue, its options as a word for sentences ("3 threads, streaming").

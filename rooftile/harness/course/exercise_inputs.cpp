@@ -26,9 +26,13 @@ std::string inputs_of(const Problem& problem, std::size_t output, std::int64_t e
     const bool few = size <= kMost;
     if (!problem.is_input(o) || size == 0 || !(few || (begins && size / outputs <= kMost))) continue;
     const std::int64_t count = begins ? size / outputs : size, first = begins ? element * count : 0;
-    for (std::int64_t i = first; i < first + count; ++i)
-      text += fmt::format("{}{}{} = {:.9g}", text.empty() ? "; " : ", ", element_name(operand, i),
-                          problem.is_output(o) ? " was" : "", problem.values(o)[static_cast<std::size_t>(i)]);
+    for (std::int64_t i = first; i < first + count; ++i) {
+      const double value = problem.values(o)[static_cast<std::size_t>(i)];
+      text += fmt::format("{}{}{} = {}", text.empty() ? "; " : ", ", element_name(operand, i),
+                          problem.is_output(o) ? " was" : "",
+                          operand.dtype == DType::i64 ? fmt::format("{:.0f}", value)  // a seed
+                                                      : fmt::format("{:.9g}", value));
+    }
   }
   return text;
 }

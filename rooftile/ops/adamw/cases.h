@@ -33,7 +33,7 @@ inline std::vector<Case> adamw_cases() {
     // The first few sets of parameters are those that the harness varies everything else with.
     add({11, 300}, {{"lr", 0.25}, {"weight_decay", 0.5}, {"step", 2}, {"steps", 0}});
     add({11, 300}, with({{"G", 1}, {"S", 1}, {"master", 1}, {"max_v", 1}}));
-    add({11, 300}, with({{"l2", 1}, {"weight_decay", 0.5}, {"maximize", 1}, {"G", 2}}));
+    add({11, 300}, with({{"l2", 1}, {"weight_decay", 0.5}, {"maximize", 1}, {"G", 2}}));  // FlagGems 4988
     add({11, 300}, with({{"found", 1}, {"master", 1}, {"max_v", 1}, {"tensors", 2}}));
     // The first step, of which both corrections are all (bias correction at step 0 divides by 0).
     for (double done : {0., 1., 255., 256., 1e6, 0x1p40}) add({200}, with({{"done", done}, {"S", 1}}));
@@ -89,6 +89,7 @@ inline BenchCases adamw_bench() {
   return b;
 }
 
+/// One tensor of more than 2^31 elements (DeepSpeed 7640) is `check --huge`, as of every function.
 inline std::vector<Spec> adamw_specs() {
   Spec spec = spec_of({.function = "adamw",
                        .oracle = bounded_oracles<AdamwOracle>(),

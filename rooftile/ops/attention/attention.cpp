@@ -16,37 +16,41 @@ constexpr Signature::Types kA{'A', {DType::f32}, 'T'};                      // t
 constexpr Signature::Types kP{'P', {DType::f32}, 'T'};                      // the sink's
 constexpr Signature::Types kF{'F', {DType::f32}};                           // statistics'
 constexpr Signature::Types kI{'I', {DType::i32}};                           // of where sequences begin
+constexpr Signature::Types kS{'S', {DType::i64, DType::i32}};               // of what dropout draws from
 
 constexpr Signature kForward{
     "attention",
-    {kT, kA, kP, kF, kI},
+    {kT, kA, kP, kF, kI, kS},
     {input("q", 'T', "B S H D"), input("k", 'T', "B T G D"), input("v", 'T', "B T G E"),
      optional(input("bias", 'A', "B H S T")), optional(input("sink", 'P', "H")),
      optional(below('L', input("cu_seqlens_q", 'I', "N"))),
-     optional(below('M', input("cu_seqlens_k", 'I', "N"))), output("y", 'T', "B S H E"),
+     optional(below('M', input("cu_seqlens_k", 'I', "N"))), optional(input("seed", 'S', "1")),
+     optional(input("offset", 'S', "1")), optional(input("alibi", 'F', "H")), output("y", 'T', "B S H E"),
      optional(output("lse", 'F', "B H S"))},
     {flag("causal"), whole("window_left", -1, -1), whole("window_right", -1, -1), real("scale", 0, 0),
-     real("softcap", 0, 0)},
+     real("softcap", 0, 0), real("dropout", 0, 0, 1)},
     kWhere};
 constexpr Signature kBackward{
     "attention_backward",
-    {kT, kA, kP, kF, kI},
+    {kT, kA, kP, kF, kI, kS},
     {input("q", 'T', "B S H D"), input("k", 'T', "B T G D"), input("v", 'T', "B T G E"),
      optional(input("bias", 'A', "B H S T")), optional(input("sink", 'P', "H")),
      optional(below('L', input("cu_seqlens_q", 'I', "N"))),
-     optional(below('M', input("cu_seqlens_k", 'I', "N"))), input("y", 'T', "B S H E"),
+     optional(below('M', input("cu_seqlens_k", 'I', "N"))), optional(input("seed", 'S', "1")),
+     optional(input("offset", 'S', "1")), optional(input("alibi", 'F', "H")), input("y", 'T', "B S H E"),
      input("dy", 'T', "B S H E"), input("lse", 'F', "B H S"), output("dq", 'T', "B S H D"),
      output("dk", 'T', "B T G D"), output("dv", 'T', "B T G E"), optional(output("dsink", 'P', "H"))},
     {flag("causal"), whole("window_left", -1, -1), whole("window_right", -1, -1), real("scale", 0, 0),
-     real("softcap", 0, 0)},
+     real("softcap", 0, 0), real("dropout", 0, 0, 1)},
     kWhere};
 
 Status any_problem(const AttentionProblem&) { return {}; }
 
 /// What no rung has.
 Status rung_problem(const AttentionProblem& p) {
-  if (p.bias.data || p.sink || p.softcap != 0 || p.cu_q)
-    return Status::error("attention: the ladder's rungs have no bias, sink, softcap and cu_seqlens_q");
+  if (!p.plain() || p.sink || p.cu_q)
+    return Status::error(
+        "attention: the ladder's rungs have no bias, alibi, sink, softcap, cu_seqlens_q and dropout");
   return {};
 }
 /// That on tensor cores.
@@ -88,17 +92,27 @@ Status short_problem(const AttentionProblem& p) {
 
 /// Hopper's tensor cores. How operands lie does not count: of two variants with different bits, a row must
 /// not meet one here and the other there.
-Status wgmma_problem(const AttentionProblem& p) {
+Status wgmma_limits(const char* function, const AttentionProblem& p) {
   if (p.dtype != DType::f16 && p.dtype != DType::bf16)
-    return Status::error("attention: wgmma takes f16 and bf16, q is %s", name(p.dtype));
-  if (p.bias.data || p.softcap != 0)
-    return Status::error("attention: wgmma takes neither a bias nor a cap; mma takes both");
-  if (p.cu_q) return Status::error("attention: wgmma takes no packed sequences; mma does");
+    return Status::error("%s: wgmma takes f16 and bf16, q is %s", function, name(p.dtype));
+  if (!p.plain())
+    return Status::error("%s: wgmma takes no bias, alibi, softcap and dropout; mma takes all", function);
+  if (p.cu_q) return Status::error("%s: wgmma takes no packed sequences; mma does", function);
   constexpr std::int64_t kMax = std::int64_t{1} << 30;
   if (p.s <= kMax && p.t <= kMax) return {};
-  return Status::error("attention: wgmma takes up to %lld queries and keys; these are %lld and %lld",
+  return Status::error("%s: wgmma takes up to %lld queries and keys; these are %lld and %lld", function,
                        static_cast<long long>(kMax), static_cast<long long>(p.s),
                        static_cast<long long>(p.t));
+}
+Status wgmma_problem(const AttentionProblem& p) { return wgmma_limits("attention", p); }
+Status wgmma_backward_problem(const AttentionProblem& p) {
+  const char* const function = "attention_backward";
+  if (Status s = wgmma_limits(function, p); !s) return s;
+  if (p.d == p.e && (p.d == 64 || p.d == 128)) return {};
+  return Status::error(
+      "%s: wgmma takes heads of 64 or of 128, q's and v's alike; these are %lld and %lld; "
+      "mma takes all",
+      function, static_cast<long long>(p.d), static_cast<long long>(p.e));
 }
 /// Tensor cores.
 Status mma_problem(const AttentionProblem& p) {
@@ -112,8 +126,7 @@ Status mma_backward_problem(const AttentionProblem& p) {
   if (p.d >= 2) return {};
   return Status::error(
       "attention_backward: mma keeps a number of 4 bytes in each row of dq, and takes heads of 2 channels "
-      "and "
-      "more; these have %lld; tile takes all",
+      "and more; these have %lld; tile takes all",
       static_cast<long long>(p.d));
 }
 /// The GPU's kernel without them. (The CPU's takes all.)
@@ -143,6 +156,10 @@ constexpr Variant kVariants[] = {
      accepts<plain_problem>},
 };
 constexpr Variant kBackwardVariants[] = {
+    {"wgmma",
+     "Hopper's tensor cores, tiles brought by its copy engine while they work; f16 and bf16, heads of 64 and "
+     "128, any strides",
+     Role::standard, accepts<wgmma_backward_problem>},
     {"mma", "tensor cores by mma.sync, weights and their gradients in registers; f16 and bf16, any strides",
      Role::standard, accepts<mma_backward_problem>},
     {"tile", "scores computed again, tile by tile; dk and dv by keys, dq by queries", Role::standard,
@@ -157,7 +174,7 @@ AttentionOperand operand(const ConstView& view) {
 }
 
 /// Sizes, options and the operands that both directions begin with, kShared of them.
-constexpr int kShared = 7;
+constexpr int kShared = 10;
 AttentionProblem problem_of(const Call& c) {
   AttentionProblem p{};
   const ConstView &q = c.view(0), &k = c.view(1), &v = c.view(2), &bias = c.view(3), &sink = c.view(4);
@@ -170,6 +187,8 @@ AttentionProblem problem_of(const Call& c) {
   p.dtype = q.dtype;
   p.bias_dtype = bias.present() ? bias.dtype : DType::f32;
   p.q = operand(q), p.k = operand(k), p.v = operand(v), p.bias = operand(bias);
+  if (const ConstView& alibi = c.view(9); alibi.present())
+    p.alibi = static_cast<const float*>(alibi.data), p.alibi_stride = alibi.stride[0];
   if (sink.present()) p.sink = sink.data, p.sink_stride = sink.stride[0], p.sink_dtype = sink.dtype;
   return p;
 }
@@ -211,6 +230,21 @@ Status take_sequences(const Queue& queue, const Op& op, const Call& c, Attention
   if (Status s = check_order(op.function, "cu_seqlens_q", q, p.s); !s) return s;
   return check_order(op.function, "cu_seqlens_k", k, p.t);
 }
+/// With a probability of 0 nothing is drawn, whatever the seed.
+Status take_dropout(const Op& op, const Call& c, AttentionProblem& p) {
+  const ConstView &seed = c.view(7), &offset = c.view(8);
+  const double rate = c.options[5];
+  if (rate == 0) return {};
+  if (!seed.present())
+    return Status::error("%s: dropout is %g and there is no seed; give one, of i64 or i32", op.function,
+                         rate);
+  p.dropout = {{seed.data, offset.present() ? offset.data : nullptr, seed.dtype == DType::i64},
+               PhiloxKeep::of(rate),
+               p.s,
+               0,
+               (p.t + 3) / 4};
+  return {};
+}
 void take_lse(const ConstView& lse, AttentionProblem& p) {
   if (!lse.present()) return;
   p.lse = static_cast<float*>(const_cast<void*>(lse.data));
@@ -220,6 +254,7 @@ void take_lse(const ConstView& lse, AttentionProblem& p) {
 Status launch_forward(const Queue& queue, const Op& op, const Call& c) {
   AttentionProblem p = problem_of(c);
   if (Status s = take_sequences(queue, op, c, p); !s) return s;
+  if (Status s = take_dropout(op, c, p); !s) return s;
   p.y = operand(c.view(kShared));
   take_lse(c.view(kShared + 1), p);
   return dispatch(queue, op, &p, c.variant);
@@ -227,6 +262,7 @@ Status launch_forward(const Queue& queue, const Op& op, const Call& c) {
 Status launch_backward(const Queue& queue, const Op& op, const Call& c) {
   AttentionProblem p = problem_of(c);
   if (Status s = take_sequences(queue, op, c, p); !s) return s;
+  if (Status s = take_dropout(op, c, p); !s) return s;
   p.y = operand(c.view(kShared)), p.dy = operand(c.view(kShared + 1));
   take_lse(c.view(kShared + 2), p);
   p.dq = operand(c.view(kShared + 3)), p.dk = operand(c.view(kShared + 4));
@@ -239,9 +275,9 @@ Status launch_backward(const Queue& queue, const Op& op, const Call& c) {
 
 /// The options in the signatures' order.
 struct OptionValues {
-  double all[5];
+  double all[6];
   explicit OptionValues(const AttentionOptions& o)
-      : all{double(o.causal), double(o.window_left), double(o.window_right), o.scale, o.softcap} {}
+      : all{double(o.causal), double(o.window_left), double(o.window_right), o.scale, o.softcap, o.dropout} {}
 };
 
 }  // namespace
@@ -254,14 +290,15 @@ extern const Op* const attention_ops[] = {&attention_op, &attention_backward_op,
 Status attention(const Queue& queue, const AttentionInputs& in, const AttentionOutputs& out,
                  const AttentionOptions& options) {
   const ConstView* const views[] = {
-      &in.q, &in.k, &in.v, &in.bias, &in.sink, &in.cu_seqlens_q, &in.cu_seqlens_k, &out.y, &out.lse};
+      &in.q,    &in.k,      &in.v,     &in.bias, &in.sink, &in.cu_seqlens_q, &in.cu_seqlens_k,
+      &in.seed, &in.offset, &in.alibi, &out.y,   &out.lse};
   return call(queue, attention_op, Call{views, OptionValues(options).all, options.variant});
 }
 Status attention_backward(const Queue& queue, const AttentionBackwardInputs& in,
                           const AttentionBackwardOutputs& out, const AttentionOptions& options) {
   const ConstView* const views[] = {
-      &in.q, &in.k,  &in.v,   &in.bias, &in.sink, &in.cu_seqlens_q, &in.cu_seqlens_k,
-      &in.y, &in.dy, &in.lse, &out.dq,  &out.dk,  &out.dv,          &out.dsink};
+      &in.q,     &in.k, &in.v,  &in.bias, &in.sink, &in.cu_seqlens_q, &in.cu_seqlens_k, &in.seed,  &in.offset,
+      &in.alibi, &in.y, &in.dy, &in.lse,  &out.dq,  &out.dk,          &out.dv,          &out.dsink};
   return call(queue, attention_backward_op, Call{views, OptionValues(options).all, options.variant});
 }
 

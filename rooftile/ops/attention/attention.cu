@@ -93,6 +93,13 @@ __global__ void __launch_bounds__(kThreads, 2) attention_dq(const __grid_constan
     load_tile<kSize>(other, k_rows, first, kColumns, p.t - first, d);
     __syncthreads();
     products<kSize>(s, q, other, d);
+    if (p.dropout) {
+      const unsigned kept = kept_of_queries<kRows>(
+          p.dropout, [&](std::int64_t i) { return p.counter(place.batch, place.head, i); }, place.first,
+          first);
+      ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r) ROOFTILE_UNROLL for (int c = 0; c < kEach; ++c)
+          dp[r][c] = kept >> (kEach * r + c) & 1 ? dp[r][c] * p.dropout.keep.scale : 0;
+    }
     ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r) {
       const Seen seen(range[r], first);
       ROOFTILE_UNROLL for (int c = 0; c < kEach; ++c) {
@@ -172,6 +179,13 @@ __global__ void __launch_bounds__(kThreads, 2) attention_dkv(const __grid_consta
       load_tile<kSize>(other, dy_rows, first, kColumns, p.s - first, e);
       __syncthreads();
       products<kSize>(dp, v, other, e);
+      unsigned kept = ~0u;
+      if (p.dropout) {
+        kept = kept_of_keys<kRows>(
+            p.dropout, [&](std::int64_t i) { return p.counter(place.batch, head, i); }, place.first, first);
+        ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r) ROOFTILE_UNROLL for (int c = 0; c < kEach; ++c)
+            dp[r][c] = kept >> (kEach * r + c) & 1 ? dp[r][c] * p.dropout.keep.scale : 0;
+      }
       ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r) {
         const Seen seen(range[r], first);
         ROOFTILE_UNROLL for (int c = 0; c < kEach; ++c) {
@@ -182,7 +196,7 @@ __global__ void __launch_bounds__(kThreads, 2) attention_dkv(const __grid_consta
                                        place.first + down * kRows + r, &slope) -
                            lse[column]);
           s[r][c] = weight * (dp[r][c] - delta[column]) * slope;
-          dp[r][c] = weight;
+          dp[r][c] = kept >> (kEach * r + c) & 1 ? weight : 0;
         }
       }
       put_weights(weights, dp);
@@ -199,7 +213,7 @@ __global__ void __launch_bounds__(kThreads, 2) attention_dkv(const __grid_consta
     const std::int64_t j = place.first + down * kRows + r;
     if (j >= p.t) break;
     put_row<kSize>(dk_rows, j, dk[r], d, 1);
-    put_row<kSize>(dv_rows, j, dv[r], e, 1);
+    put_row<kSize>(dv_rows, j, dv[r], e, p.dropout.keep.scale);
   }
 }
 
@@ -270,9 +284,10 @@ Status launch_backward_tile(const CudaLaunch& launch, const AttentionProblem& p)
       return of_size.template operator()<256>();
   });
 }
+template <auto kLaunch>
 Status launch_backward_tensor_cores(const CudaLaunch& launch, const AttentionProblem& p) {
   if (Status s = launch_dsink(launch, p); !s) return s;
-  return launch_backward_mma(launch, p);
+  return kLaunch(launch, p);
 }
 
 }  // namespace
@@ -286,7 +301,8 @@ ROOFTILE_CUDA_KERNELS(attention) = {
     entry<ladder::launch_attention_online>("attention", "03_online"),
     entry<ladder::launch_attention_fused>("attention", "02_fused"),
     entry<ladder::launch_attention_standard>("attention", "01_standard"),
-    entry<launch_backward_tensor_cores>("attention_backward", "mma"),
+    entry<launch_backward_tensor_cores<launch_backward_hopper>>("attention_backward", "wgmma", 90, true),
+    entry<launch_backward_tensor_cores<launch_backward_mma>>("attention_backward", "mma"),
     entry<launch_backward_tile>("attention_backward", "tile"),
     {},
 };

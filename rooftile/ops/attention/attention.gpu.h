@@ -6,6 +6,7 @@
 
 #include "rooftile/backend/cuda/launch.h"
 #include "rooftile/backend/cuda/shared.h"
+#include "rooftile/ops/attention/attention.chunks.h"
 #include "rooftile/ops/attention/attention.problem.h"
 #include "rooftile/tile/cuda/tile.h"
 
@@ -14,7 +15,6 @@ namespace rooftile::attention_gpu {
 inline constexpr int kThreads = 128, kAcross = 8, kDown = kThreads / kAcross;
 inline constexpr int kColumns = 32, kEach = kColumns / kAcross;  ///< of a tile of weights; of a thread
 inline constexpr int kWeightPitch = kColumns + 4;
-inline constexpr float kLog2E = 1.4426950408889634f;
 
 /// A tile's rows are so far apart: 4 floats more than they are long, so that 8 neighbours' 16-byte words lie
 /// in 32 banks.
@@ -35,8 +35,9 @@ struct HeadRows {
         stride(o.stride[3]) {}
   ROOFTILE_TILE const T* row(std::int64_t row) const { return data + row * row_stride; }
   ROOFTILE_TILE float at(std::int64_t row, int channel) const {
-    return tile::widen<float>(data[row * row_stride + channel * stride]);
+    return widen(data[row * row_stride + channel * stride]);
   }
+  ROOFTILE_TILE static float widen(T x) { return tile::widen<float>(x); }
   static constexpr float missing() {
     return 0;
   }  ///< what a row that is nowhere holds: each of these is somewhere
@@ -56,7 +57,7 @@ ROOFTILE_TILE void load_tile(float* to, const From& from, std::int64_t first, in
     const float otherwise = row < live ? from.missing() : 0;
     for (int c = lane; c < padded; c += 32) {
       float value = c < size ? otherwise : 0;
-      if (its && c < size) value = tile::widen<float>(its[c * from.stride]) * scale;
+      if (its && c < size) value = from.widen(its[c * from.stride]) * scale;
       to[row * kPitch<kSize> + c] = value;
     }
   }
@@ -155,10 +156,11 @@ ROOFTILE_TILE float sum_across(float x) {
 /// e^x, x ≤ 0 in a forward.
 ROOFTILE_TILE float power(float x) { return cuda::exp2_approx(x * kLog2E); }
 
-/// The bias on a score of query i and key j, which are there.
+/// Both biases on a score of query i and key j, which are there.
 template <class T>
 ROOFTILE_TILE float biased_score(const AttentionProblem& p, float x, std::int64_t batch, std::int64_t head,
                                  std::int64_t i, std::int64_t j) {
+  if (p.alibi) x = fmaf(-p.alibi[head * p.alibi_stride], p.distance(i, j), x);
   if (!p.bias.data) return x;
   const std::int64_t at =
       batch * p.bias.stride[0] + head * p.bias.stride[1] + i * p.bias.stride[2] + j * p.bias.stride[3];
@@ -186,6 +188,62 @@ ROOFTILE_TILE float sink_of(const AttentionProblem& p, std::int64_t head) {
                                     : tile::widen<float>(static_cast<const T*>(p.sink)[at]);
 }
 
+// Dropout: a counter has the words of four neighbouring keys, which are four lanes' or more. So each lane
+// takes a counter's four words to bits, for itself and others.
+
+/// Bit n: whether the n-th of a counter's keys is kept.
+ROOFTILE_TILE unsigned kept_four(const AttentionDropout& dropout, const PhiloxStream& stream,
+                                 std::uint64_t counter) {
+  const PhiloxWords four = stream.group(counter);
+  unsigned kept = 0;
+  ROOFTILE_UNROLL for (int n = 0; n < 4; ++n) kept |= unsigned{dropout.keep(four.word[n])} << n;
+  return kept;
+}
+/// Four lanes, `step` apart, have a key of each counter: `place`, its bit. Each lane has taken some counters,
+/// four bits for each; result: bit 4·n + m is of this lane's key and the m-th lane's n-th counter.
+ROOFTILE_TILE unsigned exchange_kept(unsigned mine, int place, int step) {
+  unsigned kept = 0;
+  ROOFTILE_UNROLL for (int far = 0; far < 4; ++far) {
+    const unsigned its = far == 0 ? mine : __shfl_xor_sync(0xffffffffu, mine, far * step);
+    kept |= (its >> place & 0x11111111u) << (place ^ far);
+  }
+  return kept;
+}
+/// Of a thread's weights: bit kEach·r + c is row r's and column c's. Rows are queries from `query` on, whose
+/// counters `counter_of` gives, columns keys from `key` on.
+template <int kRows, class CounterOf>
+ROOFTILE_TILE unsigned kept_of_queries(const AttentionDropout& dropout, CounterOf counter_of,
+                                       std::int64_t query, std::int64_t key) {
+  static_assert(kEach == 4);
+  const int down = static_cast<int>(threadIdx.x) / kAcross, across = static_cast<int>(threadIdx.x) % kAcross;
+  const int place = across % 4;
+  const PhiloxStream stream = dropout.numbers.stream();
+  unsigned mine = 0;
+  ROOFTILE_UNROLL_BY(1)
+  for (int r = 0; r < kRows; ++r)
+    mine |= kept_four(dropout, stream,
+                      counter_of(query + down * kRows + r) +
+                          static_cast<std::uint64_t>((key + place * kAcross + across) / 4))
+            << 4 * r;
+  return exchange_kept(mine, place, 1);
+}
+/// The same where rows are keys and columns queries.
+template <int kRows, class CounterOf>
+ROOFTILE_TILE unsigned kept_of_keys(const AttentionDropout& dropout, CounterOf counter_of, std::int64_t key,
+                                    std::int64_t query) {
+  const int down = static_cast<int>(threadIdx.x) / kAcross, across = static_cast<int>(threadIdx.x) % kAcross;
+  const PhiloxStream stream = dropout.numbers.stream();
+  unsigned kept = 0;
+  ROOFTILE_UNROLL_BY(1) for (int c = 0; c < kEach; ++c) {
+    const unsigned four = kept_four(dropout, stream,
+                                    counter_of(query + across + c * kAcross) +
+                                        static_cast<std::uint64_t>((key + down * kRows) / 4)) >>
+                          down * kRows % 4;
+    ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r) kept |= (four >> r & 1) << (kEach * r + c);
+  }
+  return kept;
+}
+
 /// How a row's columns lie within a tile that begins at `first`: those from `begin` to before `end` count.
 struct Seen {
   int begin, end;
@@ -203,8 +261,8 @@ inline constexpr std::size_t kForwardFloats =
     std::size_t(kDown* kRows + kColumns) * kPitch<kSize> + std::size_t(kDown) * kRows* kWeightPitch;
 
 // [forward]
-/// Some rows of queries through all their keys, 32 at a time. `its` says which rows those are and where they,
-/// their keys and values lie; a row's bits follow from its keys alone.
+/// Some rows of queries through all their keys, or one chunk of them, 32 at a time. `its` says which rows
+/// those are and where they, their keys and values lie; a row's bits follow from its keys alone.
 template <int kSize, int kRows, class Its>
 ROOFTILE_TILE void forward_tile(const AttentionProblem& p, const Its& its) {
   constexpr int kTall = kDown * kRows;
@@ -215,7 +273,13 @@ ROOFTILE_TILE void forward_tile(const AttentionProblem& p, const Its& its) {
   const int down = static_cast<int>(threadIdx.x) / kAcross, across = static_cast<int>(threadIdx.x) % kAcross;
   const int d = static_cast<int>(p.d), e = static_cast<int>(p.e);
   const std::int64_t begin = its.first(), rows = its.rows(), length = its.length();
-  load_tile<kSize>(q, its.q(), begin, kTall, rows - begin, d, p.scale);
+  const std::int64_t last_row = (begin + kTall < rows ? begin + kTall : rows) - 1;
+  AttentionRange all{its.keys(begin).begin, its.keys(last_row).end};
+  if constexpr (Its::kPart) {
+    all = all.within(its.chunk);
+    if (all.size() == 0) return;
+  }
+  load_tile<kSize>(q, its.q(), begin, kTall, rows - begin, d, its.scale());
 
   AttentionRange range[kRows];
   float m[kRows], l[kRows];
@@ -224,12 +288,39 @@ ROOFTILE_TILE void forward_tile(const AttentionProblem& p, const Its& its) {
   ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r) {
     const std::int64_t i = begin + down * kRows + r;
     range[r] = i < rows ? its.keys(i) : AttentionRange{0, 0};
-    m[r] = its.sink(i);  // a row begins with its sink, whose value is 0
-    l[r] = m[r] == -HUGE_VALF ? 0 : 1;
+    m[r] = -HUGE_VALF, l[r] = 0;
   }
-  const std::int64_t last = begin + kTall < rows ? begin + kTall : rows;
-  const std::int64_t first_key = its.keys(begin).begin, end = its.keys(last - 1).end;
-  for (std::int64_t first = first_key / kColumns * kColumns; first < end; first += kColumns) {
+
+  // Of the chunks before the one in registers: seldom needed, so in memory. Of each row weights, then sums.
+  constexpr int kMemory = 1 + kGroups<kSize>;
+  float4 before[kRows * kMemory];
+  /// A chunk is done: the chunks before are joined.
+  const auto join = [&] {
+    ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r) {
+      const float4* const memory = before + unknown(r * kMemory);
+      RowWeights<float> total{memory->x, memory->y};
+      const Merge<float> merged(total, {m[r], l[r]});
+      m[r] = total.most, l[r] = total.sum;
+      ROOFTILE_UNROLL for (int g = 0; g < kGroups<kSize>; ++g) {
+        const float4 sum = memory[1 + g];
+        y[r][g].x = merged(sum.x, y[r][g].x), y[r][g].y = merged(sum.y, y[r][g].y);
+        y[r][g].z = merged(sum.z, y[r][g].z), y[r][g].w = merged(sum.w, y[r][g].w);
+      }
+    }
+  };
+  /// Another chunk begins.
+  const auto put_aside = [&] {
+    ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r) {
+      float4* const memory = before + unknown(r * kMemory);
+      *memory = {m[r], l[r], 0, 0};
+      ROOFTILE_UNROLL for (int g = 0; g < kGroups<kSize>; ++g) memory[1 + g] = y[r][g];
+      m[r] = -HUGE_VALF, l[r] = 0;
+    }
+    clear<kSize>(y);
+  };
+  const auto chunk_of = [](std::int64_t key) { return key / kAttentionChunk; };
+
+  for (std::int64_t first = all.begin / kColumns * kColumns; first < all.end; first += kColumns) {
     __syncthreads();  // v of the tile before was read
     load_tile<kSize>(other, its.k(), first, kColumns, length - first, d);
     __syncthreads();
@@ -258,18 +349,45 @@ ROOFTILE_TILE void forward_tile(const AttentionProblem& p, const Its& its) {
         y[r][g].z *= shrink, y[r][g].w *= shrink;
       }
     }
+    if constexpr (Its::kDrops)
+      if (p.dropout) {
+        const unsigned kept = kept_of_queries<kRows>(
+            p.dropout, [&](std::int64_t i) { return its.counter(i); }, begin, first);
+        ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r) ROOFTILE_UNROLL for (int c = 0; c < kEach; ++c) {
+          if (!(kept >> (kEach * r + c) & 1)) s[r][c] = 0;
+        }
+      }
     put_weights(weights, s);
     __syncthreads();  // k was read, the weights are there
     load_tile<kSize>(other, its.v(), first, kColumns, length - first, e);
     __syncthreads();
     accumulate<kSize>(y, weights, other, e);
+    if constexpr (!Its::kPart)
+      if (const std::int64_t next = first + kColumns; next % kAttentionChunk == 0 && next < all.end) {
+        if (chunk_of(first) > chunk_of(all.begin)) join();
+        put_aside();
+      }
   }
 
+  if constexpr (Its::kPart) {
+    ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r) {
+      const std::int64_t i = begin + down * kRows + r;
+      if (i >= rows) break;
+      ROOFTILE_UNROLL for (int g = 0; g < kGroups<kSize>; ++g) {
+        its.put_part(i, (g * kAcross + across) * 4, y[r][g]);
+      }
+      if (across == 0) its.put_weights(i, RowWeights<float>{m[r], l[r]});
+    }
+    return;
+  }
+  if (chunk_of(all.end - 1) > chunk_of(all.begin)) join();
   ROOFTILE_UNROLL for (int r = 0; r < kRows; ++r) {
     const std::int64_t i = begin + down * kRows + r;
     if (i >= rows) break;
-    put_row<kSize>(its.y(), i, y[r], e, l[r] == 0 ? 0 : 1 / l[r]);
-    if (p.lse && across == 0) its.put_lse(i, m[r] + logf(l[r]));
+    RowWeights<float> total{m[r], l[r]};
+    const float scale = total.finish(p.sink ? its.sink(i) : -HUGE_VALF, its.value_scale());
+    put_row<kSize>(its.y(), i, y[r], e, scale);
+    if (p.lse && across == 0) its.put_lse(i, total.lse());
   }
 }
 // [/forward]
@@ -279,8 +397,8 @@ ROOFTILE_TILE void forward_tile(const AttentionProblem& p, const Its& its) {
 struct Place {
   std::int64_t batch, head, first;
   ROOFTILE_TILE Place(std::int64_t batches, std::int64_t heads, std::int64_t rows, int tall,
-                      std::int64_t together = 0) {
-    const unsigned all = static_cast<unsigned>(batches * heads), index = blockIdx.x;  // a grid has below 2^31
+                      std::int64_t together = 0, unsigned index = blockIdx.x) {
+    const unsigned all = static_cast<unsigned>(batches * heads);  // a grid has below 2^31
     const unsigned tiles = static_cast<unsigned>((rows + tall - 1) / tall);
     const unsigned each = together == 0 ? all : static_cast<unsigned>(together);
     const unsigned before = index / (each * tiles) * each, width = all - before < each ? all - before : each;
@@ -300,9 +418,17 @@ struct QueryTile {
       : p(all), place(p.b, p.h, p.tiles(p.s, tall), 1, p.together), any(p.take_queries(place.first, tall)) {}
 };
 
+/// Keys and values are of the queries' dtype, and copied.
+struct NoCodes {
+  static constexpr bool kAny = false;
+};
+
 /// A head's queries, one after the other.
 template <class T>
 struct WholeHead {
+  static constexpr bool kDrops = true, kPart = false;
+  template <class>
+  using Codes = NoCodes;
   const AttentionProblem& p;
   int batch, head, key_head;
   std::int64_t first_row;
@@ -321,7 +447,11 @@ struct WholeHead {
   ROOFTILE_TILE std::int64_t rows() const { return p.s; }
   ROOFTILE_TILE std::int64_t length() const { return p.t; }
   ROOFTILE_TILE AttentionRange keys(std::int64_t row) const { return p.keys(row); }
-  ROOFTILE_TILE bool has_bias() const { return p.bias.data != nullptr; }
+  ROOFTILE_TILE float scale() const { return p.scale; }
+  /// What a weighted mean of values is multiplied with.
+  ROOFTILE_TILE float value_scale() const { return p.dropout.keep.scale; }
+  ROOFTILE_TILE bool has_bias() const { return p.bias.data || p.alibi; }
+  ROOFTILE_TILE std::uint64_t counter(std::int64_t row) const { return p.counter(batch, head, row); }
   ROOFTILE_TILE float sink(std::int64_t) const { return sink_of<T>(p, head); }
   ROOFTILE_TILE float biased(float x, std::int64_t row, std::int64_t key) const {
     return biased_score<T>(p, x, batch, head, row, key);
@@ -364,7 +494,10 @@ Status launch_tiles(const CudaLaunch& launch, const char* function, const Proble
 /// Tensor cores: f16 and bf16.
 Status launch_mma(const CudaLaunch& launch, const AttentionProblem& p);
 Status launch_backward_mma(const CudaLaunch& launch, const AttentionProblem& p);
-/// Hopper's (attention.hopper.cu).
+/// The first step of that: delta of each query, into the first two elements of its dq.
+Status launch_delta(const CudaLaunch& launch, const AttentionProblem& p);
+/// Hopper's (attention.hopper.cu, attention.hopper_backward.cu).
 Status launch_hopper(const CudaLaunch& launch, const AttentionProblem& p);
+Status launch_backward_hopper(const CudaLaunch& launch, const AttentionProblem& p);
 
 }  // namespace rooftile::attention_gpu

@@ -14,6 +14,7 @@ struct AttentionOptions {
   std::int64_t window_right = -1;  ///< and after it; -1: all. Beside causal: 0
   float scale = 0;                 ///< finite, not negative; 0: 1/√D
   float softcap = 0;               ///< finite, not negative; 0: none
+  double dropout = 0;              ///< share of weights that become 0, from 0 to 1; above 0 it needs a seed
   const char* variant = nullptr;   ///< null: chosen by the library; else one of `rooftile list attention`
 };
 
@@ -23,8 +24,10 @@ struct AttentionInputs {
   ConstView v;          ///< {B, T, G, E}, q's dtype
   ConstView bias = {};  ///< optional: {B, H, S, T}, f32 or q's dtype; strides of 0 repeat it
   ConstView sink = {};  ///< optional: {H}, f32 or q's dtype: a score that every query of a head has besides
-  ConstView cu_seqlens_q = {};  ///< optional: {N + 1} of i32: where N sequences' queries begin, and end
-  ConstView cu_seqlens_k = {};  ///< with it, {N + 1} of i32: where their keys do
+  ConstView cu_seqlens_q = {};       ///< optional: {N + 1} of i32: where N sequences' queries begin, and end
+  ConstView cu_seqlens_k = {};       ///< with it, {N + 1} of i32: where their keys do
+  ConstView seed = {}, offset = {};  ///< dropout's: one number each, i64 or sign-extended i32; no offset: 0
+  ConstView alibi = {};              ///< optional: {H} of f32: m, each head's slope of a bias by distance
 };
 struct AttentionOutputs {
   View y;         ///< {B, S, H, E}, q's dtype
@@ -33,10 +36,10 @@ struct AttentionOutputs {
 
 /// Scaled dot product attention. With key head g = h / (H/G), for every batch, head and query i:
 ///   x[j] = scale · Σ q[i]·k[j],  softcap · tanh(x / softcap) instead of x where there is a cap,
-///   s[j] = x[j] + bias[i, j],  lse = ln Σ e^s[j],  y[i] = Σ e^(s[j] - lse) · v[j],
-/// j over the keys that i sees. Where it sees none, or all of its scores are -∞: y = 0 and lse = -∞. A sink
-/// is one more score, of a key whose value is 0: lse = ln(e^sink + Σ e^s[j]), so that a row's weights add up
-/// to less than 1, and a row without keys has lse = sink. One of -∞ is none.
+///   s[j] = x[j] + bias[i, j] - m·|i + T - S - j|,  lse = ln Σ e^s[j],  y[i] = Σ e^(s[j] - lse) · v[j],
+/// j over the keys that i sees, m = alibi[h] or 0. Where it sees none, or all of its scores are -∞: y = 0 and
+/// lse = -∞. A sink is one more score, of a key whose value is 0: lse = ln(e^sink + Σ e^s[j]), so that a
+/// row's weights add up to less than 1, and a row without keys has lse = sink. One of -∞ is none.
 ///
 ///     attention(queue, {.q = q, .k = k, .v = v}, {.y = y}, {.causal = true});
 ///
@@ -47,16 +50,22 @@ struct AttentionOutputs {
 /// a GPU those outside count as the nearest within, and where entries decrease, results mean nothing. Nothing
 /// outside of an operand is touched.
 ///
-/// Any strides, so {B, H, S, D} in memory, too; D and E from 1 to 256; B, S and T from 0. Sums in f32, y
-/// rounded once; on a GPU's tensor cores weights of f16 and bf16 data are rounded to its dtype, too. Memory
-/// for S·T scores is never needed, and no workspace. A NaN or +∞ among a row's scores makes its y NaN; of a
-/// key that a query does not see, k and v must be finite.
+/// Dropout: y[i] = Σ z[i, j]·e^(s[j] - lse)·v[j], z = 1/(1 - dropout) for a weight that is kept, else 0; lse
+/// counts dropped weights, too. Kept is what the function `dropout` keeps of a tensor {B, H, S, T}, T rounded
+/// up to a multiple of 4, by the same seed, offset and probability: on CPUs and GPUs alike. A call takes
+/// B·H·S·⌈T/4⌉ offsets. With cu_seqlens, S, T and a query's index are the call's, a key's is its sequence's.
+///
+/// Any strides, so {B, H, S, D} in memory, too; D and E from 1 to 256; B, S and T from 0. Sums in f32, on a
+/// GPU of each 512 keys and then of those, y rounded once; on tensor cores f16's and bf16's weights are, too.
+/// No workspace. A NaN or +∞ among a row's scores makes its y NaN. Of a key that a query does not see, k and
+/// v must be finite; of one whose weight is dropped, v must be.
 ///
 /// Errors: q, k, v or y absent, a dtype or shape other than said above, null or misaligned data, H no
-/// multiple of G, one cu_seqlens without the other, with B other than 1 or with a bias, an option out of its
-/// range, an output that overlaps itself or another argument; a variant that is unknown or refuses. Cost:
-/// 2·(D + E) flops and an exponential for each pair of a query and a key it sees. Source: Dao et al.,
-/// arXiv:2205.14135, and Milakov and Gimelshein, arXiv:1805.02867; of sinks Agarwal et al., arXiv:2508.10925.
+/// multiple of G, dropout without a seed, one cu_seqlens without the other, with B other than 1 or with a
+/// bias, an option out of its range, an output that overlaps itself or another argument; a variant that is
+/// unknown or refuses. Cost: 2·(D + E) flops and an exponential for each pair of a query and a key it sees.
+/// Source: Dao et al., arXiv:2205.14135, and Milakov and Gimelshein, arXiv:1805.02867; of sinks Agarwal et
+/// al., arXiv:2508.10925, of alibi Press et al., arXiv:2108.12409.
 Status attention(const Queue& queue, const AttentionInputs& inputs, const AttentionOutputs& outputs,
                  const AttentionOptions& options = {});
 
@@ -65,6 +74,7 @@ struct AttentionBackwardInputs {
   ConstView bias = {};  ///< as the forward's; absent if it had none
   ConstView sink = {};  ///< as the forward's; lse has it, so that only dsink asks for it
   ConstView cu_seqlens_q = {}, cu_seqlens_k = {};  ///< the forward's; absent if it had none
+  ConstView seed = {}, offset = {}, alibi = {};    ///< the forward's; absent if it had none
   ConstView y;                                     ///< the forward's, {B, S, H, E}
   ConstView dy;                                    ///< as y
   ConstView lse;                                   ///< the forward's, {B, H, S} of f32
@@ -77,10 +87,10 @@ struct AttentionBackwardOutputs {
 /// The gradient. With p = e^(s - lse) and c = the cap's derivative, 1 - tanh², or 1:
 ///   dv[j] = Σ p·dy[i],  ds = p · (Σ dy[i]·v[j] - Σ dy[i]·y[i]) · c,
 ///   dq[i] = scale · Σ ds·k[j],  dk[j] = scale · Σ ds·q[i],
-/// dk and dv over the queries that see j, of all heads that share it; dsink = -Σ e^(sink - lse) · Σ
-/// dy[i]·y[i] over a head's queries, added up in f64. A row without keys adds nothing. Scores are computed
-/// again, not kept: no workspace. Every sum has one order, so every bit is the same at any number of threads.
-/// The bias has no gradient here.
+/// dk and dv over the queries that see j, of all heads that share it. With dropout dv has z·p instead of p,
+/// and ds has z · Σ dy[i]·v[j] instead of Σ dy[i]·v[j]. dsink = -Σ e^(sink - lse) · Σ dy[i]·y[i] over a
+/// head's queries, in f64. A row without keys adds nothing. Scores are recomputed: no workspace. Every sum
+/// has one order, so every bit is the same at any number of threads. bias and alibi have no gradient.
 ///
 /// Errors: as attention's; y, dy or lse absent. Cost: 6·D + 8·E flops more than the exponentials, for each
 /// pair of a query and a key it sees.

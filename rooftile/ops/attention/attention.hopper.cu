@@ -1,47 +1,12 @@
-// The forward on Hopper: of f16 and bf16, any heads, masks and strides; neither bias nor cap.
+// The forward on Hopper: of f16 and bf16, any heads, masks and strides; no bias, cap and dropout.
 #include "rooftile/ops/attention/attention.hopper.h"
 
+#include "rooftile/ops/attention/attention.hopper_maps.h"
 #include "rooftile/tile/cuda/row_range.h"
 
 namespace rooftile::attention_gpu {
 namespace {
 using cuda::TensorMap;
-
-/// Whether the copy engine can fetch or store an operand: rows of whole 16-byte words, strides for a map.
-bool engine_moves(const AttentionOperand& o, std::int64_t rows, std::int64_t heads, std::int64_t batches,
-                  bool stored) {
-  constexpr std::int64_t kMaxStride = std::int64_t{1} << 39;  // elements: 2^40 bytes
-  if (rows == 0 || o.stride[3] != 1 || reinterpret_cast<std::uintptr_t>(o.data) % 16 != 0) return false;
-  const std::int64_t extent[] = {batches, rows, heads};
-  for (int d = 0; d < 3; ++d) {
-    const std::int64_t stride = o.stride[d];
-    if (extent[d] == 1) continue;
-    if (stride % 8 != 0 || stride < 0 || stride >= kMaxStride) return false;
-    if (stride == 0 && (stored || d == 1)) return false;
-  }
-  return true;
-}
-
-/// Boxes of 64 channels, a row of the swizzle. A dimension along which all is one is not in the map: `steps`
-/// makes its coordinate 0.
-Status map_of(TensorMap& map, const AttentionOperand& o, std::int64_t channels, std::int64_t rows,
-              std::int64_t heads, std::int64_t batches, int box, HopperSteps& steps) {
-  const auto dimension = [](std::int64_t size, std::int64_t stride, int boxed) -> cuda::MapDimension {
-    if (size == 1 || stride == 0) return {1, 16, boxed};
-    return {size, stride * 2, boxed};
-  };
-  steps = {o.stride[2] == 0 ? 0 : 1, o.stride[0] == 0 ? 0 : 1};
-  return cuda::make_tensor_map(map, "attention", o.data, 2,
-                               {{channels, 2, 64},
-                                dimension(rows, o.stride[1], box),
-                                dimension(heads, o.stride[2], 1),
-                                dimension(batches, o.stride[0], 1)},
-                               cuda::Swizzle::k128);
-}
-
-/// i + kFar is beyond every key.
-constexpr std::int64_t kFar = std::int64_t{1} << 30;
-int within_far(std::int64_t x) { return static_cast<int>(x < -kFar ? -kFar : x > kFar ? kFar : x); }
 
 template <class T, class Shape>
 Status launch_shape(const CudaLaunch& launch, const AttentionProblem& p) {
@@ -66,11 +31,11 @@ Status launch_shape(const CudaLaunch& launch, const AttentionProblem& p) {
   HopperSteps unused;
   Status s;
   if (run.loads) {
-    s = map_of(q, p.q, p.d, p.s, p.h, p.b, Shape::kQueries, run.q);
-    if (s) s = map_of(k, p.k, p.d, p.t, p.g, p.b, Shape::kKeys, run.k);
-    if (s) s = map_of(v, p.v, p.e, p.t, p.g, p.b, Shape::kKeys, run.v);
+    s = hopper_map_of(q, "attention", p.q, p.d, p.s, p.h, p.b, Shape::kQueries, run.q);
+    if (s) s = hopper_map_of(k, "attention", p.k, p.d, p.t, p.g, p.b, Shape::kKeys, run.k);
+    if (s) s = hopper_map_of(v, "attention", p.v, p.e, p.t, p.g, p.b, Shape::kKeys, run.v);
   }
-  if (s && run.stores) s = map_of(y, p.y, p.e, p.s, p.h, p.b, 16, unused);
+  if (s && run.stores) s = hopper_map_of(y, "attention", p.y, p.e, p.s, p.h, p.b, 16, unused);
   if (!s) return s;
   const unsigned blocks =
       static_cast<unsigned>(tiles < launch.multiprocessors ? tiles : launch.multiprocessors);

@@ -13,62 +13,66 @@ namespace hopper {
 using namespace rooftile::cuda;
 
 /// kRows rows of a head, by one thread.
+template <class T, int kSize, int kRows>
+ROOFTILE_TILE void bring_boxes(T* to, std::uint64_t* full, const TensorMap* map, const HopperSteps& steps,
+                               int row, int head, int batch) {
+  mbarrier_arrive_expect_tx(full, unsigned{kRows * kSize * sizeof(T)});
+  ROOFTILE_UNROLL for (int i = 0; i < kSize / 64; ++i)
+      tensor_load(to + i * kRows * 64, map, full, {i * 64, row, head * steps.head, batch * steps.batch});
+}
+/// The same by 128 threads, 8 elements at a time; zeros past the ends.
+template <class T, int kSize, int kRows>
+ROOFTILE_TILE void gather_boxes(T* to, std::uint64_t* full, const HeadRows<T>& from, int row, int rows,
+                                int channels) {
+  constexpr int kWords = kSize / 8;
+  ROOFTILE_UNROLL_BY(1)
+  for (int i = static_cast<int>(threadIdx.x); i < kRows * kWords; i += 128) {
+    const int r = i / kWords, word = i % kWords;
+    const int live = row + r < rows ? channels - word * 8 : 0;
+    T* const place = to + (word / 8 * kRows + r) * 64 + ((word % 8) ^ (r % 8)) * 8;
+    *reinterpret_cast<uint4*>(place) = tile::gather_word(from.row(row + r) + word * 8 * from.stride,
+                                                         from.stride, live, tile::narrow<T>(0.f));
+  }
+  fence_proxy_async();
+  mbarrier_arrive(full);
+}
+
 template <class T, class Shape>
 struct EngineSource {
   const TensorMap *q, *k, *v;
 
-  template <int kRows>
-  ROOFTILE_TILE void bring(T* to, std::uint64_t* full, const TensorMap* map, const HopperSteps& steps,
-                           int row, int head, int batch) const {
-    mbarrier_arrive_expect_tx(full, unsigned{kRows * Shape::kSize * sizeof(T)});
-    ROOFTILE_UNROLL for (int i = 0; i < Shape::kSize / 64; ++i)
-        tensor_load(to + i * kRows * 64, map, full, {i * 64, row, head * steps.head, batch * steps.batch});
-  }
   ROOFTILE_TILE void bring_q(T* to, std::uint64_t* full, const HopperRun& run, const HopperTile& t) const {
-    bring<Shape::kQueries>(to, full, q, run.q, t.row, t.head, t.batch);
+    bring_boxes<T, Shape::kSize, Shape::kQueries>(to, full, q, run.q, t.row, t.head, t.batch);
   }
   ROOFTILE_TILE void bring_k(T* to, std::uint64_t* full, const HopperRun& run, const HopperTile& t,
                              int n) const {
-    bring<Shape::kKeys>(to, full, k, run.k, n * Shape::kKeys, t.head / run.share, t.batch);
+    bring_boxes<T, Shape::kSize, Shape::kKeys>(to, full, k, run.k, n * Shape::kKeys, t.head / run.share,
+                                               t.batch);
   }
   ROOFTILE_TILE void bring_v(T* to, std::uint64_t* full, const HopperRun& run, const HopperTile& t,
                              int n) const {
-    bring<Shape::kKeys>(to, full, v, run.v, n * Shape::kKeys, t.head / run.share, t.batch);
+    bring_boxes<T, Shape::kSize, Shape::kKeys>(to, full, v, run.v, n * Shape::kKeys, t.head / run.share,
+                                               t.batch);
   }
 };
 
-/// The same by 128 threads, 8 elements at a time; zeros past the ends.
 template <class T, class Shape>
 struct ThreadSource {
   const AttentionProblem& p;
 
-  template <int kRows>
-  ROOFTILE_TILE void bring(T* to, std::uint64_t* full, const HeadRows<T>& from, int row, int rows,
-                           int channels) const {
-    constexpr int kWords = Shape::kSize / 8;
-    ROOFTILE_UNROLL_BY(1)
-    for (int i = static_cast<int>(threadIdx.x); i < kRows * kWords; i += 128) {
-      const int r = i / kWords, word = i % kWords;
-      const int live = row + r < rows ? channels - word * 8 : 0;
-      T* const place = to + (word / 8 * kRows + r) * 64 + ((word % 8) ^ (r % 8)) * 8;
-      *reinterpret_cast<uint4*>(place) = tile::gather_word(from.row(row + r) + word * 8 * from.stride,
-                                                           from.stride, live, tile::narrow<T>(0.f));
-    }
-    fence_proxy_async();
-    mbarrier_arrive(full);
-  }
   ROOFTILE_TILE void bring_q(T* to, std::uint64_t* full, const HopperRun& run, const HopperTile& t) const {
-    bring<Shape::kQueries>(to, full, {p.q, t.batch, t.head}, t.row, run.queries, static_cast<int>(p.d));
+    gather_boxes<T, Shape::kSize, Shape::kQueries>(to, full, HeadRows<T>{p.q, t.batch, t.head}, t.row,
+                                                   run.queries, static_cast<int>(p.d));
   }
   ROOFTILE_TILE void bring_k(T* to, std::uint64_t* full, const HopperRun& run, const HopperTile& t,
                              int n) const {
-    bring<Shape::kKeys>(to, full, {p.k, t.batch, t.head / run.share}, n * Shape::kKeys, run.keys,
-                        static_cast<int>(p.d));
+    gather_boxes<T, Shape::kSize, Shape::kKeys>(to, full, HeadRows<T>{p.k, t.batch, t.head / run.share},
+                                                n * Shape::kKeys, run.keys, static_cast<int>(p.d));
   }
   ROOFTILE_TILE void bring_v(T* to, std::uint64_t* full, const HopperRun& run, const HopperTile& t,
                              int n) const {
-    bring<Shape::kKeys>(to, full, {p.v, t.batch, t.head / run.share}, n * Shape::kKeys, run.keys,
-                        static_cast<int>(p.e));
+    gather_boxes<T, Shape::kSize, Shape::kKeys>(to, full, HeadRows<T>{p.v, t.batch, t.head / run.share},
+                                                n * Shape::kKeys, run.keys, static_cast<int>(p.e));
   }
 };
 

@@ -22,7 +22,7 @@ Status launch_mma(const CudaLaunch& launch, const AttentionProblem& problem) {
   return tile::with_type<f16, bf16>(p.dtype, [&]<class T>() {
     return with_size(p, [&]<int kSize>() {
       // Which of the two it is changes no bit.
-      if (p.words && p.d == kSize && p.e == kSize && p.softcap == 0 && !p.bias.data)
+      if (p.words && p.d == kSize && p.e == kSize && p.plain())
         return launch_mma<PlainShape<kSize>>(launch, "attention", p, p.h, p.s,
                                              attention_mma<T, PlainShape<kSize>, true>);
       return launch_mma<AnyShape<kSize>>(launch, "attention", p, p.h, p.s,

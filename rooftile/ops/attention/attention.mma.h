@@ -14,9 +14,11 @@
 
 namespace rooftile::attention_gpu {
 
-/// Keys of a tile. Bits depend on it, so it is one for all kernels of a size.
+/// Keys of a tile, and tiles of a chunk. Bits depend on it, so it is one for all kernels of a size.
 template <int kSize>
 inline constexpr int kMmaKeys = kSize <= 128 ? 64 : 32;
+template <int kSize>
+inline constexpr int kMmaTiles = kAttentionChunk / kMmaKeys<kSize>;
 
 /// kSize: channels that there is room for; kTall: 16s of queries to a warp; kHold: queries in registers, not
 /// in shared memory; kSplit: all warps have the same queries, and each a share of y's channels; kBlocks: of
@@ -37,7 +39,7 @@ struct MmaShape {
   static constexpr int kShared = kQueryPlace + kQueryBytes;
 };
 
-/// Whole words, heads of kSize channels on both sides, neither bias nor cap.
+/// Whole words, heads of kSize channels on both sides, no bias, cap and dropout.
 template <int kSize>
 using PlainShape =
     MmaShape<kSize, kSize <= 128 ? 2 : 1, kSize <= 128 ? 4 : 8, kSize != 128, false, kSize <= 128 ? 2 : 1>;
@@ -85,6 +87,29 @@ ROOFTILE_TILE float capped(float x, float softcap) {
   const float power_of = rooftile::cuda::exp2_approx(x / softcap * (2 * kLog2E));
   const float bent = softcap * (1 - 2 * rooftile::cuda::reciprocal_approx(1 + power_of));
   return fabsf(x) <= softcap * 0x1p-12f ? x : bent;  // itself where tanh bends by less than an f32 tells
+}
+
+/// What dropout keeps of a warp's 16 rows by 8·kGroups columns: bit 4·g + r is of a lane's r-th element in
+/// the g-th fragment. Rows are queries and columns keys, or (kKeys) the other way; they begin at `query` and
+/// `key`. Each counter is one lane's.
+template <bool kKeys, int kGroups, class CounterOf>
+ROOFTILE_TILE unsigned kept_of_warp(const AttentionDropout& dropout, CounterOf counter_of, std::int64_t query,
+                                    std::int64_t key) {
+  static_assert(kGroups <= 8);
+  const int lane = static_cast<int>(threadIdx.x) % 32, place = kKeys ? lane / 4 % 4 : lane % 2;
+  const PhiloxStream stream = dropout.numbers.stream();
+  unsigned mine = 0;
+  ROOFTILE_UNROLL_BY(2) for (int g = 0; g < kGroups; ++g) {
+    const std::int64_t i = kKeys ? query + g * 8 + lane % 4 * 2 + place % 2 : query + place * 8 + lane / 4;
+    const std::int64_t j = kKeys ? key + place / 2 * 8 + lane / 4 : key + g * 8 + lane % 4 * 2;
+    mine |= kept_four(dropout, stream, counter_of(i) + static_cast<std::uint64_t>(j / 4)) << 4 * g;
+  }
+  if constexpr (kKeys) return exchange_kept(mine, place, 4);
+  // Two lanes have two keys each of the same four: one has taken the upper row's, one the lower row's.
+  const unsigned other = __shfl_xor_sync(0xffffffffu, mine, 1);
+  const unsigned upper = (place == 0 ? mine : other) >> 2 * place & 0x33333333u;
+  const unsigned lower = (place == 0 ? other : mine) >> 2 * place & 0x33333333u;
+  return upper | lower << 2;
 }
 
 /// Rows from `first` on to shared memory; zeros past the `live`-th, and in channels past `size` up to the
@@ -136,15 +161,15 @@ ROOFTILE_TILE void copy_rows(std::byte* to, const From& from, std::int64_t first
 ROOFTILE_TILE int along(int place, int step) { return (place ^ step % 4 * 32) + step / 4 * 128; }
 
 // [forward]
-/// A block's queries through all their keys. `its` says which rows those are and where they, their keys and
-/// values lie; a row's bits follow from its keys alone.
+/// A block's queries through all their keys, or one chunk of them. `its` says which rows those are and where
+/// they, their keys and values lie; a row's bits follow from its keys alone.
 template <class T, class Shape, bool kPlain, class Its>
 ROOFTILE_TILE void forward_mma(const AttentionProblem& p, const Its& its) {
   using rooftile::cuda::load_matrix;
   constexpr int kTall = Shape::kTall, kKeys = Shape::kKeys, kRow = Shape::kRow;
   constexpr int kSteps = Shape::kSize / 16, kKeyTiles = kKeys / 16, kOut = Shape::kChannels / 16;
-  // Weights of f16 are times 2^7, so that the smallest that count are normal numbers: 2^15 is the largest.
-  constexpr float kSlack = 8, kShift = std::is_same_v<T, f16> ? 7 : 0, kOne = 1 << int(kShift);
+  constexpr float kSlack = 8, kShift = RowWeights<T>::kShift;  // 2^15 is the largest weight of f16
+  constexpr int kTiles = kMmaTiles<Shape::kSize>;
   ROOFTILE_DYNAMIC_SHARED(shared);
   std::byte* const queries = shared + Shape::kQueryPlace;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
@@ -160,18 +185,41 @@ ROOFTILE_TILE void forward_mma(const AttentionProblem& p, const Its& its) {
   const auto end_of = [](std::int64_t key) { return static_cast<int>((key + kKeys - 1) / kKeys); };
   const std::int64_t mine = begin + above;
   int n = tile_of(its.keys(begin).begin), some = 0, some_end = 0, whole = 0, whole_end = 0;
-  const int end = end_of(its.keys(last_of(begin + Shape::kQueries)).end);
+  int end = end_of(its.keys(last_of(begin + Shape::kQueries)).end);
   if (mine < rows) {
     const AttentionRange low = its.keys(mine), high = its.keys(last_of(mine + 16 * kTall));
     some = tile_of(low.begin), some_end = end_of(high.end);
     whole = end_of(high.begin), whole_end = tile_of(low.end);
   }
+  if constexpr (Its::kPart) {
+    const int first = static_cast<int>(its.chunk) * kTiles;
+    n = n < first ? first : n;
+    end = end > first + kTiles ? first + kTiles : end;
+    if (n >= end) return;
+  }
+  // Codes of a cache (rooftile/ops/paged_attention) become T on their way: a tile's are in registers while
+  // the tile before is multiplied.
+  using Codes = typename Its::template Codes<Shape>;
+  [[maybe_unused]] Codes k_codes, v_codes;
   const auto copy = [&](int stage, int which) {
     std::byte* const to = shared + stage * Shape::kStage;
     const std::int64_t first = std::int64_t{which} * kKeys;
+    if constexpr (Codes::kAny) {
+      k_codes.load(its.k(), first, length - first, d, p.words);
+      v_codes.load(its.v(), first, length - first, e, p.words);
+      return;
+    }
     copy_rows<Shape, kPlain>(to, its.k(), first, kKeys, length - first, d, p.words);
     copy_rows<Shape, kPlain>(to + Shape::kSide, its.v(), first, kKeys, length - first, e, p.words);
     rooftile::cuda::cp_async_commit();
+  };
+  const auto arrive = [&](int stage) {
+    if constexpr (Codes::kAny) {
+      static_assert(Shape::kApart && Shape::kSplit);
+      std::byte* const to = shared + stage * Shape::kStage;
+      k_codes.store(to, its.k(), d);
+      v_codes.store(to + Shape::kSide, its.v(), e);
+    }
   };
   copy_rows<Shape, kPlain>(queries, its.q(), begin, Shape::kQueries, rows - begin, d, p.words);
   rooftile::cuda::cp_async_commit();
@@ -185,7 +233,7 @@ ROOFTILE_TILE void forward_mma(const AttentionProblem& p, const Its& its) {
 
   unsigned held[Shape::kHold ? kTall : 1][Shape::kHold ? kSteps : 1][4];
   if constexpr (Shape::kHold) {
-    if (Shape::kApart && n < end)
+    if (Shape::kApart && !Codes::kAny && n < end)
       rooftile::cuda::cp_async_wait<1>();
     else
       rooftile::cuda::cp_async_wait<0>();
@@ -202,24 +250,58 @@ ROOFTILE_TILE void forward_mma(const AttentionProblem& p, const Its& its) {
   }
 
   const bool changes = !kPlain && (p.softcap != 0 || its.has_bias());
-  const float factor = changes ? kLog2E : p.scale * kLog2E;  // from a score to its power of 2
+  const float scale = its.scale(),
+              factor = changes ? kLog2E : scale * kLog2E;  // from a score to its power of 2
   float base[kTall][2], l[kTall][2], y[kTall][2 * kOut][4];
   ROOFTILE_UNROLL for (int i = 0; i < kTall; ++i) {
-    ROOFTILE_UNROLL for (int half = 0; half < 2; ++half) {
-      const float sink = its.sink(mine + i * 16 + half * 8 + lane / 4);
-      // A row begins with its sink, whose value is 0, in one of the four lanes that add up its weights.
-      base[i][half] = fmaf(sink, kLog2E, -kShift);
-      l[i][half] = lane % 4 == 0 && sink != -HUGE_VALF ? kOne : 0;
-    }
+    ROOFTILE_UNROLL for (int half = 0; half < 2; ++half) { base[i][half] = -HUGE_VALF, l[i][half] = 0; }
     ROOFTILE_UNROLL for (int g = 0; g < 2 * kOut; ++g) ROOFTILE_UNROLL for (int r = 0; r < 4; ++r)
         y[i][g][r] = 0;
   }
+
+  // Of the chunks before the one in registers: seldom needed, so in memory. Of each 16 rows a lane's two
+  // rows' weights, then its sums.
+  constexpr int kMemory = 2 * kOut + 1;
+  float4 before[kTall * kMemory];
+  /// A chunk is done. It joins those before, if there are any, and stays in registers or, where another one
+  /// begins, does not.
+  const auto end_chunk = [&](bool has_before, bool another) {
+    ROOFTILE_UNROLL for (int i = 0; i < kTall; ++i) {
+      float4* const memory = before + unknown(i * kMemory);
+      RowWeights<T> upper{base[i][0], sum_of_row(l[i][0])}, lower{base[i][1], sum_of_row(l[i][1])};
+      if (has_before) {
+        RowWeights<T> upper_before{memory->x, memory->y}, lower_before{memory->z, memory->w};
+        const Merge<T> up(upper_before, upper), low(lower_before, lower);
+        upper = upper_before, lower = lower_before;
+        ROOFTILE_UNROLL for (int g = 0; g < 2 * kOut; ++g) {
+          const float4 sum = memory[1 + g];
+          float(&four)[4] = y[i][g];
+          const float4 all{up(sum.x, four[0]), up(sum.y, four[1]), low(sum.z, four[2]), low(sum.w, four[3])};
+          if (another) memory[1 + g] = all;
+          four[0] = all.x, four[1] = all.y, four[2] = all.z, four[3] = all.w;
+        }
+      } else if (another) {
+        ROOFTILE_UNROLL for (int g = 0; g < 2 * kOut; ++g)
+            memory[1 + g] = {y[i][g][0], y[i][g][1], y[i][g][2], y[i][g][3]};
+      }
+      if (another) {
+        *memory = {upper.most, upper.sum, lower.most, lower.sum};
+        upper = lower = {-HUGE_VALF, 0};
+        ROOFTILE_UNROLL for (int g = 0; g < 2 * kOut; ++g) ROOFTILE_UNROLL for (int r = 0; r < 4; ++r)
+            y[i][g][r] = 0;
+      }
+      base[i][0] = upper.most, l[i][0] = upper.sum;
+      base[i][1] = lower.most, l[i][1] = lower.sum;
+    }
+  };
+
   int stage = 0;
+  if (n < end) arrive(stage);
   ROOFTILE_UNROLL_BY(1) for (; n < end; ++n, stage ^= 1) {
     rooftile::cuda::cp_async_wait<0>();
     __syncthreads();  // the tile is here for all, and all have read the one before
     if (n + 1 < end) copy(stage ^ 1, n + 1);
-    if (n < some || n >= some_end) continue;
+    if (!Codes::kAny && (n < some || n >= some_end)) continue;  // of codes all rows are each warp's
     const std::byte* const tile = shared + stage * Shape::kStage;
 
     float s[kTall][2 * kKeyTiles][4];
@@ -263,7 +345,7 @@ ROOFTILE_TILE void forward_mma(const AttentionProblem& p, const Its& its) {
           if (key < from || key >= to) {
             score = -HUGE_VALF;
           } else if (changes) {
-            score *= p.scale;
+            score *= scale;
             if (p.softcap != 0) score = capped(score, p.softcap);
             score = its.biased(score, row, first + key);
           }
@@ -308,6 +390,18 @@ ROOFTILE_TILE void forward_mma(const AttentionProblem& p, const Its& its) {
       l[i][half] += sum;
     }
     // [/softmax]
+    if constexpr (!kPlain && Its::kDrops)
+      if (p.dropout) {
+        ROOFTILE_UNROLL for (int i = 0; i < kTall; ++i) {
+          const unsigned kept = kept_of_warp<false, 2 * kKeyTiles>(
+              p.dropout, [&](std::int64_t row) { return its.counter(row); }, mine + i * 16,
+              std::int64_t{n} * kKeys);
+          ROOFTILE_UNROLL for (int g = 0; g < 2 * kKeyTiles; ++g)
+              ROOFTILE_UNROLL for (int r = 0; r < 4; ++r) {
+            if (!(kept >> (4 * g + r) & 1)) s[i][g][r] = 0;
+          }
+        }
+      }
 
     // [values]
     // What a product left in a lane is, in pairs, what the next takes: rows of weights by keys.
@@ -328,18 +422,32 @@ ROOFTILE_TILE void forward_mma(const AttentionProblem& p, const Its& its) {
       }
     }
     // [/values]
+    if (n + 1 < end) arrive(stage ^ 1);
+    if constexpr (!Its::kPart)
+      if ((n + 1) % kTiles == 0 && n + 1 < some_end) end_chunk(n / kTiles > some / kTiles, true);
   }
   rooftile::cuda::cp_async_wait<0>();
 
+  end_chunk(!Its::kPart && (some_end - 1) / kTiles > some / kTiles, false);
+
   ROOFTILE_UNROLL for (int i = 0; i < kTall; ++i) ROOFTILE_UNROLL for (int half = 0; half < 2; ++half) {
     const std::int64_t row = mine + i * 16 + half * 8 + lane / 4;
-    const float sum = sum_of_row(l[i][half]), scale = sum == 0 ? 0 : 1 / sum;
+    RowWeights<T> weights{base[i][half], l[i][half]};
     if (row >= rows) continue;
+    if constexpr (Its::kPart) {
+      ROOFTILE_UNROLL for (int g = 0; g < 2 * kOut; ++g) {
+        const int channel = group * 16 + g * 8 + lane % 4 * 2;
+        its.put_part(row, channel, float2{y[i][g][2 * half], y[i][g][2 * half + 1]});
+      }
+      if (lane % 4 == 0 && warp == 0) its.put_weights(row, weights);
+      continue;
+    }
+    const float each = weights.finish(p.sink ? its.sink(row) : -HUGE_VALF, kPlain ? 1 : its.value_scale());
     // Of zeros none is negative: a sum that underflowed is -0 or, where keys that a query does not see came
     // after it, +0.
     ROOFTILE_UNROLL for (int g = 0; g < 2 * kOut; ++g) {
       const int channel = group * 16 + g * 8 + lane % 4 * 2;
-      const float low = y[i][g][2 * half] * scale + 0.f, high = y[i][g][2 * half + 1] * scale + 0.f;
+      const float low = y[i][g][2 * half] * each + 0.f, high = y[i][g][2 * half + 1] * each + 0.f;
       if constexpr (kPlain) {
         *reinterpret_cast<unsigned*>(const_cast<T*>(its.y().row(row)) + channel) = pair_of<T>(low, high);
       } else {
@@ -347,8 +455,7 @@ ROOFTILE_TILE void forward_mma(const AttentionProblem& p, const Its& its) {
         if (channel + 1 < e) its.y().put(row, channel + 1, high);
       }
     }
-    if (p.lse && lane % 4 == 0 && (!Shape::kSplit || warp == 0))
-      its.put_lse(row, fmaf(base[i][half], 1 / kLog2E, logf(sum)));
+    if (p.lse && lane % 4 == 0 && (!Shape::kSplit || warp == 0)) its.put_lse(row, weights.lse());
   }
 }
 // [/forward]

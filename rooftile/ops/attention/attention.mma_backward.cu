@@ -7,7 +7,7 @@ namespace rooftile::attention_gpu {
 namespace {
 
 /// Of keys, and of queries. The plain ones take whole words, heads of kSize channels on both sides, neither
-/// bias nor cap.
+/// bias, cap nor dropout.
 template <int kSize, bool kPlain>
 struct Shapes {
   using Keys = BackwardShape<kSize, 1, 4, 1, 32>;
@@ -96,24 +96,28 @@ Status launch_passes(const CudaLaunch& launch, const AttentionProblem& p) {
 
 }  // namespace
 
+Status launch_delta(const CudaLaunch& launch, const AttentionProblem& p) {
+  const std::int64_t rows = p.b * p.s * p.h;
+  if (rows == 0) return {};
+  return tile::with_type<f16, bf16>(p.dtype, [&]<class T>() {
+    const int width = p.e <= 64 ? 8 : p.e <= 128 ? 16 : 32;
+    const std::int64_t each = kDeltaThreads / width, blocks = (rows + each - 1) / each, most = 1 << 20;
+    return cuda::launch(launch, "attention_backward",
+                        {static_cast<unsigned>(blocks < most ? blocks : most), kDeltaThreads},
+                        attention_delta<T>, p, width, rows);
+  });
+}
+
 Status launch_backward_mma(const CudaLaunch& launch, const AttentionProblem& problem) {
   AttentionProblem p = problem;
   p.words = in_words(p.q, p.d) && in_words(p.k, p.d) && in_words(p.v, p.e) && in_words(p.y, p.e) &&
             in_words(p.dy, p.e) && in_words(p.dq, p.d) && in_words(p.dk, p.d) && in_words(p.dv, p.e);
-  return tile::with_type<f16, bf16>(p.dtype, [&]<class T>() -> Status {
-    if (const std::int64_t rows = p.b * p.s * p.h; rows > 0) {
-      const int width = p.e <= 64 ? 8 : p.e <= 128 ? 16 : 32;
-      const std::int64_t each = kDeltaThreads / width, blocks = (rows + each - 1) / each, most = 1 << 20;
-      if (Status s = cuda::launch(launch, "attention_backward",
-                                  {static_cast<unsigned>(blocks < most ? blocks : most), kDeltaThreads},
-                                  attention_delta<T>, p, width, rows);
-          !s)
-        return s;
-    }
+  if (Status s = launch_delta(launch, p); !s) return s;
+  return tile::with_type<f16, bf16>(p.dtype, [&]<class T>() {
     return with_size(p, [&]<int kSize>() {
       // Which of the two it is changes no bit.
       if constexpr (kSize <= 128)
-        if (p.words && p.d == kSize && p.e == kSize && p.softcap == 0 && !p.bias.data)
+        if (p.words && p.d == kSize && p.e == kSize && p.plain())
           return launch_passes<T, Shapes<kSize, true>, true>(launch, p);
       return launch_passes<T, Shapes<kSize, false>, false>(launch, p);
     });

@@ -110,6 +110,15 @@ ROOFTILE_TILE void clear(typename Shape::Sums& sums) {
 }
 /// The gradients of weights may be of any size, f16 not: of each row they are times `room`, a power of 2 that
 /// shrinks, and the row's sums with it, where they would pass 2^15.
+ROOFTILE_TILE float room_for(float most, float room) {
+  if (!(most * room > 0x1p15f)) return room;
+  unsigned exponent;
+  memcpy(&exponent, &most, sizeof most);
+  exponent = (2 * 127 + 14 - (exponent >> 23)) << 23;  // of 2^14 for the largest; of infinity 2^-114
+  float now;
+  memcpy(&now, &exponent, sizeof now);
+  return now;
+}
 template <class T, class Shape>
 ROOFTILE_TILE void fit_rows(typename Shape::Scores& ds, float (&room)[Shape::kTall][2],
                             typename Shape::Sums& sums) {
@@ -122,17 +131,10 @@ ROOFTILE_TILE void fit_rows(typename Shape::Scores& ds, float (&room)[Shape::kTa
     ROOFTILE_UNROLL for (int g = 0; g < Shape::kOthers / 8; ++g) most =
         fmaxf(most, fmaxf(fabsf(ds[i][g][2 * half]), fabsf(ds[i][g][2 * half + 1])));
     most = max_of_row(most);
-    shrink[i][half] = 1;
-    if (most * room[i][half] > 0x1p15f) {
-      unsigned exponent;
-      memcpy(&exponent, &most, sizeof most);
-      exponent = (2 * 127 + 14 - (exponent >> 23)) << 23;  // of 2^14 for the largest; of infinity 2^-114
-      float now;
-      memcpy(&now, &exponent, sizeof now);
-      shrink[i][half] = now / room[i][half];
-      room[i][half] = now;
-      grew = true;
-    }
+    const float now = room_for(most, room[i][half]);
+    shrink[i][half] = now / room[i][half];
+    grew = grew || now != room[i][half];
+    room[i][half] = now;
   }
   if (__any_sync(0xffffffffu, grew)) {
     ROOFTILE_UNROLL for (int i = 0; i < Shape::kTall; ++i)
@@ -251,7 +253,7 @@ ROOFTILE_TILE void backward_mma(const AttentionProblem& p, const Place& place) {
     }
     __syncthreads();  // all have read what is overwritten where there is no key
   }
-  const bool changes = !kPlain && (p.softcap != 0 || p.bias.data);
+  const bool changes = !kPlain && (p.softcap != 0 || p.bias.data || p.alibi);
   const float factor = changes ? kLog2E : p.scale * kLog2E;  // from a score to its power of 2
 
   ROOFTILE_UNROLL_BY(1) while (head < head_end) {
@@ -284,6 +286,19 @@ ROOFTILE_TILE void backward_mma(const AttentionProblem& p, const Place& place) {
                   kKeys ? its_base : base[i][lower], kKeys ? its_delta : delta[i][lower]);
       }
     };
+    unsigned kept[kTall] = {};  // four bits for each of a lane's fragments
+    const bool drops = !kPlain && p.dropout;
+    if (drops) {
+      const std::int64_t from = std::int64_t{its} * kOthers;
+      ROOFTILE_UNROLL for (int i = 0; i < kTall; ++i) {
+        const std::int64_t own = mine + i * 16;
+        kept[i] = kept_of_warp<kKeys, kOthers / 8>(
+            p.dropout, [&](std::int64_t query) { return p.counter(batch, its_head, query); },
+            kKeys ? from : own, kKeys ? own : from);
+        ROOFTILE_UNROLL for (int g = 0; g < kOthers / 8; ++g) ROOFTILE_UNROLL for (int r = 0; r < 4; ++r)
+            ds[i][g][r] = kept[i] >> (4 * g + r) & 1 ? ds[i][g][r] * p.dropout.keep.scale : 0;
+      }
+    }
     if (changes || its < whole || its >= whole_end) {
       const std::int64_t from = std::int64_t{its} * kOthers;
       int low[kTall][2], high[kTall][2];
@@ -317,6 +332,12 @@ ROOFTILE_TILE void backward_mma(const AttentionProblem& p, const Place& place) {
       weight = rooftile::cuda::exp2_approx_normal(fmaf(weight, factor, -its_base));
       its_ds = weight * ((its_ds - its_delta) * (1 / kOne));
     });
+    if (kKeys && drops) {  // ds has its weights whole, dv those that are kept
+      ROOFTILE_UNROLL for (int i = 0; i < kTall; ++i) ROOFTILE_UNROLL for (int g = 0; g < kOthers / 8; ++g)
+          ROOFTILE_UNROLL for (int r = 0; r < 4; ++r) {
+        if (!(kept[i] >> (4 * g + r) & 1)) s[i][g][r] = 0;
+      }
+    }
     if constexpr (kKeys) accumulate<T, Shape, kPlain>(values, s, tile + Shape::kSide, group, e);
     fit_rows<T, Shape>(ds, room, sums);
     accumulate<T, Shape, kPlain>(sums, ds, tile, group, d);
@@ -327,8 +348,8 @@ ROOFTILE_TILE void backward_mma(const AttentionProblem& p, const Place& place) {
   put_sums<T, Shape, kPlain>(HeadRows<T>(kKeys ? p.dk : p.dq, batch, place.head), mine, rows, sums, group, d,
                              p.scale, room);
   if constexpr (kKeys)
-    put_sums<T, Shape, kPlain>(HeadRows<T>(p.dv, batch, place.head), mine, rows, values, group, e, 1,
-                               values_room);
+    put_sums<T, Shape, kPlain>(HeadRows<T>(p.dv, batch, place.head), mine, rows, values, group, e,
+                               kPlain ? 1 : p.dropout.keep.scale, values_room);
 }
 // [/backward]
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "rooftile/core/dtype.h"
+#include "rooftile/core/philox.h"
 
 #if defined(__CUDACC__)
 #define ROOFTILE_ATTENTION __host__ __device__ inline
@@ -11,6 +12,10 @@
 #endif
 
 namespace rooftile {
+
+/// A GPU's sums of a row are those of chunks of so many keys, added up (attention.chunks.h). Its bits depend
+/// on this.
+inline constexpr std::int64_t kAttentionChunk = 512;
 
 /// One operand of four dimensions, its strides in elements: of q, k, v, y and their gradients batch,
 /// position, head, channel; of a bias batch, head, query, key.
@@ -23,6 +28,23 @@ struct AttentionOperand {
 struct AttentionRange {
   std::int64_t begin, end;
   ROOFTILE_ATTENTION std::int64_t size() const { return end - begin; }
+  /// What is in a chunk of it; empty ones have end = begin.
+  ROOFTILE_ATTENTION AttentionRange within(std::int64_t chunk) const {
+    const std::int64_t first = chunk * kAttentionChunk, last = first + kAttentionChunk,
+                       from = begin < first ? first : begin, to = end > last ? last : end;
+    return {from, to > from ? to : from};
+  }
+};
+
+/// Which weights meet their values. Of query i and key j: word j % 4 of the counter offset + ((b·H + h)·S +
+/// i)·⌈T/4⌉ + j/4. With sequences S, T and i are the whole call's, j counts from the sequence's first key.
+struct AttentionDropout {
+  PhiloxNumbers numbers;  ///< its seed null: all of them
+  PhiloxKeep keep;
+  std::int64_t rows = 0, first = 0;  ///< S; of it the first of this sequence
+  std::int64_t counters = 0;         ///< of a row: ⌈T/4⌉
+
+  ROOFTILE_ATTENTION explicit operator bool() const { return numbers.seed != nullptr; }
 };
 
 struct AttentionProblem {
@@ -37,14 +59,19 @@ struct AttentionProblem {
   void* dsink;       ///< null: not wanted
   std::int64_t sink_stride, dsink_stride;
   DType sink_dtype;
+  const float* alibi;  ///< null: none
+  std::int64_t alibi_stride;
   /// Of sequences that lie one after the other in the one batch: where each begins, and where the last one
   /// ends. Null: a batch is a sequence.
   const std::int32_t *cu_q, *cu_k;
   std::int64_t cu_q_stride, cu_k_stride, sequences;
+  AttentionDropout dropout;
   // Of a GPU's launch alone:
   bool words;             ///< rows of q, k, v and y are whole 16-byte words
   std::int64_t together;  ///< heads whose blocks run side by side; 0: all
 
+  /// Nothing but scales and masks: no bias of either kind, cap and dropout.
+  bool plain() const { return !bias.data && !alibi && softcap == 0 && !dropout; }
   ROOFTILE_ATTENTION std::int64_t group() const { return g == 0 ? 0 : h / g; }
   /// The keys that query i sees; empty ones have end = begin.
   ROOFTILE_ATTENTION AttentionRange keys(std::int64_t i) const { return keys(i, t); }
@@ -64,6 +91,17 @@ struct AttentionProblem {
   }
   ROOFTILE_ATTENTION AttentionRange queries_of(std::int64_t j, std::int64_t end) const {
     return {queries(j).begin, queries(end - 1).end};
+  }
+
+  /// What alibi takes off a score, a head's slope times it: how far a key is from the query's own.
+  ROOFTILE_ATTENTION float distance(std::int64_t i, std::int64_t j) const {
+    const std::int64_t ahead = i + t - s - j;
+    return static_cast<float>(ahead < 0 ? -ahead : ahead);
+  }
+  /// The counter of query i's first four keys, without the stream's offset.
+  ROOFTILE_ATTENTION std::uint64_t counter(std::int64_t batch, std::int64_t head, std::int64_t i) const {
+    const auto wide = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
+    return (wide(batch * h + head) * wide(dropout.rows) + wide(dropout.first + i)) * wide(dropout.counters);
   }
 
   /// What a launch has of each head: tiles of `tall` rows, queries or keys. Of cut ones the rows before the
@@ -110,6 +148,7 @@ struct AttentionProblem {
     shift(q, first_query), shift(y, first_query), shift(dy, first_query), shift(dq, first_query);
     shift(k, first_key), shift(v, first_key), shift(dk, first_key), shift(dv, first_key);
     if (lse) lse += first_query * lse_stride[2];
+    dropout.first = first_query;
     return true;
   }
 

@@ -114,6 +114,11 @@ struct BlocksOf {
       its().store(rows.first + lane, row);
     }
   }
+  /// One row from where it is as a row.
+  void store_scaled(std::int64_t at, const float* from, float scale, float* row) const {
+    for (int c = 0; c < its().size; ++c) row[c] = from[c] * scale + 0.f;
+    its().store(at, row);
+  }
 
  private:
   const Its& its() const { return static_cast<const Its&>(*this); }
@@ -141,20 +146,27 @@ struct HeadRows : BlocksOf<HeadRows> {
   }
 };
 
-/// c[r][lanes] = (c[r] · scale or 0) + Σ a[r · kRowStride + k · step] · b[k][lanes], k ascending, below
-/// `depth`. One fused multiply-add at a time into each accumulator: how many rows go together, and which
-/// lanes, never shows.
+/// What becomes of sums: with neither they are all; with `keep` alone they go on from c · keep; with both
+/// they begin at 0, and c · keep + sums · take is the result.
+struct Into {
+  const float *keep = nullptr, *take = nullptr;
+};
+/// c[r][lanes] into which Σ a[r · kRowStride + k · step] · b[k][lanes] goes, k ascending, below `depth`. One
+/// fused multiply-add at a time into each accumulator: how many rows go together, and which lanes, never
+/// shows.
 template <int kTileRows, int kRowStride>
 ROOFTILE_TILE void multiply_rows(const float* a, int step, const float* b, int depth, float* c,
-                                 const float* scale) {
+                                 const Into& into) {
+  const auto kept = [&](int r, int half) {
+    return load_unaligned<Vec<float>>(c + r * kPanel + half * kWidth);
+  };
   Vec<float> sum[kTileRows][2];
 #pragma GCC unroll 12
   for (int r = 0; r < kTileRows; ++r) {
     sum[r][0] = sum[r][1] = Vec<float>{};
-    if (scale) {
-      sum[r][0] = load_unaligned<Vec<float>>(c + r * kPanel) * load_unaligned<Vec<float>>(scale);
-      sum[r][1] =
-          load_unaligned<Vec<float>>(c + r * kPanel + kWidth) * load_unaligned<Vec<float>>(scale + kWidth);
+    if (into.keep && !into.take) {
+      sum[r][0] = kept(r, 0) * load_unaligned<Vec<float>>(into.keep);
+      sum[r][1] = kept(r, 1) * load_unaligned<Vec<float>>(into.keep + kWidth);
     }
   }
   for (int k = 0; k < depth; ++k, a += step, b += kPanel) {
@@ -166,6 +178,17 @@ ROOFTILE_TILE void multiply_rows(const float* a, int step, const float* b, int d
       sum[r][1] = vfma(one, b1, sum[r][1]);
     }
   }
+  if (into.take) {
+    const Vec<float> keep0 = load_unaligned<Vec<float>>(into.keep),
+                     keep1 = load_unaligned<Vec<float>>(into.keep + kWidth),
+                     take0 = load_unaligned<Vec<float>>(into.take),
+                     take1 = load_unaligned<Vec<float>>(into.take + kWidth);
+#pragma GCC unroll 12
+    for (int r = 0; r < kTileRows; ++r) {
+      sum[r][0] = vfma(kept(r, 0), keep0, sum[r][0] * take0);
+      sum[r][1] = vfma(kept(r, 1), keep1, sum[r][1] * take1);
+    }
+  }
 #pragma GCC unroll 12
   for (int r = 0; r < kTileRows; ++r) {
     store_unaligned(c + r * kPanel, sum[r][0]);
@@ -175,7 +198,7 @@ ROOFTILE_TILE void multiply_rows(const float* a, int step, const float* b, int d
 /// The same for `rows`, a multiple of 4.
 template <int kRowStride>
 __attribute__((noinline)) void multiply(const float* a, int step, const float* b, int depth, int rows,
-                                        float* c, const float* scale) {
+                                        float* c, const Into& into) {
   const auto advance = [&](int n) {
     a += n * kRowStride;
     c += n * kPanel;
@@ -183,13 +206,13 @@ __attribute__((noinline)) void multiply(const float* a, int step, const float* b
   };
   while (rows > 0) {
     if (rows >= kTall && rows != kTall + kLow) {  // 16 = 8 + 8, and not 12 and 4, which waits for its sums
-      multiply_rows<kTall, kRowStride>(a, step, b, depth, c, scale);
+      multiply_rows<kTall, kRowStride>(a, step, b, depth, c, into);
       advance(kTall);
     } else if (rows >= kMiddle) {
-      multiply_rows<kMiddle, kRowStride>(a, step, b, depth, c, scale);
+      multiply_rows<kMiddle, kRowStride>(a, step, b, depth, c, into);
       advance(kMiddle);
     } else {
-      multiply_rows<kLow, kRowStride>(a, step, b, depth, c, scale);
+      multiply_rows<kLow, kRowStride>(a, step, b, depth, c, into);
       advance(kLow);
     }
   }
@@ -197,12 +220,12 @@ __attribute__((noinline)) void multiply(const float* a, int step, const float* b
 /// Scores: rows of a block times a panel.
 template <int kPitch>
 void scores(const float* block, const float* panel, int depth, int rows, float* c) {
-  multiply<kPitch>(block, 1, panel, depth, rows, c, nullptr);
+  multiply<kPitch>(block, 1, panel, depth, rows, c, {});
 }
-/// c[column][lanes] = c · scale + Σ over rows block[row][column] · weights[row][lanes].
+/// c[column][lanes] into which Σ over rows block[row][column] · weights[row][lanes] goes.
 inline void accumulate(const float* block, int pitch, const float* weights, int rows, int columns, float* c,
-                       const float* scale) {
-  multiply<1>(block, pitch, weights, rows, (columns + 3) / 4 * 4, c, scale);
+                       const Into& into) {
+  multiply<1>(block, pitch, weights, rows, (columns + 3) / 4 * 4, c, into);
 }
 
 /// Where a panel's lanes begin, and which rows each of them meets: a query its keys, a key its queries.
@@ -335,6 +358,16 @@ inline float sink_of(const AttentionProblem& p, std::int64_t head) {
 /// What a row begins with: its sink's power, or nothing.
 inline float begin_sum(float sink) { return sink == -kInfinity ? 0.f : 1.f; }
 
+/// Two rows' numbers where their weights are kept, 0 elsewhere; `kept` has a bit for each lane of a row.
+ROOFTILE_TILE Tile<float> where_kept(const std::uint32_t* kept, const Tile<float>& x) {
+  static_assert(kPanel <= 32);
+  alignas(64) std::uint32_t bits[kPanel];
+  for (int lane = 0; lane < kPanel; ++lane) bits[lane] = std::uint32_t{1} << lane;
+  Tile<std::uint32_t> lanes;
+  for (int i = 0; i < 4; ++i) lanes.v[i] = load_unaligned<Vec<std::uint32_t>>(bits + i % 2 * kWidth);
+  return select((by_row(kept[0], kept[1]) & lanes) != 0u, x, fill(0.f));
+}
+
 // [forward]
 /// One panel of queries on its way through the keys: m, the largest score so far; l, the sum of e^(s - m);
 /// y, the sum of e^(s - m)·v, [channel][lane].
@@ -343,9 +376,35 @@ struct Forward {
   float *y, *m, *l;
 };
 
+/// How the total of the blocks so far and a block's own sums make a total: total · keep + block · take, both
+/// having been taken off their own largest scores. A block that a row does not see changes no bit.
+struct Merge {
+  Vec<float> most[2], keep[2], take[2];
+
+  /// The largest scores, of a panel's lanes.
+  Merge(const Vec<float> (&total)[2], const Vec<float> (&block)[2]) {
+    Tile<float> shift;
+    for (int i = 0; i < 2; ++i) {
+      most[i] = vmax(total[i], block[i]);
+      const Vec<float> from = finite(most[i]);
+      shift.v[i] = total[i] - from;
+      shift.v[i + 2] = block[i] - from;
+    }
+    const Tile<float> power = exp_below(shift);
+    for (int i = 0; i < 2; ++i) keep[i] = power.v[i], take[i] = power.v[i + 2];
+  }
+  Vec<float> operator()(int i, Vec<float> total, Vec<float> block) const {
+    return vfma(total, keep[i], block * take[i]);
+  }
+  /// -inf, where nothing is seen yet, taken off -inf would be NaN: 0 is taken.
+  static Vec<float> finite(Vec<float> most) { return most == splat(-kInfinity) ? Vec<float>{} : most; }
+};
+
+/// Each block of keys has a softmax of its own, and totals take blocks in ascending order: so no bit says
+/// whose thread summed a block. `kept`: of each row of the block; null: all weights are.
 template <int kPitch>
 void step(const AttentionProblem& p, const Forward& f, const Meeting& meeting, const float* k, const float* v,
-          int v_pitch, const float* bias, float* s) {
+          int v_pitch, const float* bias, const std::uint32_t* kept, float* s) {
   scores<kPitch>(k + meeting.begin * kPitch, f.q, static_cast<int>(p.d), meeting.end - meeting.begin,
                  s + meeting.begin * kPanel);
   Tile<float> most = fill(-kInfinity);
@@ -357,33 +416,29 @@ void step(const AttentionProblem& p, const Forward& f, const Meeting& meeting, c
     most = max(most, x);
   }
 
-  // A row that has seen nothing yet has m = -inf, which taken off -inf would be NaN: it takes 0.
-  const Vec<float> zero{}, none = splat(-kInfinity);
-  Tile<float> m, shift;
-  for (int i = 0; i < 2; ++i) {
-    const Vec<float> before = load_unaligned<Vec<float>>(f.m + i * kWidth);
-    const Vec<float> now = vmax(before, vmax(most.v[i], most.v[i + 2]));
-    store_unaligned(f.m + i * kWidth, now);
-    m.v[i] = m.v[i + 2] = now == none ? zero : now;
-    shift.v[i] = shift.v[i + 2] = before - m.v[i];
-  }
-  const Tile<float> shrink = exp_below(shift);
+  const Vec<float> total[] = {load_unaligned<Vec<float>>(f.m), load_unaligned<Vec<float>>(f.m + kWidth)},
+                   block[] = {vmax(most.v[0], most.v[2]), vmax(most.v[1], most.v[3])};
+  const Merge merge(total, block);
+  Tile<float> m;
+  for (int i = 0; i < 2; ++i) m.v[i] = m.v[i + 2] = Merge::finite(block[i]);
 
   Tile<float> sum = fill(0.f);
   for (int row = meeting.begin; row < meeting.end; row += 2) {
     float* const at = s + row * kPanel;
     const Tile<float> e = exp_below(load_whole<float>(at) - m);
-    store_whole(at, e);
+    store_whole(at, kept ? where_kept(kept + row, e) : e);
     sum += e;
   }
-  alignas(64) float scale[kPanel];
+  alignas(64) float keep[kPanel], take[kPanel];
   for (int i = 0; i < 2; ++i) {
     float* const l = f.l + i * kWidth;
-    store_unaligned(l, vfma(load_unaligned<Vec<float>>(l), shrink.v[i], sum.v[i] + sum.v[i + 2]));
-    store_unaligned(scale + i * kWidth, shrink.v[i]);
+    store_unaligned(l, merge(i, load_unaligned<Vec<float>>(l), sum.v[i] + sum.v[i + 2]));
+    store_unaligned(f.m + i * kWidth, merge.most[i]);
+    store_unaligned(keep + i * kWidth, merge.keep[i]);
+    store_unaligned(take + i * kWidth, merge.take[i]);
   }
   accumulate(v + meeting.begin * v_pitch, v_pitch, s + meeting.begin * kPanel, meeting.end - meeting.begin,
-             static_cast<int>(p.e), f.y, scale);
+             static_cast<int>(p.e), f.y, {keep, take});
 }
 // [/forward]
 

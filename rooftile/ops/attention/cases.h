@@ -74,12 +74,20 @@ inline std::vector<Case> attention_cases() {
                          std::int64_t offset = 0) {
       cases.push_back({{b, s, h, d, t, g, e}, type, options, layout, fill, offset});
     };
+    const auto drop = [](Options more, double p = 0.3) {
+      more.insert({{"dropout", p}, {"seed", 1}});
+      return more;
+    };
+    // Of a quick check: the diagonal by itself, past several chunks of a GPU's; beside biases and dropout.
+    add(1, 65, 1100, 2, 1, 16, 24, causal);
+    add(2, 100, 65, 4, 2, 40, 40, drop({{"causal", 1}, {"bias", 1}, {"A", 1}, {"alibi", 1}}));
     add(2, 65, 100, 2, 1, 16, 24);
     add(2, 100, 65, 4, 2, 40, 40, {{"causal", 1}, {"bias", 1}, {"A", 1}});
     add(2, 64, 130, 2, 2, 64, 64, {{"window_left", 3}, {"window_right", 1}, {"softcap", 2}, {"bias", 1}});
     add(2, 63, 63, 2, 2, 8, 16, {{"causal", 1}, {"window_left", 30}, {"scale", 0.25}});
-    // Reported elsewhere: one key and many queries; no key at all; lengths 1; heads of v that differ; a
-    // window with a right end alone; few queries of many keys.
+    // Reported elsewhere: flashinfer 4452, one key and many queries; flash-attention 2470, no key at all;
+    // 334, lengths 1; native-sparse-attention 27, heads of v that differ; TileOPs 1633, a window with a right
+    // end alone. 443 and 2421, keys or queries that a sequence lacks, are among attention_lengths.
     add(2, 34, 1, 2, 1, 64, 64, causal);
     add(2, 5, 0, 2, 2, 64, 64);
     add(1, 5, 0, 2, 2, 16, 8, causal);
@@ -113,10 +121,39 @@ inline std::vector<Case> attention_cases() {
     add(1, 5, 0, 2, 2, 16, 8, sink({{"P", 1}}));
     add(1, 19, 70, 2, 1, 24, 16, sink({{"bias", 1}, {"softcap", 2}, {"P", 1}}));
     add(1, 19, 70, 2, 1, 16, 16, sink({{"bias", 1}}), Layout::contiguous, Fill::minus_infinities);
+    // Alibi: whole tiles by groups, more queries than keys and fewer; beside a bias, a cap, dropout and a
+    // window.
+    add(2, 65, 100, 4, 2, 64, 64, {{"alibi", 1}, {"causal", 1}});
+    add(1, 100, 65, 2, 1, 128, 128, {{"alibi", 1}});
+    add(1, 40, 67, 2, 2, 256, 256, {{"alibi", 1}, {"causal", 1}});
+    add(2, 40, 67, 2, 1, 24, 16, sink(drop({{"alibi", 1}, {"bias", 1}, {"softcap", 2}})));
+    add(1, 50, 70, 3, 1, 24, 16, {{"alibi", 1}, {"window_left", 20}, {"window_right", 9}},
+        Layout::strided_columns);
+    // Dropout, whose backward draws the forward's mask (flash-attention 2439): whole tiles; none and all
+    // dropped; a seed's 64 bits and a counter that wraps; windows and caps.
+    add(2, 130, 130, 4, 2, 64, 64, drop(causal, 0.1));
+    add(1, 70, 129, 1, 1, 128, 128, drop({{"offset", 1}, {"seed_is", -1}, {"offset_is", -7}}, 0.5));
+    add(1, 40, 67, 2, 1, 256, 256, drop({{"offset", 1}, {"seed_is", 0x1p40 + 3}}, 0.9));
+    add(1, 40, 67, 2, 2, 16, 24, drop({}, 1));
+    add(1, 40, 67, 2, 2, 16, 24, drop({{"S", 1}}, 0));
+    add(1, 50, 70, 2, 1, 24, 16, drop({{"window_left", 20}, {"window_right", 9}, {"softcap", 2}, {"S", 1}}));
+    add(1, 19, 70, 2, 1, 24, 16, sink(drop({{"bias", 1}})));
+    add(1, 5, 0, 2, 2, 16, 8, sink(drop({})));
     for (Layout layout : {Layout::padded_rows, Layout::strided_columns, Layout::reversed, Layout::transposed,
                           Layout::broadcast})
       add(2, 20, 100, 2, 1, 24, 24, {{"causal", 1}, {"bias", 1}, {"A", 1}}, layout);
     add(2, 50, 70, 2, 2, 64, 64, window, Layout::offset, Fill::normal, 3);
+    // On tensor cores: more tiles than are in flight, of queries and of keys, also where a warpgroup has no
+    // rows; heads that a pipeline brings by threads.
+    if (type != DType::f32) {
+      add(1, 40, 1300, 1, 1, 64, 64);
+      add(1, 900, 30, 1, 1, 128, 128);
+      add(1, 310, 450, 2, 1, 64, 64, causal);
+      add(1, 400, 330, 1, 1, 128, 128, {{"window_left", 140}, {"window_right", 9}});
+      for (Layout layout : {Layout::strided_columns, Layout::transposed, Layout::broadcast})
+        add(2, 70, 100, 4, 2, 64, 64, causal, layout);
+      add(1, 70, 130, 2, 1, 128, 128, causal, Layout::padded_rows);
+    }
     // Sequences of a length each: whole words and others; masks; sinks; begins apart in memory.
     const auto cut = [&](std::size_t which, std::int64_t h, std::int64_t g, std::int64_t d, std::int64_t e,
                          Options options = {}, Layout layout = Layout::contiguous) {
@@ -126,18 +163,31 @@ inline std::vector<Case> attention_cases() {
     cut(1, 2, 2, 24, 16, sink({{"causal", 1}}), Layout::strided_columns);
     cut(3, 4, 2, 64, 64, sink({{"causal", 1}}));
     cut(4, 2, 2, 8, 8);
-    if (type == DType::f16) continue;
-    cut(1, 2, 1, 64, 64, window);
-    cut(2, 1, 1, 128, 128, causal);
-    cut(3, 2, 1, 256, 256, {{"softcap", 2}}, Layout::reversed);
+    if (type != DType::f16) {
+      cut(1, 2, 1, 64, 64, window);
+      cut(1, 4, 2, 64, 64, drop({{"causal", 1}, {"alibi", 1}}));
+      cut(2, 1, 1, 128, 128, causal);
+      cut(3, 2, 1, 256, 256, {{"softcap", 2}}, Layout::reversed);
+    }
+    add(2, 65, 100, 2, 1, 16, 24, causal);
+    // Chunks of a GPU's keys: whole tiles of each size; some that a row does not see, before and after those
+    // that it sees; with all that a chunk's sums carry.
+    for (std::int64_t size : {64, 128, 256})
+      add(1, 33, size == 128 ? 1537 : 1024, 1, 1, size, size, size == 64 ? causal : Options{});
+    add(1, 200, 1300, 2, 1, 16, 16, {{"window_left", 600}, {"window_right", 0}});
+    add(1, 1100, 1100, 1, 1, 8, 8, causal);
+    add(1, 20, 1500, 2, 1, 24, 16, sink(drop({{"causal", 1}, {"bias", 1}, {"alibi", 1}, {"softcap", 2}})));
+    add(1, 3, 1100, 2, 2, 16, 16, sink({}));
+    add(1, 4, 1100, 2, 1, 16, 16, {{"bias", 1}}, Layout::contiguous, Fill::minus_infinities);
   }
   return cases;
 }
 
-/// Of -infinities the bias keeps its own; a backward gets what its forward gives.
+/// Of -infinities the bias keeps its own; seeds and offsets that a case names; a backward gets what its
+/// forward gives.
 inline void prepare_attention(const Case& c, Arrays<double>& inputs) {
   if (c.fill == Fill::wide)  // so far that weights are 0 and 1, not so far that a score has no digit left
-    for (const char* name : {"q", "k", "sink"})
+    for (const char* name : {"q", "k", "sink", "alibi"})
       if (inputs.has(name))
         for (double& v : inputs[name].values()) v = std::fmax(-8, std::fmin(8, v));
   for (bool keys : {false, true})
@@ -147,6 +197,11 @@ inline void prepare_attention(const Case& c, Arrays<double>& inputs) {
     if (name != "bias" && name != "sink")
       for (double& v : array.values())
         if (std::isinf(v)) v = 0.5;
+  if (inputs.has("alibi"))  // as steep as those that are used: its keys are hundreds away
+    for (double& v : inputs["alibi"].values()) v /= 16;
+  for (const char* name : {"seed", "offset"})
+    if (const auto its = c.parameters.find(name + std::string("_is")); its != c.parameters.end())
+      if (Array<double>* number = inputs.find(name)) number->values()[0] = its->second;
   if (!inputs.has("dy")) return;
   AttentionOracle::run(c, inputs);
 }
@@ -204,7 +259,7 @@ inline BenchCases attention_bench() {
 }
 
 /// Heads a multiple of their groups, and of a length that the library takes; sequences of a length each in
-/// one batch, without a bias.
+/// one batch, without a bias; dropout with a seed.
 inline void adjust_attention(Case& c) {
   const bool cut = attention_is_cut(c);
   for (const char* name : {"cu_seqlens_q", "cu_seqlens_k"})
@@ -214,6 +269,7 @@ inline void adjust_attention(Case& c) {
     c.shape[7] = std::max<std::int64_t>(c.shape[7], 1);
     c.parameters["bias"] = 0;
   }
+  if (c.parameter("dropout") != 0) c.parameters["seed"] = 1;
   std::int64_t &h = c.shape[2], &d = c.shape[3], &g = c.shape[5], &e = c.shape[6];
   g %= 4;
   h = g * (1 + h % 3);
@@ -221,20 +277,27 @@ inline void adjust_attention(Case& c) {
 }
 
 inline Spec attention_spec(const char* function, const OracleFunctions& oracle, const char* reason) {
-  Spec spec =
-      spec_of({.function = function,
-               .oracle = oracle,
-               // Beside sums of products an exponential of 2 roundings, each a share of what the oracle
-               // carries along.
-               .tolerance = {.c = 1,
-                             .chain =
-                                 [](const Case& c, std::string_view) {
-                                   return double(std::max({c.shape[1], c.shape[3], c.shape[4], c.shape[6]}));
-                                 },
-                             .accumulator = [](const Case&) { return DType::f32; },
-                             .reason = reason},
-               .independent = "B",
-               .absent = {"bias", "sink", "dsink", "cu_seqlens_q", "cu_seqlens_k"}});
+  Spec spec = spec_of(
+      {.function = function,
+       .oracle = oracle,
+       // Beside sums of products an exponential of 2 roundings, each a share of what the oracle
+       // carries along.
+       .tolerance = {.c = 1,
+                     .chain =
+                         [](const Case& c, std::string_view) {
+                           return double(std::max({c.shape[1], c.shape[3], c.shape[4], c.shape[6]}));
+                         },
+                     .accumulator = [](const Case&) { return DType::f32; },
+                     .reason = reason},
+       .independent = "B",
+       .absent = {"bias", "sink", "dsink", "cu_seqlens_q", "cu_seqlens_k", "seed", "offset", "alibi"}});
+  // A row's place in the call decides what of its weights is dropped.
+  spec.operands = [operands = spec.operands](const Case& c) {
+    std::vector<Operand> list = operands(c);
+    if (c.parameter("dropout") != 0)
+      for (Operand& operand : list) operand.batched = false;
+    return list;
+  };
   spec.cases = attention_cases;
   spec.bench = attention_bench;
   spec.standard_shape = attention_shape;
@@ -253,8 +316,9 @@ inline Spec attention_spec(const char* function, const OracleFunctions& oracle, 
     const double scale = c.parameter("scale");
     const bool cut = c.parameter("cu_seqlens_q") != 0 || c.parameter("cu_seqlens_k") != 0,
                may_be = attention_is_cut(c) && c.shape[0] == 1 && c.shape[7] > 0 && c.parameter("bias") == 0;
-    return its(c) && (!cut || may_be) && scale < 100 && (scale == 0 || scale >= 1e-30) && finite(c.fill) &&
-           c.fill != Fill::large_offset && c.fill != Fill::huge && c.fill != Fill::huge_rows;
+    return its(c) && (!cut || may_be) && (c.parameter("dropout") == 0 || c.parameter("seed") != 0) &&
+           scale < 100 && (scale == 0 || scale >= 1e-30) && finite(c.fill) && c.fill != Fill::large_offset &&
+           c.fill != Fill::huge && c.fill != Fill::huge_rows;
   };
   spec.bytes = [its = spec](const Case& c) { return attention_bytes(its, c); };
   return spec;
@@ -262,7 +326,8 @@ inline Spec attention_spec(const char* function, const OracleFunctions& oracle, 
 
 inline std::vector<Spec> attention_specs() {
   const auto flops_of_score = [](const AttentionCase& a, const Case& c) {
-    return 2 * double(a.d) + 1 + (a.cap != 0 ? 6 : 0) + (c.parameter("bias") != 0 ? 1 : 0);
+    return 2 * double(a.d) + 1 + (a.cap != 0 ? 6 : 0) + (c.parameter("bias") != 0 ? 1 : 0) +
+           (c.parameter("alibi") != 0 ? 2 : 0);
   };
   const auto pairs = [](const Case& c) {
     double n = 0;
@@ -277,7 +342,8 @@ inline std::vector<Spec> attention_specs() {
   // A maximum, e^(s - m) and its sum; E times two.
   forward.flops = [=](const Case& c) {
     const AttentionCase a(c);
-    return pairs(c) * (flops_of_score(a, c) + 4 + 2 * double(a.e)) + double(a.b * a.h * a.s) * double(a.e);
+    return pairs(c) * (flops_of_score(a, c) + 4 + 2 * double(a.e) + (a.dropout != 0 ? 1 : 0)) +
+           double(a.b * a.h * a.s) * double(a.e);
   };
   forward.cases = [] {
     std::vector<Case> cases = attention_cases();
@@ -290,7 +356,8 @@ inline std::vector<Spec> attention_specs() {
   backward.repeats = false;  // y and lse belong to q, k, v and bias
   backward.flops = [=](const Case& c) {
     const AttentionCase a(c);
-    return pairs(c) * (flops_of_score(a, c) + 5 + 4 * double(a.d) + 4 * double(a.e)) +
+    return pairs(c) *
+               (flops_of_score(a, c) + 5 + 4 * double(a.d) + 4 * double(a.e) + (a.dropout != 0 ? 2 : 0)) +
            double(a.b * a.h * a.s) * 2 * double(a.e);
   };
   return {forward, backward};

@@ -1,9 +1,11 @@
 #pragma once
 // Attention as the equations read, in any scalar: the oracle.
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "rooftile/core/philox.h"
 #include "rooftile/harness/spec.h"
 #include "rooftile/harness/tensor.h"
 
@@ -13,10 +15,12 @@ namespace rooftile::harness {
 struct AttentionCase {
   std::int64_t b, s, h, d, t, g, e, left, right;
   std::int64_t q_rows, k_rows, q_first = 0, k_first = 0;  ///< rows of a batch
-  double scale, cap;
+  double scale, cap, dropout;
   double least_weight;    ///< of a row's largest: below it the data's dtype has fewer digits for weights
   double least_gradient;  ///< the same of their gradients, on their own
+  double exponent;        ///< to 2, of what tensor cores take for a weight of 1
   const char *keys_name = "k", *values_name = "v";
+  std::optional<double> value_scale;  ///< what a weighted mean of values is multiplied with
 
   explicit AttentionCase(const Case& c)
       : b(c.shape[0]),
@@ -34,8 +38,10 @@ struct AttentionCase {
     scale =
         static_cast<double>(static_cast<float>(scale == 0 ? 1 / std::sqrt(static_cast<double>(d)) : scale));
     cap = static_cast<double>(static_cast<float>(c.parameter("softcap")));
+    dropout = c.parameter("dropout");
     least_weight = c.dtype == DType::f16 ? 0x1p-21 : 0x1p-126;
     least_gradient = c.dtype == DType::f16 ? 0x1p-38 : 0x1p-126;
+    exponent = c.dtype == DType::f16 ? 7 : 0;
   }
   bool sees(std::int64_t i, std::int64_t j) const {
     const std::int64_t own = i + t - s;
@@ -107,6 +113,39 @@ struct AttentionCase {
   }
 };
 
+/// Which weights meet their values, and times what.
+template <class S>
+class AttentionMask {
+ public:
+  template <class Its>
+  AttentionMask(const Its& a, Arrays<S>& arrays) : p_(a.dropout) {
+    if (!drops()) return;
+    counters_ = (a.k_rows + 3) / 4;
+    stream_.seed = whole(arrays["seed"]);
+    stream_.offset = arrays.has("offset") ? whole(arrays["offset"]) : 0;
+  }
+  bool drops() const { return p_ != 0; }
+  /// `row`: a query's, of all batches and heads; j: a key of its sequence.
+  bool kept(std::int64_t row, std::int64_t j) const {
+    return stream_.word(static_cast<std::uint64_t>(4 * row * counters_ + j)) * 0x1p-32 >= p_;
+  }
+  double scale() const { return p_ < 1 ? 1 / (1 - p_) : 0; }
+  /// x, times the scale where it is kept; a flop, kept or not.
+  S of(std::int64_t row, std::int64_t j, const S& x) const {
+    if (!drops()) return x;
+    const S scaled = x * S(scale());
+    return kept(row, j) ? scaled : S(0);
+  }
+
+ private:
+  static std::uint64_t whole(const Array<S>& number) {
+    return static_cast<std::uint64_t>(static_cast<std::int64_t>(to_double(number.load(0))));
+  }
+  double p_;
+  std::int64_t counters_ = 0;
+  PhiloxStream stream_{};
+};
+
 /// Tensor cores take weights of the data's dtype.
 inline double rounding_of_weights(const Case& c, std::string_view variant) {
   return variant == "wgmma" || variant == "mma" || variant == "05_mma"
@@ -123,7 +162,7 @@ struct AttentionScore {
   double terms;    ///< Σ|terms| of the product, and what is added to it
 };
 
-/// s = softcap(scale · q·k) + bias.
+/// s = softcap(scale · q·k) + bias - alibi · |i + T - S - j|.
 template <class Its, class S>
 AttentionScore<S> attention_score(const Its& a, Arrays<S>& arrays, std::int64_t n, std::int64_t i,
                                   std::int64_t j, std::int64_t head) {
@@ -137,7 +176,7 @@ AttentionScore<S> attention_score(const Its& a, Arrays<S>& arrays, std::int64_t 
     terms += std::fabs(to_double(product));
   }
   S value = sum * S(a.scale), slope(a.scale);
-  terms *= a.scale;
+  terms *= std::fabs(a.scale);
   if (a.cap != 0) {
     const S bent = tanh(value / S(a.cap));
     value = bent * S(a.cap);
@@ -149,14 +188,22 @@ AttentionScore<S> attention_score(const Its& a, Arrays<S>& arrays, std::int64_t 
     value = value + bias;
     if (std::isfinite(to_double(bias))) terms += std::fabs(to_double(bias));
   }
+  if (arrays.has("alibi")) {
+    const S m = arrays["alibi"].load(head);
+    const double distance = std::fabs(double(i + a.t - a.s - j));
+    value = value - m * S(distance);
+    terms += std::fabs(to_double(m)) * distance;
+  }
   return {value, slope, terms};
 }
 
-/// y = Σ e^s v / Σ e^s over the keys that a query sees, lse = ln Σ e^s.
+/// y = Σ z e^s v / Σ e^s over the keys that a query sees, z the dropout's mask; lse = ln Σ e^s.
 ///
 /// Errors: a score's is its terms' roundings, δ ≤ √D·u·terms, and shifts its weight by as much: Σ p·δ·|v -
 /// y|. The exponential's (2 roundings), the sum's and the division's come to a few of Σ p·|v|. Tensor cores
-/// take weights of the data's dtype: Σ p·|v| times its rounding (Tolerance::factor_rounding).
+/// take weights of the data's dtype: Σ p·|v| times its rounding (Tolerance::factor_rounding). For f16's small
+/// weights they compute 2^7 · p as e^(s - m + 7·ln 2): that exponent is rounded where it is near 7·ln 2, not
+/// 0, which shifts lse by as much.
 struct AttentionOracle {
   template <class S>
   static void run(const Case& c, Arrays<S>& arrays) {
@@ -205,10 +252,18 @@ struct AttentionOracle {
     }
     if (arrays.has("lse")) {
       const S lse = any ? log(sum) + most : S(-HUGE_VAL);
+      constexpr double kOfF16 = 0x1p-13;  // f32's rounding in units of f16's
       arrays["lse"].store(a.row(n, i, head), lse,
-                          any ? shift / to_double(sum) + std::fabs(to_double(lse)) : 0);
+                          any ? shift / to_double(sum) + std::fabs(to_double(lse)) : 0,
+                          any ? a.exponent * std::log(2.) * kOfF16 : 0);
     }
-    const double of = any ? to_double(sum) : 1;
+    const AttentionMask<S> mask(a, arrays);
+    for (std::int64_t j = 0; any && mask.drops() && j < a.t; ++j)
+      if (auto& its = weight[static_cast<std::size_t>(j)]; a.sees(i, j))
+        its = mask.of(a.row(n, i, head), j, its);
+    const double of = any ? to_double(sum) : 1, larger = std::fmax(mask.scale(), 1);
+    const double value_scale = std::fabs(a.value_scale.value_or(1));
+    const S divisor = any && a.value_scale ? sum / S(*a.value_scale) : sum;
     for (std::int64_t c = 0; c < a.e; ++c) {
       S y(0);
       double size = 0, shifts = 0, rounded = 0;  // of y; of what a weight's error and its rounding do to it
@@ -219,18 +274,20 @@ struct AttentionOracle {
         y += term;
         // A weight may round below the normal numbers, before it is divided or after.
         const double value = std::fabs(to_double(arrays[a.values_name].load(a.key(n, j, head) * a.e + c)));
-        size += std::fmax(std::fmax(to_double(weight[at]), kSmallest) * value, kSmallest * of);
+        size += std::fmax(std::fmax(to_double(weight[at]), kSmallest * larger) * value, kSmallest * of);
         shifts += std::fabs(to_double(term)) * terms[at];
-        rounded += std::fmax(to_double(weight[at]), a.least_weight) * value;
+        rounded += std::fmax(to_double(weight[at]), a.least_weight * larger) * value;
       }
-      if (any) y = y / sum;
+      if (any) y = y / divisor;
+      const double terms_of_y = (size + shifts) / of * value_scale + std::fabs(to_double(y)) * shift / of;
       arrays["y"].store(a.query(n, i, head) * a.e + c, y,
-                        (size + shifts) / of + std::fabs(to_double(y)) * shift / of, rounded / of);
+                        a.value_scale ? std::fmax(terms_of_y, kSmallest) : terms_of_y,
+                        rounded / of * value_scale);
     }
   }
 };
 
-/// p = e^(s - lse), ds = p·(dy·v - dy·y)·slope; dv = Σ p·dy, dq = Σ ds·k, dk = Σ ds·q.
+/// p = e^(s - lse), ds = p·(z·(dy·v) - dy·y)·slope; dv = Σ z·p·dy, dq = Σ ds·k, dk = Σ ds·q.
 ///
 /// Errors: p's is a share of it, the score's terms and |lse| times u; ds's beside that the two products'
 /// terms. Tensor cores take p and ds of the data's dtype: Σ p·|dy|, Σ |ds|·|k| and Σ |ds|·|q| times its
@@ -239,6 +296,8 @@ struct AttentionBackwardOracle {
   template <class S>
   static void run(const Case& c, Arrays<S>& arrays) {
     const AttentionCase all(c);
+    const AttentionMask<S> mask(all, arrays);
+    const double larger = std::fmax(mask.scale(), 1);
     Array<S>&q = arrays["q"], &k = arrays["k"], &v = arrays["v"], &y = arrays["y"], &dy = arrays["dy"],
     &lse = arrays["lse"];
     const bool sinks = arrays.has("dsink");
@@ -277,15 +336,19 @@ struct AttentionBackwardOracle {
               // Below the normal numbers a weight has an absolute error.
               const double weight = std::fmax(to_double(p), kSmallest);
               const double doubt = 1 + score.terms + std::fabs(to_double(total));
+              const std::int64_t row = a.row(n, i, head);
+              const S meets = mask.of(row, j, p);
               S dp(0);
-              double terms = delta_terms;
+              double terms = 0;
               for (std::int64_t c2 = 0; c2 < a.e; ++c2) {
                 const S g = dy.load(query * a.e + c2), product = g * v.load(key * a.e + c2);
                 dp += product;
                 terms += std::fabs(to_double(product));
-                dv.add(key * a.e + c2, p * g, weight * std::fabs(to_double(g)) * doubt,
-                       std::fmax(weight, a.least_weight) * std::fabs(to_double(g)));
+                dv.add(key * a.e + c2, meets * g, weight * larger * std::fabs(to_double(g)) * doubt,
+                       std::fmax(weight, a.least_weight) * larger * std::fabs(to_double(g)));
               }
+              dp = mask.of(row, j, dp);
+              terms = delta_terms + terms * larger;
               const S ds = p * (dp - delta) * score.slope;
               const double size = weight * a.scale * (terms + std::fabs(to_double(dp - delta)) * doubt);
               const double rounded = std::fmax(std::fabs(to_double(ds)), a.least_gradient * a.scale);

@@ -106,7 +106,8 @@ def attention_kernel(q, k, v, y, lse, queries, keys, heads, key_heads, width, va
         p, fade = tl.exp(s - shift[:, None]), tl.exp(most - shift)
         values = tl.load(v + its * value_width + e[None, :], mask=there[:, None] & (e < value_width)[None, :], other=0.0)
         total = total * fade + tl.sum(p, 1)
-        sums = tl.dot(p.to(values.dtype), values, sums * fade[:, None], input_precision="ieee")
+        # In f32: weights of 16 bits, which tensor cores take, have lost digits.
+        sums = tl.dot(p, values.to(tl.float32), sums * fade[:, None], input_precision="ieee")
         most = larger
     # [/attention_triton_loop]
     sees = total > 0

@@ -1,6 +1,6 @@
 #include "rooftile/ops/cross_entropy/cross_entropy.h"
 
-#include "rooftile/ops/cross_entropy/cross_entropy.problem.h"
+#include "rooftile/ops/cross_entropy/cross_entropy.parts.h"
 
 namespace rooftile {
 namespace {
@@ -66,7 +66,7 @@ ConstView by_row(const ConstView& view, const ConstView& logits, const ConstView
   return detail::over_columns(view.present() ? view : like, logits);
 }
 
-Status launch(const Queue& queue, const Op& op, const Call& c) {
+CrossEntropyProblem forward_problem_of(const Call& c) {
   const ConstView &logits = c.view(0), &target = c.view(1), &losses = c.view(4), &lse = c.view(5);
   CrossEntropyProblem p{};
   p.terms = terms_of(c);
@@ -86,10 +86,14 @@ Status launch(const Queue& queue, const Op& op, const Call& c) {
   p.lse = lse.present() ? static_cast<float*>(c.output(5)) : nullptr;
   p.loss = static_cast<float*>(c.output(3));
   p.dtype = logits.dtype;
+  return p;
+}
+Status launch(const Queue& queue, const Op& op, const Call& c) {
+  const CrossEntropyProblem p = forward_problem_of(c);
   return dispatch(queue, op, &p, c.variant);
 }
 
-Status launch_backward(const Queue& queue, const Op& op, const Call& c) {
+CrossEntropyBackwardProblem backward_problem_of(const Call& c) {
   const ConstView &logits = c.view(0), &target = c.view(1), &lse = c.view(3), &dlosses = c.view(4);
   CrossEntropyBackwardProblem p{};
   p.terms = terms_of(c);
@@ -101,6 +105,10 @@ Status launch_backward(const Queue& queue, const Op& op, const Call& c) {
   p.dlosses = static_cast<const float*>(dlosses.present() ? dlosses.data : nullptr);
   p.dloss = static_cast<const float*>(c.view(5).present() ? c.view(5).data : nullptr);
   p.dtype = logits.dtype;
+  return p;
+}
+Status launch_backward(const Queue& queue, const Op& op, const Call& c) {
+  const CrossEntropyBackwardProblem p = backward_problem_of(c);
   return dispatch(queue, op, &p, c.variant);
 }
 
@@ -114,6 +122,11 @@ struct ForwardViews {
   const ConstView* all[6];
   ForwardViews(const CrossEntropyInputs& in, const CrossEntropyOutputs& out)
       : all{&in.logits, &in.target, &in.weight, &out.loss, &out.losses, &out.lse} {}
+};
+struct BackwardViews {
+  const ConstView* all[7];
+  BackwardViews(const CrossEntropyBackwardInputs& in, const View& dlogits)
+      : all{&in.logits, &in.target, &in.weight, &in.lse, &in.dlosses, &in.dloss, &dlogits} {}
 };
 
 }  // namespace
@@ -137,10 +150,27 @@ Status cross_entropy_workspace(const Queue& queue, const CrossEntropyInputs& in,
 Status cross_entropy_backward(const Queue& queue, const CrossEntropyBackwardInputs& in, View dlogits,
                               const CrossEntropyOptions& options) {
   return call(queue, cross_entropy_backward_op,
-              {&in.logits, &in.target, &in.weight, &in.lse, &in.dlosses, &in.dloss, &dlogits},
-              {OptionValues(options).all[0], OptionValues(options).all[1], OptionValues(options).all[2],
-               OptionValues(options).all[3]},
-              options.variant);
+              Call{BackwardViews(in, dlogits).all, OptionValues(options).all, options.variant});
 }
+
+namespace detail {
+
+Status cross_entropy_part(const Queue& queue, CrossEntropyParts parts, const CrossEntropyInputs& in,
+                          const CrossEntropyOutputs& out, const CrossEntropyOptions& options) {
+  CrossEntropyProblem p = forward_problem_of({ForwardViews(in, out).all, OptionValues(options).all});
+  p.parts = parts;
+  return dispatch(queue, cross_entropy_op, &p, nullptr);
+}
+Status cross_entropy_backward_part(const Queue& queue, CrossEntropyParts parts, CrossEntropyShared* shared,
+                                   const CrossEntropyBackwardInputs& in, View dlogits,
+                                   const CrossEntropyOptions& options) {
+  CrossEntropyBackwardProblem p =
+      backward_problem_of({BackwardViews(in, dlogits).all, OptionValues(options).all});
+  p.parts = parts;
+  p.shared = shared;
+  return dispatch(queue, cross_entropy_backward_op, &p, nullptr);
+}
+
+}  // namespace detail
 
 }  // namespace rooftile

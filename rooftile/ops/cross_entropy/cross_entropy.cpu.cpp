@@ -40,29 +40,41 @@ double divisor_of(const Rows<kOperands>& rows, int target, const CrossEntropyTer
 
 void launch_forward(const CpuLaunch& launch, const CrossEntropyProblem& p) {
   using P = CrossEntropyProblem;
-  for_logits(
-      launch, p.rows, p.terms, p.dtype, p.rows.rows * p.rows.columns * bits(p.dtype) / 8,
-      [&]<class T>(auto team, std::int64_t row, std::int64_t end) ROOFTILE_INLINE {
-        kernels::cross_entropy(
-            team, row_of<const T>(p.rows, P::kLogits, p.logits, row, end), kSegment, p,
-            {p.rows.offset(P::kTarget, row), p.rows.offset(P::kLosses, row), p.rows.offset(P::kLse, row)});
-      });
+  if (p.parts != CrossEntropyParts::shared)
+    for_logits(
+        launch, p.rows, p.terms, p.dtype, p.rows.rows * p.rows.columns * bits(p.dtype) / 8,
+        [&]<class T>(auto team, std::int64_t row, std::int64_t end) ROOFTILE_INLINE {
+          kernels::cross_entropy(
+              team, row_of<const T>(p.rows, P::kLogits, p.logits, row, end), kSegment, p,
+              {p.rows.offset(P::kTarget, row), p.rows.offset(P::kLosses, row), p.rows.offset(P::kLse, row)});
+        });
+  if (p.parts == CrossEntropyParts::rows) return;
   double sum = 0;
   for (std::int64_t row = 0; row < p.rows.rows; ++row)
     sum += double(p.losses[p.rows.offset(P::kLosses, row)]);
   *p.loss = static_cast<float>(p.terms.mean ? sum / divisor_of(p.rows, P::kTarget, p.terms) : sum);
 }
 
-void launch_backward(const CpuLaunch& launch, const CrossEntropyBackwardProblem& p) {
-  using P = CrossEntropyBackwardProblem;
-  kernels::CrossEntropyShared shared{0, static_cast<double>(p.terms.classes)};
+CrossEntropyShared shared_of(const CrossEntropyBackwardProblem& p) {
+  CrossEntropyShared shared{0, static_cast<double>(p.terms.classes)};
   if (p.reduces())
-    shared.gradient = p.dloss_or_one() / (p.terms.mean ? divisor_of(p.rows, P::kTarget, p.terms) : 1);
-  if (p.terms.smooths() && p.terms.weight.data) {
+    shared.gradient = p.dloss_or_one() /
+                      (p.terms.mean ? divisor_of(p.rows, CrossEntropyBackwardProblem::kTarget, p.terms) : 1);
+  if (p.weighs()) {
     shared.weights = 0;
     for (std::int64_t c = 0; c < p.terms.classes; ++c) shared.weights += p.terms.weight_of(c);
   }
-  const bool weighted = p.terms.smooths() && p.terms.weight.data;
+  return shared;
+}
+
+void launch_backward(const CpuLaunch& launch, const CrossEntropyBackwardProblem& p) {
+  using P = CrossEntropyBackwardProblem;
+  const CrossEntropyShared shared = p.parts == CrossEntropyParts::rows ? *p.shared : shared_of(p);
+  if (p.parts == CrossEntropyParts::shared) {
+    *p.shared = shared;
+    return;
+  }
+  const bool weighted = p.weighs();
   for_logits(
       launch, p.rows, p.terms, p.dtype, 2 * p.rows.rows * p.rows.columns * bits(p.dtype) / 8,
       [&]<class T>(auto team, std::int64_t row, std::int64_t end) ROOFTILE_INLINE {

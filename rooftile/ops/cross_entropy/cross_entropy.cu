@@ -18,7 +18,7 @@ constexpr int kSumThreads = 256;
 constexpr std::int64_t kSumChunk = 4096, kSumBlocks = 2048;
 /// In the scratch, after the partial sums: what all rows of a backward share.
 constexpr std::size_t kSharedAt = kSumBlocks * sizeof(SumPair);
-static_assert(kSharedAt + sizeof(kernels::CrossEntropyShared) <= kCudaScratchBytes);
+static_assert(kSharedAt + sizeof(CrossEntropyShared) <= kCudaScratchBytes);
 
 /// Block b adds up program(i) for the indices of chunk b; then, or as the only block, one finishes. Which
 /// thread adds what follows from the count alone.
@@ -85,7 +85,7 @@ struct ReducedLoss {
 /// The mean's divisor and Σ w, and of these what a backward's rows share.
 struct SharedOfRows {
   CrossEntropyBackwardProblem p;
-  kernels::CrossEntropyShared* shared;
+  CrossEntropyShared* shared;
   bool divides, weighs;
   ROOFTILE_TILE SumPair operator()(std::int64_t i) const {
     SumPair r{0, 0};
@@ -145,8 +145,10 @@ Status launch_forward(const CudaLaunch& launch, const CrossEntropyProblem& p) {
     return aligned ? run.template operator()<Access::aligned, Scope::block>()
                    : run.template operator()<Access::any, Scope::block>();
   };
-  const Status status = with_type<float, f16, bf16>(p.dtype, rows);
-  if (!status) return status;
+  if (p.parts != CrossEntropyParts::shared) {
+    const Status status = with_type<float, f16, bf16>(p.dtype, rows);
+    if (!status || p.parts == CrossEntropyParts::rows) return status;
+  }
   return for_sums(launch, "cross_entropy", p.rows.rows, ReducedLoss{p});
 }
 
@@ -155,13 +157,13 @@ Status launch_forward(const CudaLaunch& launch, const CrossEntropyProblem& p) {
 template <class T>
 struct Backward {
   CrossEntropyBackwardProblem p;
-  const kernels::CrossEntropyShared* shared;  ///< null: the reduced loss has no gradient, and Σ w = classes
+  const CrossEntropyShared* shared;  ///< null: the reduced loss has no gradient, and Σ w = classes
   bool weighs;
   template <class Team>
   ROOFTILE_TILE void operator()(const Team& team, const auto& part) const {
     using P = CrossEntropyBackwardProblem;
     const auto factors = kernels::cross_entropy_factors(
-        p, shared ? *shared : kernels::CrossEntropyShared{0, double(p.terms.classes)},
+        p, shared ? *shared : CrossEntropyShared{0, double(p.terms.classes)},
         offset_of(p.rows, P::kTarget, part.row), offset_of(p.rows, P::kLse, part.row),
         offset_of(p.rows, P::kDlosses, part.row));
     Row<const float> weight{nullptr, part.size};
@@ -175,16 +177,16 @@ struct Backward {
 };
 
 Status launch_backward(const CudaLaunch& launch, const CrossEntropyBackwardProblem& p) {
-  const bool weighs = p.terms.smooths() && p.terms.weight.data;
-  kernels::CrossEntropyShared* shared = nullptr;
-  if (p.reduces() || weighs) {
-    shared =
-        reinterpret_cast<kernels::CrossEntropyShared*>(static_cast<std::byte*>(launch.scratch) + kSharedAt);
+  const bool weighs = p.weighs();
+  CrossEntropyShared* shared = p.shared;
+  if (p.parts != CrossEntropyParts::rows && (p.reduces() || weighs || shared)) {
+    if (!shared)
+      shared = reinterpret_cast<CrossEntropyShared*>(static_cast<std::byte*>(launch.scratch) + kSharedAt);
     const bool divides = p.reduces() && p.terms.mean;
     const std::int64_t count = std::max(divides ? p.rows.rows : 0, weighs ? p.terms.classes : 0);
     const Status status =
         for_sums(launch, "cross_entropy_backward", count, SharedOfRows{p, shared, divides, weighs});
-    if (!status) return status;
+    if (!status || p.parts == CrossEntropyParts::shared) return status;
   }
   return with_type<float, f16, bf16>(p.dtype, [&]<class T>() {
     const bool aligned = aligned_rows(p.rows, CrossEntropyBackwardProblem::kLogits, p.logits, sizeof(T)) &&

@@ -4,6 +4,16 @@
 
 namespace rooftile {
 
+/// What of a call is computed: functions that never have all rows' logits call for some rows at a time, and
+/// once for what all rows share.
+enum class CrossEntropyParts : std::uint8_t { all, rows, shared };
+
+/// What all rows of a backward share: the gradient of their losses that comes from the reduced one (dloss, by
+/// the mean's divisor), and Σ w over the classes.
+struct CrossEntropyShared {
+  double gradient, weights;
+};
+
 /// What a loss and its gradient follow from beside the logits.
 struct CrossEntropyTerms {
   const void* target;
@@ -39,6 +49,7 @@ struct CrossEntropyProblem {
   float* losses;  ///< the output, or workspace
   float* lse;     ///< null: absent
   DType dtype;
+  CrossEntropyParts parts = CrossEntropyParts::all;  ///< shared: `loss`, of `losses` that are there
 };
 
 struct CrossEntropyBackwardProblem {
@@ -51,7 +62,11 @@ struct CrossEntropyBackwardProblem {
   const float* dlosses;  ///< null: absent
   const float* dloss;    ///< null: absent, and 1 where `dlosses` is, too
   DType dtype;
+  CrossEntropyParts parts = CrossEntropyParts::all;
+  CrossEntropyShared* shared = nullptr;  ///< of parts: where it is; else null
 
+  /// Whether Σ w over the classes is wanted.
+  constexpr bool weighs() const { return terms.smooths() && terms.weight.data; }
   /// Whether the reduced loss has a gradient, and what.
   constexpr bool reduces() const { return dloss || !dlosses; }
   constexpr double dloss_or_one() const { return dloss ? double(*dloss) : 1; }

@@ -97,11 +97,6 @@ ROOFTILE_TILE void cross_entropy(const Team& team, const Row<const T>& x, std::i
                      static_cast<float>(lse));
 }
 
-/// What all rows of a backward share: the gradient of their losses that comes from the reduced one (dloss, by
-/// the mean's divisor), and Σ w over the classes.
-struct CrossEntropyShared {
-  double gradient, weights;
-};
 /// A row's gradient: all·p_c - [c = target]·hit - spread·w_c.
 struct CrossEntropyFactors {
   std::int64_t target;

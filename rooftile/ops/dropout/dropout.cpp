@@ -32,7 +32,7 @@ Status launch(const Queue& queue, const Op& op, const Call& call, const ConstVie
       {row_major_of(views), {y.data, x.data, residual.data}, y.dtype, {}},
       residual.present(),
       {seed.data, offset.present() ? offset.data : nullptr, seed.dtype == DType::i64},
-      DropoutKeep::of(p)};
+      PhiloxKeep::of(p)};
   return dispatch(queue, op, &problem, call.variant);
 }
 Status launch_forward(const Queue& queue, const Op& op, const Call& call) {

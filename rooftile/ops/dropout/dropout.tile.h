@@ -11,7 +11,7 @@ using namespace rooftile::tile;
 /// of what is infinite.
 struct Dropout {
   static constexpr bool kIndexed = true;
-  DropoutKeep keep;
+  PhiloxKeep keep;
   PhiloxStream stream;
 
   template <Lanes X>
@@ -31,7 +31,7 @@ struct Dropout {
 
 /// The same, before seed and offset are read from memory.
 struct DropoutStart {
-  DropoutKeep keep;
+  PhiloxKeep keep;
   PhiloxNumbers numbers;
 
   ROOFTILE_TILE Dropout start() const { return {keep, numbers.stream()}; }

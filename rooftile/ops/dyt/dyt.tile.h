@@ -11,12 +11,12 @@ using namespace rooftile::tile;
 struct Dyt {
   using Problem = DytProblem;
   static constexpr bool kAddsResidual = false, kOnlyWrites = true;
-  constexpr float absent(int vector) const { return vector == 0 ? 1 : 0; }  // w is 1, b is 0
+  enum { kWeight, kBias };  // vectors
+  enum { kAlpha };          // scalars
+  constexpr float absent(int vector) const { return vector == kWeight ? 1 : 0; }
 
-  template <class Team, class C, class In, class W, class Row, class Columns>
-  ROOFTILE_TILE auto write(const Team&, Nothing, C, const In& in, const W& w, const Row& row,
-                           const Columns&) const {
-    return fma(tanh(in[0] * row.scalars[0]), w[0], w[1]);
+  ROOFTILE_TILE auto write(Nothing, const auto& at, const auto&) const {
+    return fma(tanh(at.in[0] * at.row.scalars[kAlpha]), at.w[kWeight], at.w[kBias]);
   }
 };
 // [/forward]
@@ -27,18 +27,19 @@ struct Dyt {
 struct DytBackward {
   using Problem = DytBackwardProblem;
   static constexpr bool kAddsResidual = false, kOnlyWrites = true;
-  enum { kX, kDy };
+  enum { kX, kDy };         // inputs
+  enum { kWeight, kBias };  // vectors and their gradients
+  enum { kAlpha };          // scalars and their gradients
   constexpr float absent(int) const { return 1; }
 
-  template <class Team, class C, class In, class W, class Row, class Columns>
-  ROOFTILE_TILE auto write(const Team&, Nothing, C chunk, const In& in, const W& w, const Row& row,
-                           Columns& columns) const {
-    const float alpha = row.scalars[0];
-    const auto [y, slope] = tanh_and_slope(in[kX] * alpha);
-    const auto g = in[kDy] * w[0] * slope;
-    columns.add_product(0, chunk, in[kDy], y);
-    columns.add(1, chunk, in[kDy]);
-    columns.add_to_scalar(0, chunk, g * in[kX]);
+  ROOFTILE_TILE auto write(Nothing, const auto& at, auto& columns) const {
+    const float alpha = at.row.scalars[kAlpha];
+    const auto &x = at.in[kX], &dy = at.in[kDy];
+    const auto [y, slope] = tanh_and_slope(x * alpha);
+    const auto g = dy * at.w[kWeight] * slope;
+    columns.add_product(kWeight, at.chunk, dy, y);
+    columns.add(kBias, at.chunk, dy);
+    columns.add_to_scalar(kAlpha, at.chunk, g * x);
     return g * alpha;
   }
 };

@@ -65,6 +65,21 @@ def embedding_triton(tokens, table):
 # [/embedding_triton]
 
 
+# [embedding_backward_plain]
+def embedding_backward_plain(tokens, table, dy, padding_idx=-1):
+    """Each row of dy is added to its token's row, and to its place's. A list without sequences says nothing of places."""
+    width = len(table[0]) if table else 0
+    dtable = [[0.0] * width for _ in table]
+    places = [[0.0] * len(row) for row in dy[0]] if dy else None
+    for sequence, rows in zip(tokens, dy):
+        for place, (token, row) in enumerate(zip(sequence, rows)):
+            places[place] = [a + b for a, b in zip(places[place], row)]
+            if 0 <= token < len(table) and token != padding_idx:
+                dtable[int(token)] = [a + b for a, b in zip(dtable[int(token)], row)]
+    return dtable, places
+# [/embedding_backward_plain]
+
+
 # [embedding_backward_numpy]
 def embedding_backward_numpy(tokens, table, dy, padding_idx=-1):
     t, g = tokens.reshape(-1), dy.reshape(tokens.size, dy.shape[-1]).astype(np.float64)

@@ -167,6 +167,10 @@ inline std::vector<Case> gemm_cases() {
     for (double turned : {0., 1., 2., 3.}) {
       add({104, 80, 200}, {{"turned", turned}});
       add({2, 37, 51, 45}, {{"turned", turned}});
+      if (type != DType::i8) continue;  // whose pieces are of 4 and of 8 bytes, too
+      add({68, 36, 100}, {{"turned", turned}});
+      add({72, 200, 88}, {{"turned", turned}});
+      add({144, 272, 256}, {{"turned", turned}});
     }
     // cutlass 2697: M = N = 128, K = 8, all ones: K below one stage of a pipeline.
     add({128, 8, 128}, {{"ones", 1}});
@@ -180,8 +184,9 @@ inline std::vector<Case> gemm_cases() {
 /// Of the SXM boards of H100 and H200, which have 132 multiprocessors.
 inline std::vector<std::string> gemm_gpu_plan(const Case& c) {
   if (c.dtype != DType::f16 && c.dtype != DType::bf16)
-    return {c.dtype == DType::tf32 ? "mma: tiles of 128x256 where they fill the GPU, else of 64x64"
-                                   : "simt: tiles of 128x128 where they fill the GPU, else of 64x64"};
+    return {c.dtype == DType::tf32 || c.dtype == DType::i8
+                ? "mma: tiles of 128x128 where they fill the GPU, else of 64x64"
+                : "simt: tiles of 128x128 where they fill the GPU, else of 64x64"};
   const GemmCase g(c);
   const auto matrices = static_cast<std::int64_t>(gemm_elements(g.outer));
   const gemm_gpu::HopperPlan plan =
@@ -204,13 +209,17 @@ inline BenchCases gemm_bench() {
     for (const Shape& shape : {Shape{1, 4096, 4096}, Shape{4, 4096, 4096}, Shape{16, 4096, 4096},
                                Shape{128, 4096, 4096}, Shape{512, 768, 3072}, Shape{512, 3072, 768}})
       b.cache.push_back({shape, type, {}});
+  // As a Linear has them: W's rows {N, K} lie along K.
+  for (DType type : {DType::f32, DType::bf16})
+    for (std::int64_t rows : {1, 4, 16}) b.cache.push_back({{rows, 4096, 4096}, type, {{"turned", 2}}});
   for (DType type : {DType::bf16, DType::f16, DType::tf32, DType::f32}) {
     for (std::int64_t side : {1024, 2048, 4096, 8192}) b.gpu.push_back({{side, side, side}, type, {}});
     for (std::int64_t rows : {1, 16, 64, 512}) b.gpu.push_back({{rows, 4096, 4096}, type, {}});
   }
   for (double turned : {1., 2., 3.}) b.gpu.push_back({{4096, 4096, 4096}, DType::bf16, {{"turned", turned}}});
   b.gpu.push_back({{4096, 4096, 4096}, DType::f64, {}});
-  b.gpu.push_back({{4096, 4096, 4096}, DType::i8, {}, Layout::contiguous, Fill::bytes});
+  for (double turned : {0., 2.})
+    b.gpu.push_back({{4096, 4096, 4096}, DType::i8, {{"turned", turned}}, Layout::contiguous, Fill::bytes});
   for (std::int64_t n = 16; n <= 2048; n *= 2)  // powers of two, and between them none
     for (const std::int64_t side : {n, n * 3 / 2}) b.sweep.push_back({{side, side, side}, DType::f32, {}});
   return b;

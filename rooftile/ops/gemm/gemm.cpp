@@ -134,10 +134,10 @@ Status wgmma_product(const GemmProblem& p) {
   return copied_operand(p, "b", 2, gemm_gpu::b_of(p, 2), p.n);
 }
 
-/// Tensor cores: f16, bf16, tf32, any strides.
+/// Tensor cores: f16, bf16, tf32, i8, any strides.
 Status mma_product(const GemmProblem& p) {
-  if (p.type == DType::f16 || p.type == DType::bf16 || p.type == DType::tf32) return {};
-  return Status::error("%s: tensor cores take f16, bf16 and tf32 here, a is %s", kName, name(p.type));
+  if (p.type != DType::f32 && p.type != DType::f64) return {};
+  return Status::error("%s: tensor cores take f16, bf16, tf32 and i8 here, a is %s", kName, name(p.type));
 }
 
 /// The GPU's kernel without them. (The CPU's takes all.)
@@ -152,7 +152,7 @@ constexpr Variant kVariants[] = {
      accepts<any_product>},
     {"wgmma", "Hopper's tensor cores, tiles brought by its copy engine in a ring; the bits of mma",
      Role::standard, accepts<wgmma_product>},
-    {"mma", "tensor cores by mma.sync, tiles brought by cp.async in a ring", Role::standard,
+    {"mma", "tensor cores by mma.sync, of i8 in i32; tiles brought by cp.async in a ring", Role::standard,
      accepts<mma_product>},
     {"simt", "a register tile in each thread; f32, f64 and i8, any strides", Role::standard,
      accepts<simt_product>},

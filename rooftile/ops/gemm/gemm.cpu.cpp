@@ -50,7 +50,8 @@ struct Cut {
   /// strip 45.
   static constexpr std::int64_t kRows = sizeof(S) == 8 ? 96 : 168, kColumns = sizeof(S) == 8 ? 128 : 192;
   static constexpr std::int64_t kRowsInY = sizeof(S) == 8 ? 180 : 360, kColumnsInY = 512;
-  /// So few rows that packing B does not pay, and B's lines are to be read whole: tiles as wide as fits.
+  /// So few rows that packing B does not pay, and B's lines are to be read whole: tiles as wide as fits. Of a
+  /// B whose columns lie in memory as lines (a Linear's weight) one strip, from the first of K to the last.
   static constexpr std::int64_t kThin = 16, kThinColumns = kElements / 64, kThinDepth = 32;
   static constexpr std::int64_t kStrip = kMicroColumns<S>;
   static_assert(kRows * (kColumns + kMicroDepth) + kStrip * kMicroDepth + kColumns + kSlack <= kElements);
@@ -69,7 +70,9 @@ struct Cut {
     in_y = sums_fit_y<S>(p) && !thin;
     depth = thin && p.b_column == 1 ? kThinDepth : kMicroDepth;
     row_tiles = ceil_div(p.m, (in_y ? kRowsInY : kRows) / kMicroRows * kMicroRows);
-    column_tiles = ceil_div(p.n, thin ? kThinColumns : in_y ? kColumnsInY : kColumns);
+    const std::int64_t wide = in_y ? kColumnsInY : kColumns,
+                       thin_wide = p.b_column == 1 ? kThinColumns : kStrip;
+    column_tiles = ceil_div(p.n, thin ? thin_wide : wide);
     // Some tiles for each thread, unless they would be hardly more than a micro-tile.
     const std::int64_t wanted = threads > 1 ? 4 * threads : 1;
     while (p.batch.rows * row_tiles * column_tiles < wanted) {
@@ -193,7 +196,7 @@ class Multiplier {
     if constexpr (std::is_integral_v<S>)
       pack_pairs_down(from, b_, kStrip, kStrip);
     else
-      pack(from, b_, kStrip, kStrip);
+      pack(from, b_, kStrip, kStrip, cut_.thin ? kMicroDepth : 0);
   }
 
   const OrientedProduct& p_;

@@ -5,6 +5,7 @@
 namespace rooftile {
 namespace {
 Status launch_mma(const CudaLaunch& launch, const GemmProblem& p) {
+  if (p.type == DType::i8) return gemm_gpu::launch_mma_i8(launch, p);
   return p.type == DType::tf32 ? gemm_gpu::launch_mma_tf32(launch, p) : gemm_gpu::launch_mma_16(launch, p);
 }
 }  // namespace

@@ -1,5 +1,7 @@
 #pragma once
 // What the GPU's kernels get: a product in the order in which it is computed, and where tiles lie in it.
+#include <utility>
+
 #include "rooftile/ops/gemm/gemm.gpu_epilogue.h"
 #include "rooftile/ops/gemm/gemm.operand.h"
 
@@ -16,21 +18,30 @@ struct GpuProduct {
   GpuEpilogue epilogue;
 };
 
+/// The operands as they are given; none change places.
+inline GpuProduct product_in_order(const GemmProblem& p, const GpuOperand& a, const GpuOperand& b) {
+  GpuProduct r{};
+  r.a = a;
+  r.b = b;
+  r.m = p.m;
+  r.n = p.n;
+  r.k = p.k;
+  r.batch = p.batch;
+  r.a_index = 1;
+  r.b_index = 2;
+  r.epilogue = epilogue_of(p);
+  return r;
+}
 /// `size`: bytes of an element of A and B.
 inline GpuProduct product_of(const GemmProblem& p, int size) {
-  GpuProduct r{};
-  r.batch = p.batch;
-  r.k = p.k;
-  r.epilogue = epilogue_of(p);
-  const GpuOperand a = a_of(p, size), b = b_of(p, size);
   const bool turned = p.y_column != 1 && p.y_row == 1 && p.m > 1;
-  r.a = turned ? b : a;
-  r.b = turned ? a : b;
-  r.a_index = turned ? 2 : 1;
-  r.b_index = turned ? 1 : 2;
-  r.m = turned ? p.n : p.m;
-  r.n = turned ? p.m : p.n;
-  if (turned) turn(r.epilogue, p.batch);
+  GpuProduct r = product_in_order(p, a_of(p, size), b_of(p, size));
+  if (turned) {
+    std::swap(r.a, r.b);
+    std::swap(r.a_index, r.b_index);
+    std::swap(r.m, r.n);
+    turn(r.epilogue, p.batch);
+  }
   return r;
 }
 
@@ -60,16 +71,17 @@ ROOFTILE_TILE GpuTile tile_at(const GpuTiles& tiles, std::int64_t index) {
   return {matrix, first + in_group - column * height, column};
 }
 
-/// A block for each tile; a grid has at most 2^31 - 1.
-template <class Kernel>
-Status launch_tiles(const CudaLaunch& launch, const GpuProduct& p, int height, int width, int threads,
-                    std::size_t shared_bytes, Kernel kernel) {
+/// A block for each tile; a grid has at most 2^31 - 1. `more`: what the kernel takes behind the product.
+template <class Kernel, class... More>
+Status launch_tiles(const CudaLaunch& launch, const char* function, const GpuProduct& p, int height,
+                    int width, int threads, std::size_t shared_bytes, Kernel kernel, const More&... more) {
   const GpuTiles tiles(p, height, width);
   for (std::int64_t first = 0; first < tiles.count; first += kMaxBlocks) {
     const std::int64_t rest = tiles.count - first;
     const auto blocks = static_cast<unsigned>(rest < kMaxBlocks ? rest : kMaxBlocks);
-    if (Status s = rooftile::cuda::launch(
-            launch, "gemm", {blocks, static_cast<unsigned>(threads), shared_bytes}, kernel, p, tiles, first);
+    if (Status s =
+            rooftile::cuda::launch(launch, function, {blocks, static_cast<unsigned>(threads), shared_bytes},
+                                   kernel, p, more..., tiles, first);
         !s)
       return s;
   }
@@ -79,6 +91,7 @@ Status launch_tiles(const CudaLaunch& launch, const GpuProduct& p, int height, i
 Status launch_hopper(const CudaLaunch&, const GemmProblem&);    // gemm.hopper.cu
 Status launch_mma_16(const CudaLaunch&, const GemmProblem&);    // gemm.mma.cu
 Status launch_mma_tf32(const CudaLaunch&, const GemmProblem&);  // gemm.tf32.cu
+Status launch_mma_i8(const CudaLaunch&, const GemmProblem&);    // gemm.i8.cu
 Status launch_simt(const CudaLaunch&, const GemmProblem&);      // gemm.simt.cu
 
 }  // namespace rooftile::gemm_gpu

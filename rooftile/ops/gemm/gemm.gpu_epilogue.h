@@ -186,11 +186,19 @@ ROOFTILE_TILE void finish(const GpuEpilogue& e, std::int64_t y_first, std::int64
 }
 ROOFTILE_TILE void finish(const GpuEpilogue& e, std::int64_t y_first, std::int64_t, std::int64_t i,
                           std::int64_t j, int live, const Tile<int, 4>& sums) {
+  unsigned v[4];
   ROOFTILE_UNROLL for (int l = 0; l < 4; ++l) {
-    if (l >= live) continue;
-    const unsigned bias = e.bias ? element_at<unsigned>(e.bias, i * e.bias_row + (j + l) * e.bias_column) : 0;
-    static_cast<unsigned*>(e.y)[y_first + i * e.y_row + (j + l) * e.y_column] =
-        static_cast<unsigned>(sums.v[l]) + bias;
+    v[l] = static_cast<unsigned>(sums.v[l]);
+    if (e.bias && l < live) v[l] += element_at<unsigned>(e.bias, i * e.bias_row + (j + l) * e.bias_column);
+  }
+  unsigned* const y = static_cast<unsigned*>(e.y) + y_first + i * e.y_row + j * e.y_column;
+  if (e.y_words && live == 4) {
+    const uint4 word{v[0], v[1], v[2], v[3]};
+    *reinterpret_cast<uint4*>(y) = word;
+    return;
+  }
+  ROOFTILE_UNROLL for (int l = 0; l < 4; ++l) {
+    if (l < live) y[l * e.y_column] = v[l];
   }
 }
 

@@ -34,11 +34,11 @@ struct Step<std::int8_t> {
   }
 };
 
-/// A block's tile: kSide squared, 256 threads of kEdge squared, in groups of four rows and columns.
-template <class T, int kSide_, int kBlocks_>
+/// A block's tile: kSide squared, 256 threads of four rows and columns each.
+template <class T, int kBlocks_>
 struct SimtShape {
   using Word = typename Step<T>::Word;
-  static constexpr int kSide = kSide_, kEdge = kSide / 16, kThreads = 256, kBlocks = kBlocks_, kStages = 3;
+  static constexpr int kSide = 64, kThreads = 256, kBlocks = kBlocks_, kStages = 3;
   static constexpr int kDepth = 16;  // words of K in a stage
   // Lanes that copy along K write rows of these: 4 words of 4 bytes more, and eight rows are in other banks.
   static constexpr int kPitch = kSide + 16 / int(sizeof(Word));
@@ -119,26 +119,75 @@ ROOFTILE_TILE void four_of(Word* to, const Word* from) {
   }
 }
 
-template <class T, class Shape>
-__global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
-    gemm_simt(const __grid_constant__ GpuProduct p, const __grid_constant__ GpuTiles tiles,
-              std::int64_t first_tile) {
-  using Word = typename Shape::Word;
-  using Sum = typename Step<T>::Sum;
-  constexpr int kEdge = Shape::kEdge, kGroups = kEdge / 4, kStages = Shape::kStages;
-  constexpr int kDepth = Shape::kDepth * Step<T>::kElements;
-  ROOFTILE_DYNAMIC_SHARED(ring);
-  const GpuTile tile = tile_at(tiles, first_tile + blockIdx.x);
-  const std::int64_t first_i = tile.row * Shape::kSide, first_j = tile.column * Shape::kSide;
-  const TurnedTile<T, Shape> a(p.a, p.a.data + offset_of(p.batch, p.a_index, tile.matrix) * int(sizeof(T)),
-                               first_i, p.m);
-  const TurnedTile<T, Shape> b(p.b, p.b.data + offset_of(p.batch, p.b_index, tile.matrix) * int(sizeof(T)),
-                               first_j, p.n);
-  // A warp is 4 by 8 threads: it reads 16 neighbours of A and 32 of B at once.
-  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-  const int row = (warp / 2 * 4 + lane / 8) * 4, column = (warp % 2 * 8 + lane % 8) * 4;  // and 64 further
-  const int stages = static_cast<int>((p.k + kDepth - 1) / kDepth);
+/// A thread's square of a tile: where its four rows and columns begin. A warp is 4 by 8 threads: it reads 16
+/// neighbours of A and 32 of B at once.
+struct TurnedPlace {
+  int row, column;
+  ROOFTILE_TILE TurnedPlace() {
+    const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+    row = (warp / 2 * 4 + lane / 8) * 4;
+    column = (warp % 2 * 8 + lane % 8) * 4;
+  }
+};
 
+/// sums += A · B over all stages. `copy(slot)` asks for the next stage's words, by cp.async, and closes their
+/// group, also where no stage is left. `after()` follows each stage.
+template <class T, class Shape, class Sums, class Copy, class After>
+ROOFTILE_TILE void multiply_turned_stages(Sums& sums, const std::byte* ring, int stages, Copy&& copy,
+                                          After&& after) {
+  using Word = typename Shape::Word;
+  constexpr int kStages = Shape::kStages;
+  const TurnedPlace place;
+  ROOFTILE_UNROLL for (int s = 0; s < kStages - 1; ++s) copy(s);
+  int slot = 0, free_slot = kStages - 1;
+  ROOFTILE_UNROLL_BY(1) for (int s = 0; s < stages; ++s) {
+    rooftile::cuda::cp_async_wait<kStages - 2>();
+    __syncthreads();  // the stage is here for all, and all have read the one before
+    copy(free_slot);
+    const Word* const lefts = reinterpret_cast<const Word*>(ring + slot * Shape::kStage) + place.row;
+    const Word* const rights =
+        reinterpret_cast<const Word*>(ring + slot * Shape::kStage + Shape::kPart) + place.column;
+    ROOFTILE_UNROLL for (int step = 0; step < Shape::kDepth; ++step) {
+      Word left[4], right[4];
+      four_of(left, lefts + step * Shape::kPitch);
+      four_of(right, rights + step * Shape::kPitch);
+      ROOFTILE_UNROLL for (int i = 0; i < 4; ++i) {
+        ROOFTILE_UNROLL for (int j = 0; j < 4; ++j) {
+          sums[i][j] = Step<T>::multiply_add(left[i], right[j], sums[i][j]);
+        }
+      }
+    }
+    after();
+    free_slot = slot;
+    slot = slot + 1 == kStages ? 0 : slot + 1;
+  }
+}
+
+/// A thread's square to y.
+template <class Shape, class Sum>
+ROOFTILE_TILE void finish_turned(const GpuProduct& p, const GpuTile& tile, const Sum (&sums)[4][4]) {
+  const TurnedPlace place;
+  const std::int64_t y_first = offset_of(p.batch, 0, tile.matrix),
+                     c_first = offset_of(p.batch, 3, tile.matrix);
+  const std::int64_t at_j = tile.column * Shape::kSide + place.column, rest = p.n - at_j;
+  ROOFTILE_UNROLL_BY(1) for (int e = 0; e < 4; ++e) {
+    Tile<Sum, 4> four{};
+    ROOFTILE_UNROLL for (int i = 0; i < 4; ++i) {
+      if (i != e) continue;  // which registers, the compiler must know
+      ROOFTILE_UNROLL for (int l = 0; l < 4; ++l) four.v[l] = sums[i][l];
+    }
+    const std::int64_t at_i = tile.row * Shape::kSide + place.row + e;
+    if (at_i < p.m && rest > 0)
+      finish(p.epilogue, y_first, c_first, at_i, at_j, rest < 4 ? int(rest) : 4, four);
+  }
+}
+
+/// A tile of y from its operands, each of which copies its own part of a stage.
+template <class T, class Shape, class A, class B>
+ROOFTILE_TILE void multiply_turned(const GpuProduct& p, const GpuTile& tile, std::byte* ring, A& a, B& b) {
+  using Word = typename Shape::Word;
+  constexpr int kDepth = Shape::kDepth * Step<T>::kElements;
+  const int stages = static_cast<int>((p.k + kDepth - 1) / kDepth);
   int copied = 0;
   const auto copy = [&](int slot) {
     if (copied < stages) {
@@ -150,47 +199,22 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
     ++copied;
     rooftile::cuda::cp_async_commit();
   };
-  Sum sums[kEdge][kEdge] = {};
-  ROOFTILE_UNROLL for (int s = 0; s < kStages - 1; ++s) copy(s);
-  int slot = 0, free_slot = kStages - 1;
-  ROOFTILE_UNROLL_BY(1) for (int s = 0; s < stages; ++s) {
-    rooftile::cuda::cp_async_wait<kStages - 2>();
-    __syncthreads();  // the stage is here for all, and all have read the one before
-    copy(free_slot);
-    const Word* const lefts = reinterpret_cast<const Word*>(ring + slot * Shape::kStage) + row;
-    const Word* const rights =
-        reinterpret_cast<const Word*>(ring + slot * Shape::kStage + Shape::kPart) + column;
-    ROOFTILE_UNROLL for (int step = 0; step < Shape::kDepth; ++step) {
-      Word left[kEdge], right[kEdge];
-      ROOFTILE_UNROLL for (int g = 0; g < kGroups; ++g) {
-        four_of(&left[4 * g], lefts + step * Shape::kPitch + 64 * g);
-        four_of(&right[4 * g], rights + step * Shape::kPitch + 64 * g);
-      }
-      ROOFTILE_UNROLL for (int i = 0; i < kEdge; ++i) {
-        ROOFTILE_UNROLL for (int j = 0; j < kEdge; ++j) {
-          sums[i][j] = Step<T>::multiply_add(left[i], right[j], sums[i][j]);
-        }
-      }
-    }
-    free_slot = slot;
-    slot = slot + 1 == kStages ? 0 : slot + 1;
-  }
-  const std::int64_t y_first = offset_of(p.batch, 0, tile.matrix),
-                     c_first = offset_of(p.batch, 3, tile.matrix);
-  ROOFTILE_UNROLL_BY(1) for (int e = 0; e < kEdge * kGroups; ++e) {
-    Tile<Sum, 4> four{};
-    ROOFTILE_UNROLL for (int i = 0; i < kEdge; ++i) {
-      ROOFTILE_UNROLL for (int g = 0; g < kGroups; ++g) {
-        if (i * kGroups + g != e) continue;  // which registers, the compiler must know
-        ROOFTILE_UNROLL for (int l = 0; l < 4; ++l) four.v[l] = sums[i][4 * g + l];
-      }
-    }
-    const int i = e / kGroups;
-    const std::int64_t at_i = first_i + row + i % 4 + i / 4 * 64, at_j = first_j + column + e % kGroups * 64;
-    const std::int64_t rest = p.n - at_j;
-    if (at_i < p.m && rest > 0)
-      finish(p.epilogue, y_first, c_first, at_i, at_j, rest < 4 ? int(rest) : 4, four);
-  }
+  typename Step<T>::Sum sums[4][4] = {};
+  multiply_turned_stages<T, Shape>(sums, ring, stages, copy, [] {});
+  finish_turned<Shape>(p, tile, sums);
+}
+
+template <class T, class Shape>
+__global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
+    gemm_simt(const __grid_constant__ GpuProduct p, const __grid_constant__ GpuTiles tiles,
+              std::int64_t first_tile) {
+  ROOFTILE_DYNAMIC_SHARED(ring);
+  const GpuTile tile = tile_at(tiles, first_tile + blockIdx.x);
+  const TurnedTile<T, Shape> a(p.a, p.a.data + offset_of(p.batch, p.a_index, tile.matrix) * int(sizeof(T)),
+                               tile.row * Shape::kSide, p.m);
+  const TurnedTile<T, Shape> b(p.b, p.b.data + offset_of(p.batch, p.b_index, tile.matrix) * int(sizeof(T)),
+                               tile.column * Shape::kSide, p.n);
+  multiply_turned<T, Shape>(p, tile, ring, a, b);
 }
 
 }  // namespace rooftile::gemm_gpu

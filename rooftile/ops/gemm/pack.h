@@ -50,33 +50,35 @@ ROOFTILE_TILE void pack_by_element(const Block<T>& from, S* to, std::int64_t pit
       to[i * pitch + j] = lane_of(from.data[i * from.row + j * from.column]);
 }
 
-/// Where neighbours in memory are rows: in squares turned in registers.
+/// Where neighbours in memory are rows: in squares turned in registers, so that each line is read once.
+/// `ahead`: how many elements behind a line the one is that will be needed next; 0: nobody knows.
 template <class S, class T>
-ROOFTILE_TILE void pack_turned(const Block<T>& from, S* to, std::int64_t pitch) {
-  using E = std::conditional_t<sizeof(T) == 8, std::uint64_t,
-                               std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint16_t>>;
-  constexpr std::int64_t n = kLineSquare<E>;
-  const std::int64_t rows = from.rows / n * n, columns = from.columns / n * n;
+ROOFTILE_TILE void pack_turned(const Block<T>& from, S* to, std::int64_t pitch, std::int64_t ahead) {
+  const std::int64_t n = kVecLanes<S>, rows = from.rows / n * n, columns = from.columns / n * n;
   for (std::int64_t j = 0; j < columns; j += n)
     for (std::int64_t i = 0; i < rows; i += n) {
-      const auto* x = reinterpret_cast<const E*>(from.data + i + j * from.column);
-      alignas(64) E square[n * n];
-      turn_square<false>(x, from.column, square, n);
-      for (std::int64_t r = 0; r < n; ++r)
-        widen_run(reinterpret_cast<const T*>(square + r * n), n, to + (i + r) * pitch + j);
+      Vec<S> square[n];
+#pragma GCC unroll 16
+      for (int k = 0; k < n; ++k) {
+        square[k] = lanes_of<S>(from.data + i + (j + k) * from.column);
+        if (ahead > 0) __builtin_prefetch(from.data + i + (j + k) * from.column + ahead);
+      }
+      turn_vectors<S>(square);
+#pragma GCC unroll 16
+      for (int k = 0; k < n; ++k) store_unaligned(to + (i + k) * pitch + j, square[k]);
     }
   const auto rest = [&](std::int64_t i, std::int64_t j, std::int64_t height, std::int64_t width) {
-    if (height > 0 && width > 0)
-      pack_by_element(Block<T>{from.data + i + j * from.column, 1, from.column, height, width},
-                      to + i * pitch + j, pitch);
+    pack_by_element(Block<T>{from.data + i + j * from.column, 1, from.column, height, width},
+                    to + i * pitch + j, pitch);
   };
   rest(rows, 0, from.rows - rows, columns);
   rest(0, columns, from.rows, from.columns - columns);
 }
 
-/// Rows `pitch` apart, filled up with zeros to `width` columns.
+/// Rows `pitch` apart, filled up with zeros to `width` columns. `ahead`: as pack_turned's.
 template <class S, class T>
-__attribute__((noinline)) void pack(const Block<T>& from, S* to, std::int64_t pitch, std::int64_t width) {
+__attribute__((noinline)) void pack(const Block<T>& from, S* to, std::int64_t pitch, std::int64_t width,
+                                    std::int64_t ahead = 0) {
   if (from.column == 1 && from.columns == 2 * kVecLanes<S>)  // a strip of B
     for (std::int64_t i = 0; i < from.rows; ++i) {
       const T* row = from.data + i * from.row;
@@ -87,7 +89,7 @@ __attribute__((noinline)) void pack(const Block<T>& from, S* to, std::int64_t pi
     for (std::int64_t i = 0; i < from.rows; ++i)
       widen_run(from.data + i * from.row, from.columns, to + i * pitch);
   else if (from.row == 1)
-    pack_turned(from, to, pitch);
+    pack_turned(from, to, pitch, ahead);
   else
     pack_by_element(from, to, pitch);
   for (std::int64_t i = 0; from.columns < width && i < from.rows; ++i)

@@ -26,9 +26,9 @@ inline std::vector<Operand> layer_norm_operands(const Case& c) {
   if (c.parameter("residual") && c.parameter("sum", 1))
     all.push_back({"sum", Kind::output, c.dtype, c.shape, true, "residual", true, true});
   if (c.parameter("mean", 1))
-    all.push_back({"mean", Kind::output, DType::f32, outer, true, nullptr, true, true});
+    all.push_back({"mean", Kind::output, row_arithmetic(c), outer, true, nullptr, true, true});
   if (c.parameter("rstd", 1))
-    all.push_back({"rstd", Kind::output, DType::f32, outer, true, nullptr, true, true});
+    all.push_back({"rstd", Kind::output, row_arithmetic(c), outer, true, nullptr, true, true});
   return all;
 }
 
@@ -39,8 +39,8 @@ inline std::vector<Operand> layer_norm_backward_operands(const Case& c) {
   std::vector<Operand> all{{"x", Kind::input, c.dtype, c.shape}, {"dy", Kind::input, c.dtype, c.shape}};
   if (c.parameter("weight", 1))
     all.push_back({"weight", Kind::input, weights, columns, false, nullptr, false, true});
-  all.push_back({"mean", Kind::input, DType::f32, outer});
-  all.push_back({"rstd", Kind::input, DType::f32, outer});
+  all.push_back({"mean", Kind::input, row_arithmetic(c), outer});
+  all.push_back({"rstd", Kind::input, row_arithmetic(c), outer});
   all.push_back({"dx", Kind::output, c.dtype, c.shape, true, "dy"});
   if (c.parameter("dweight", 1))
     all.push_back({"dweight", Kind::output, weights, columns, false, nullptr, false, true});
@@ -59,7 +59,7 @@ inline const std::vector<Shape> kLayerNormShapes = {{2, 3, 768}, {300, 24},   {2
 
 inline std::vector<Case> layer_norm_cases() {
   std::vector<Case> cases;
-  for (DType type : {DType::f32, DType::f16, DType::bf16}) {
+  for (DType type : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
     const Shape shape{5, 100};
     for (double weight : {0., 1., 2.})
       for (double residual : {0., 1.})
@@ -98,13 +98,22 @@ inline std::vector<Case> layer_norm_cases() {
     for (Layout layout : {Layout::padded_rows, Layout::strided_columns, Layout::transposed})
       cases.push_back({{3, 70}, type, {{"residual", 1}}, layout});
     for (const Shape& s : kLayerNormShapes) cases.push_back({s, type, {}});
+    // Not for the rungs, which look at a row once. Squares of f16 never leave f32; f64 has no second look.
+    // In place, in words of several threads.
+    for (std::int64_t n : {257, 1025, 9001, 12295})
+      cases.push_back({{3, n}, type, {{"residual", 1}}, Layout::offset, Fill::normal, 1, true});
+    if (type == DType::f64 || type == DType::f16) continue;
+    using Parameters = std::map<std::string, double>;
+    for (const Parameters& parameters :
+         {Parameters{{"weight", 0}}, {{"weight", 0}, {"eps", 0}}, {{"residual", 1}}})
+      for (const Case& c : far_row_cases(type, parameters)) cases.push_back(c);
   }
   return cases;
 }
 
 inline std::vector<Case> layer_norm_backward_cases() {
   std::vector<Case> cases;
-  for (DType type : {DType::f32, DType::f16, DType::bf16}) {
+  for (DType type : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
     const Shape shape{5, 100};
     for (double weight : {0., 2.}) cases.push_back({shape, type, {{"weight", weight}, {"bias", weight}}});
     cases.push_back({shape, type, {{"dweight", 0}}});
@@ -158,7 +167,7 @@ inline double layer_norm_bytes(const std::vector<Operand>& operands) {
 inline double layer_norm_chain(const Case& c, std::string_view variant) {
   const double n = static_cast<double>(c.shape.back());
   const bool one_by_one = variant == "01_scalar" || variant == "01_naive";
-  const double lanes = one_by_one ? 1 : variant == "02_vectors" ? 4 : 16;
+  const double lanes = c.dtype == DType::f64 ? 8 : one_by_one ? 1 : variant == "02_vectors" ? 4 : 16;
   return std::ceil(n / lanes) + lanes;
 }
 
@@ -166,7 +175,7 @@ inline std::vector<Spec> layer_norm_specs() {
   Spec forward{
       .function = "layer_norm",
       .axes = "rows x columns (more outer dimensions may precede)",
-      .dtypes = {DType::f32, DType::f16, DType::bf16},
+      .dtypes = {DType::f64, DType::f32, DType::f16, DType::bf16},
       .operands = layer_norm_operands,
       .call =
           [](const Queue& q, const Case& c, const Arguments& a, const char* variant, Workspace) {
@@ -177,9 +186,9 @@ inline std::vector<Spec> layer_norm_specs() {
                  .weight = a.in("weight"),
                  .bias = a.in("bias")},
                 {.y = a.out("y"), .sum = a.out("sum"), .mean = a.out("mean"), .rstd = a.out("rstd")},
-                {static_cast<float>(c.parameter("eps", 1e-5)), variant});
+                {real_of(c, "eps", 1e-5), variant});
           },
-      .oracle = oracles<LayerNormOracle>(),
+      .oracle = oracles<LayerNormOracle, true>(),
       // An element's sum; difference, square and sum; quotient, weight and bias.
       .flops =
           [](const Case& c) {
@@ -190,7 +199,7 @@ inline std::vector<Spec> layer_norm_specs() {
       .tolerance =
           {.c = 4,
            .chain = layer_norm_chain,
-           .accumulator = [](const Case&) { return DType::f32; },
+           .accumulator = row_arithmetic,
            .reason =
                "two sums, a root and two quotients; the shifted variance takes a few times itself away"},
       .excuses = {{"lower_precision", "the sum of two bf16 rounded to bf16 is what `sum` is defined to hold",
@@ -212,9 +221,17 @@ inline std::vector<Spec> layer_norm_specs() {
           [](const Case& c) {
             const double eps = c.parameter("eps", 1e-5);
             if (c.fill == Fill::denormals) return eps > 1e-30;
+            if (c.fill == Fill::far_rows)
+              return c.dtype != DType::f32 || c.parameter("residual") != 0 || c.parameter("weight", 1) == 0;
             const bool constant = c.fill == Fill::huge_rows || (c.fill == Fill::constant_rows && eps < 1e-6);
             return !constant || c.dtype != DType::f32 || c.parameter("residual") != 0;
           },
+  };
+  forward.fills_alone = {Fill::far_rows};
+  forward.prepare = [](const Case& c, Arrays<double>& inputs) {
+    if (c.fill != Fill::far_rows || c.parameter("residual") == 0) return;
+    for (const char* name : {"x", "residual"})  // their sum is a number
+      for (double& v : inputs[name].values()) v /= 2;
   };
   Spec backward{
       .function = "layer_norm_backward",
@@ -244,7 +261,7 @@ inline std::vector<Spec> layer_norm_specs() {
                  .rstd = a.in("rstd")},
                 {.dx = a.out("dx"), .dweight = a.out("dweight"), .dbias = a.out("dbias")}, bytes);
           },
-      .oracle = oracles<LayerNormBackwardOracle>(),
+      .oracle = oracles<LayerNormBackwardOracle, true>(),
       // x̂, g·x̂ and two sums; the difference; g, dy·x̂ and their sums.
       .flops =
           [](const Case& c) {
@@ -260,7 +277,7 @@ inline std::vector<Spec> layer_norm_specs() {
                           const double rows = columns > 0 ? layer_norm_elements(c) / columns : 0;
                           return std::fmax(layer_norm_chain(c, variant), rows);
                         },
-                    .accumulator = [](const Case&) { return DType::f32; },
+                    .accumulator = row_arithmetic,
                     .reason = "two sums along a row, one down the columns, and three products"},
       .cases = layer_norm_backward_cases,
       .bench = layer_norm_bench,

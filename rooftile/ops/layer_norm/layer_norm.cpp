@@ -7,10 +7,11 @@
 namespace rooftile {
 namespace {
 
-constexpr Signature::Types kT{'T', {DType::f32, DType::f16, DType::bf16}};  // the data's
-constexpr Signature::Types kW{'W', {DType::f32}, 'T'};                      // weights'
-constexpr Signature::Types kG{'G', {DType::f32}, 'W'};                      // their gradients'
-constexpr Signature::Types kF{'F', {DType::f32}};                           // statistics'
+constexpr Signature::Types kT =  // the data's
+    Signature::Types{'T', {DType::f32, DType::f16, DType::bf16}}.with_on_cpus(DType::f64);
+constexpr Signature::Types kW{'W', {DType::f32}, 'T'};                               // weights'
+constexpr Signature::Types kG{'G', {DType::f32}, 'W'};                               // their gradients'
+constexpr Signature::Types kF = Signature::Types{'F', {DType::f32}}.wide_with('T');  // statistics'
 
 constexpr Signature kForward{
     "layer_norm",
@@ -19,7 +20,7 @@ constexpr Signature kForward{
      optional(input("bias", 'W', "C")), output("y", 'T', "... C", "x residual"),
      sum_of("x residual", optional(output("sum", 'T', "... C", "x residual"))),
      optional(output("mean", 'F', "...")), optional(output("rstd", 'F', "..."))},
-    {real("eps", 1e-5f, 0)}};
+    {real("eps", 1e-5, 0)}};
 
 constexpr Signature kBackward{
     "layer_norm_backward",

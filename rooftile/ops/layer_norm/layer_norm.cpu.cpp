@@ -18,20 +18,21 @@ constexpr std::int64_t kLongRowBytes = 8 * 1024;
 template <class T, bool kAdds, bool kHeld, Access kAccess>
 void run_forward(const CpuLaunch& launch, const LayerNormProblem& p, std::int64_t bytes) {
   using P = LayerNormProblem;
+  using Real = RealOf<T>;
   for_programs(launch, p.rows.rows, bytes, [&](ThreadScratch scratch, std::int64_t begin, std::int64_t end) {
     const auto row_at = [&](std::int64_t row) ROOFTILE_INLINE {
       return kernels::LayerNormRow<T>{
           row_or_none<const T>(p, P::kX, row, end), row_or_none<const T>(p, P::kResidual, row, end),
           row_or_none<T>(p, P::kY, row, end),       row_or_none<T>(p, P::kSum, row, end),
-          value_or_none(p, P::kMean, row),          value_or_none(p, P::kRstd, row)};
+          value_or_none<Real>(p, P::kMean, row),    value_or_none<Real>(p, P::kRstd, row)};
     };
     const std::int64_t columns = p.rows.columns;
-    const float each_one = 1 / static_cast<float>(columns);
+    const Real each_one = 1 / static_cast<Real>(columns);
     if constexpr (kAccess == Access::strided) {
-      const CpuTeam<float, kAccess> team(scratch, p.dtype);
+      const CpuTeam<Real, kAccess> team(scratch, p.dtype);
       kernels::layer_norm<T, kAdds, kHeld>(
           team, begin, end, row_at, as_it_is<T>(p.vectors[P::kWeight], p.vector_dtype, columns, 1),
-          as_it_is<T>(p.vectors[P::kBias], p.vector_dtype, columns, 0), p.eps(), each_one);
+          as_it_is<T>(p.vectors[P::kBias], p.vector_dtype, columns, 0), p.eps<Real>(), each_one);
     } else {
       const auto weight = floats_of(scratch, p.vectors[P::kWeight], p.vector_dtype, columns, 1);
       const auto bias = floats_of(scratch, p.vectors[P::kBias], p.vector_dtype, columns, 0);
@@ -48,7 +49,7 @@ void run_forward(const CpuLaunch& launch, const LayerNormProblem& p, std::int64_
   });
 }
 
-void launch_tile(const CpuLaunch& launch, const LayerNormProblem& p) {
+Status launch_tile(const CpuLaunch& launch, const LayerNormProblem& p) {
   using P = LayerNormProblem;
   const std::int64_t columns = p.rows.columns;
   const int tensors = 2 + (p.data[P::kResidual] ? 1 : 0) + (p.data[P::kSum] ? 1 : 0);
@@ -57,22 +58,26 @@ void launch_tile(const CpuLaunch& launch, const LayerNormProblem& p) {
                      plain_floats(p.vectors[P::kBias], p.vector_dtype, columns);
   const bool holds = p.dtype != DType::f32 || p.data[P::kResidual];
   const bool fits = columns <= kLongestHeldRow || (plain && !holds);
-  with_access(p.rows.dense() && fits, bytes > launch.streaming_bytes, [&]<Access kAccess>() {
-    with_row_type<kAccess>(p.dtype, [&]<class T>() {
-      constexpr bool kFloat = std::is_same_v<T, float>;
-      if constexpr (kAccess == Access::strided) {
-        run_forward<T, true, false, kAccess>(launch, p, bytes);
-      } else if (kFloat && !p.data[P::kResidual]) {
-        run_forward<float, false, false, kAccess>(launch, p, bytes);
-      } else {
-        run_forward<T, true, !(kFloat && kAccess == Access::streaming), kAccess>(launch, p, bytes);
-      }
-    });
+  return with_real(p.dtype, [&]<class Real>() {
+    with_rows<Real>(
+        p.rows.dense() && fits, bytes > launch.streaming_bytes, p.dtype, [&]<Access kAccess, class T>() {
+          constexpr bool kFloat = std::is_same_v<T, float>;
+          if constexpr (kAccess == Access::strided) {
+            run_forward<T, true, false, kAccess>(launch, p, bytes);
+          } else if (kFloat && !p.data[P::kResidual]) {
+            run_forward<float, false, false, kAccess>(launch, p, bytes);
+          } else {
+            run_forward<T, true, !(kFloat && kAccess == Access::streaming), kAccess>(launch, p, bytes);
+          }
+        });
+    return Status();
   });
 }
 
 Status launch_backward(const CpuLaunch& launch, const LayerNormBackwardProblem& p) {
-  return for_row_program(launch, "layer_norm_backward", p, kernels::LayerNormBackward{});
+  return with_real(p.dtype, [&]<class Real>() {
+    return for_row_program<Real>(launch, "layer_norm_backward", p, kernels::LayerNormBackward<Real>{});
+  });
 }
 
 }  // namespace

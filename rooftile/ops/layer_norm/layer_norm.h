@@ -8,13 +8,13 @@ namespace rooftile {
 struct LayerNormOptions {
   /// Finite, not negative; stands inside the root. 0 is for rows that vary: one value throughout then gives
   /// rstd +inf and y NaN. Backward does not use it.
-  float eps = 1e-5f;
+  double eps = 1e-5;
   const char* variant =
       nullptr;  ///< null: chosen by the library; else a name that `rooftile list layer_norm` shows
 };
 
 struct LayerNormInputs {
-  ConstView x;              ///< {…, N}: f32, f16 or bf16
+  ConstView x;              ///< {…, N}: f32, f16, bf16, on a CPU f64
   ConstView residual = {};  ///< optional: as x, added to it first
   ConstView weight = {};    ///< optional: {N}, f32 or x's dtype
   ConstView bias = {};      ///< optional: {N}, the weight's dtype; without a weight f32 or x's dtype
@@ -22,8 +22,8 @@ struct LayerNormInputs {
 struct LayerNormOutputs {
   View y;          ///< {…, N}, x's dtype; may be x or residual
   View sum = {};   ///< optional: receives h, as y; may be x or residual
-  View mean = {};  ///< optional: {…} of f32, for the backward
-  View rstd = {};  ///< optional: {…} of f32, for the backward
+  View mean = {};  ///< optional: {…} of f32, of f64 rows f64, for the backward
+  View rstd = {};  ///< optional: as mean
 };
 
 /// Layer normalisation along the last dimension, of h = x + residual (or x) rounded to x's dtype:
@@ -31,12 +31,13 @@ struct LayerNormOutputs {
 ///
 ///     layer_norm(queue, {.x = x, .weight = w, .bias = b}, {.y = y, .mean = mean, .rstd = rstd});
 ///
-/// Any strides, rank 1 to 8, rows of any length. Arithmetic in f32; statistics are those of the rounded h,
-/// whether `sum` is asked for or not, because that is what the backward will see. The variance has no
-/// cancellation: a row of 1000 ± 1, or of one value throughout, is as exact as one around 0, on every device.
-/// A row that holds NaN or an infinity gives NaN throughout; one whose Σ h or Σ (h - mean)² overflows f32
-/// gives nothing of use. Where N is 0, mean and rstd are NaN. No workspace. A NaN is a NaN: which bits of it
-/// come is not promised.
+/// Any strides, rank 1 to 8, rows of any length. Arithmetic in f32, of f64 in f64; statistics are those of
+/// the rounded h, whether `sum` is asked for or not, because that is what the backward will see. The variance
+/// has no cancellation: a row of 1000 ± 1, or of one value throughout, is as exact as one around 0, on every
+/// device. A row that holds NaN or an infinity gives NaN throughout. Where Σ h or Σ (h - mean)² overflows
+/// f32, or the squares are too small for it, the row is read again, and the result is right (not in the
+/// ladder's rungs, nor of f64, whose squares leave it above 1e154; with eps 0, digits are lost below 1e-146).
+/// Where N is 0, mean and rstd are NaN. No workspace. A NaN is a NaN: which bits of it come is not promised.
 ///
 /// Errors: x or y absent, a dtype or shape other than said above, null or misaligned data, eps negative or
 /// not finite, outputs that overlap each other, themselves, or in part an input; a variant that is unknown or
@@ -62,9 +63,12 @@ struct LayerNormBackwardOutputs {
 ///   dx = rstd · (g - Σ g / N - x̂ · Σ g·x̂ / N),
 /// and over all rows dweight = Σ dy·x̂, dbias = Σ dy.
 ///
-/// Weight gradients are sums in f32 over fixed blocks of rows, in the rows' order, and then over the blocks
-/// in theirs; the blocks follow from the number of rows alone, so every bit is the same at any number of
-/// threads. They need a workspace: ask layer_norm_backward_workspace; dx alone needs none.
+/// Right where the variance and its inverse are finite in f32: for standard deviations from 1e-18 to 1e18; in
+/// f64 from 1e-153 to 1e153.
+///
+/// Weight gradients are sums in f32 (of f64 in f64) over fixed blocks of rows, in the rows' order, and then
+/// over the blocks in theirs; the blocks follow from the number of rows alone, so every bit is the same at
+/// any number of threads. They need a workspace: ask layer_norm_backward_workspace; dx alone needs none.
 ///
 /// Errors: as layer_norm's; a workspace too small, not aligned to 64 bytes, or not apart from all arguments.
 /// Cost: 3 bytes moved for each byte of x, 13 flops an element.

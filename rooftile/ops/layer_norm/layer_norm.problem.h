@@ -8,7 +8,10 @@ struct LayerNormProblem
     : RowProblem<RowCounts{.inputs = 2, .outputs = 2, .statistics_out = 2, .vectors = 2}> {
   enum Operand { kX, kResidual, kY, kSum, kMean, kRstd };
   enum Vector { kWeight, kBias };
-  constexpr float eps() const { return real(0); }
+  template <class Real = float>
+  constexpr Real eps() const {
+    return real<Real>(0);
+  }
 };
 
 struct LayerNormBackwardProblem

@@ -41,17 +41,19 @@ struct LayerNormOracle {
       // without a residual), lose what the sum of differences from its neighbourhood loses, and the second
       // float's rounding.
       const bool rung = c.dtype == DType::f32 && !residual;
-      const double off = (rung ? terms : distances + terms * 0x1p-22) / n;
-      const S rstd = S(1.0) / sqrt(squares / S(n) + S(c.parameter("eps", 1e-5)));
+      const double rest = c.dtype == DType::f64 ? 0x1p-51 : 0x1p-22;
+      const double off = (rung ? terms : distances + terms * rest) / n;
+      const S rstd = S(1.0) / sqrt(squares / S(n) + S(real_of(c, "eps", 1e-5)));
       const double r = to_double(rstd);
       // Half the relative error of the variance, whose terms are squares: each of two factors was rounded.
       if (a.has("mean")) a["mean"].store(row, mean, terms / n);
-      if (a.has("rstd")) a["rstd"].store(row, rstd, 2 * r);
+      // Below the normal numbers r has an absolute error. (Kernels do not take y from it there.)
+      if (a.has("rstd")) a["rstd"].store(row, rstd, 2 * std::fmax(r, least_normal(c)));
       for (std::int64_t i = 0; i < columns; ++i) {
         const S d = centred[static_cast<std::size_t>(i)];
         S y = d * rstd;
         // r's error multiplies the difference, which below the normal numbers has an absolute error.
-        double magnitude = r * (3 * std::fmax(std::fabs(to_double(d)), 0x1p-126) + off);
+        double magnitude = r * (3 * std::fmax(std::fabs(to_double(d)), least_normal(c)) + off);
         if (weight) {
           const S w = weight->load(i);
           y = y * w;

@@ -1,4 +1,7 @@
 #pragma once
+#include <algorithm>
+
+#include "rooftile/harness/letters.h"
 #include "rooftile/ops/nf4/nf4.h"
 #include "rooftile/ops/nf4/oracle.h"
 
@@ -108,6 +111,77 @@ inline Spec nf4_scales_spec(bool quantizes) {
   return spec;
 }
 
+/// A case's shape is {…, M, K, N}. Both sides of each tile and of few rows; blocks as long as rows, longer,
+/// and shorter; rows that begin within a block or a byte.
+inline std::vector<Case> gemm_nf4_cases() {
+  std::vector<Case> cases;
+  for (DType type : {DType::f32, DType::f16, DType::bf16}) {
+    const auto add = [&](Shape shape, std::map<std::string, double> its = {},
+                         Layout layout = Layout::contiguous, Fill fill = Fill::normal) {
+      cases.push_back({std::move(shape), type, std::move(its), layout, fill});
+    };
+    add({5, 192, 70});
+    add({20, 41, 33}, {{"block", 32}});
+    for (std::int64_t m : {1, 2, 4, 8, 9, 16, 17, 64, 65, 130}) add({m, 256, 80}, {{"bias", double(m % 2)}});
+    // A GPU's large tiles; few rows over several slabs of K.
+    for (std::int64_t k : {96, 130}) add({104, k, 200});
+    for (std::int64_t m : {3, 33})
+      for (std::int64_t k : {512, 544, 1536}) add({m, k, 70});
+    for (std::int64_t k : {1, 2, 31, 32, 33, 63, 64, 65, 96, 130, 160, 1056})
+      for (std::int64_t m : {3, 18}) add({m, k, 37});
+    for (double block : {32., 128., 1024., 4096.})
+      for (std::int64_t m : {2, 70}) add({m, 320, 51}, {{"block", block}});
+    for (const Shape& shape :
+         {Shape{1, 1, 1}, Shape{5, 0, 7}, Shape{0, 64, 7}, Shape{5, 64, 0}, Shape{1, 64, 1},
+          Shape{2, 3, 64, 40}, Shape{3, 20, 128, 40}, Shape{2, 2, 5, 6, 7}, Shape{2, 0, 64, 4}})
+      add(shape);
+    for (Layout layout : {Layout::padded_rows, Layout::strided_columns, Layout::reversed, Layout::transposed,
+                          Layout::broadcast}) {
+      add({3, 17, 64, 33}, {{"bias", 1}, {"B", 1}}, layout);
+      add({19, 50, 60}, {}, layout);
+    }
+    for (Fill fill : {Fill::wide, Fill::constant_rows, Fill::zeros, Fill::denormals, Fill::huge,
+                      Fill::one_nan, Fill::one_infinity})
+      add({6, 128, 40}, {}, Layout::contiguous, fill);
+  }
+  return cases;
+}
+
+inline Spec gemm_nf4_spec() {
+  Spec spec = spec_of(
+      {.function = "gemm_nf4",
+       .oracle = oracles<GemmNf4Oracle, true>(),
+       .tolerance = {
+           .c = 2,
+           .chain = [](const Case& c, std::string_view) { return double(c.shape[c.shape.size() - 2]) + 1; },
+           .accumulator = [](const Case&) { return DType::f32; },
+           .reason = "one chain of K fused multiply-adds; on an ISA without them each rounds twice"},
+       .independent = "M"});
+  spec.largest_exponent = 56;  // products of two stay numbers
+  spec.flops = [](const Case& c) {
+    Case y = c;
+    y.shape.erase(y.shape.end() - 2);
+    return double(nf4_size(y)) * (2 * double(c.shape[c.shape.size() - 2]) + c.parameter("bias", 1));
+  };
+  spec.cases = gemm_nf4_cases;
+  spec.adjust = [](Case& c) {  // of random numbers the power of two below
+    const double block = std::clamp(c.parameter("block", 64), 32., 4096.);
+    c.parameters["block"] = std::isfinite(block) ? std::exp2(std::floor(std::log2(block))) : 64;
+  };
+  spec.bench = [] {
+    BenchCases b;
+    for (DType type : {DType::bf16, DType::f32})
+      for (std::int64_t m : {1, 4, 16, 128}) b.cache.push_back({{m, 4096, 4096}, type, {{"bias", 0}}});
+    for (DType type : {DType::bf16, DType::f16, DType::f32})
+      for (std::int64_t m : {1, 4, 16, 64, 512})
+        for (const Shape& w : {Shape{4096, 4096}, Shape{8192, 8192}, Shape{4096, 14336}})
+          if (type == DType::bf16 || w[1] == 8192) b.gpu.push_back({{m, w[0], w[1]}, type, {{"bias", 0}}});
+    return b;
+  };
+  spec.huge_case = [] { return Case{{1048577, 2112, 5}, DType::bf16, {{"bias", 0}}}; };
+  return spec;
+}
+
 inline std::vector<Spec> nf4_specs() {
   const auto bytes = [](const Case& c) { return static_cast<double>(nf4_size(c)) * bits(c.dtype) / 8; };
   static const auto of_tensor = bytes;
@@ -162,7 +236,7 @@ inline std::vector<Spec> nf4_specs() {
       .cases = [] { return nf4_cases(false); },
       .bench = nf4_bench,
   };
-  return {quantize, dequantize, nf4_scales_spec(true), nf4_scales_spec(false)};
+  return {quantize, dequantize, nf4_scales_spec(true), nf4_scales_spec(false), gemm_nf4_spec()};
 }
 
 }  // namespace rooftile::harness

@@ -1,7 +1,11 @@
 #include "rooftile/ops/nf4/nf4.h"
 
+#include <algorithm>
+
+#include "rooftile/core/check.h"
 #include "rooftile/core/signature.h"
 #include "rooftile/ops/nf4/nf4.problem.h"
+#include "rooftile/ops/nf4/nf4.product.h"
 #include "rooftile/ops/nf4/nf4.scales.h"
 
 namespace rooftile {
@@ -24,6 +28,12 @@ constexpr Signature kDequantize{
     {input("packed", 'P', "N"), input("absmax", 'F', "B"), output("y", 'T', "...")},
     {kBlock, whole("first", 0, 0)},
     "4096 % block = 0; N >= (first + outer + 1)/2; B >= (first + outer + block - 1)/block"};
+constexpr Signature kGemm{"gemm_nf4",
+                          {kT, kP, kF, {'B', {DType::f32}, 'T'}},
+                          {input("x", 'T', "... M K"), input("packed", 'P', "P"), input("absmax", 'F', "B"),
+                           optional(input("bias", 'B', "N")), output("y", 'T', "... M N")},
+                          {kBlock},
+                          "4096 % block = 0; P = (N*K + 1)/2; B = (N*K + block - 1)/block"};
 
 constexpr Signature kQuantizeScales{"quantize_scales",
                                     {kF, kP},
@@ -71,6 +81,20 @@ Status launch_dequantize(const Queue& queue, const Op& op, const Call& c) {
   return dispatch(queue, op, &p, c.variant);
 }
 
+Status launch_gemm(const Queue& queue, const Op& op, const Call& c) {
+  const ConstView &x = c.view(0), &packed = c.view(1), &absmax = c.view(2), &bias = c.view(3), &y = c.view(4);
+  GemmCodes<Nf4Weight> p{product_with_codes(x, bias, y, c.output(4)),
+                         {.packed = static_cast<const std::uint8_t*>(packed.data),
+                          .packed_stride = packed.stride[0],
+                          .absmax = static_cast<const float*>(absmax.data),
+                          .absmax_stride = absmax.stride[0],
+                          .n = y.shape[y.rank - 1],
+                          .k = x.shape[x.rank - 1],
+                          .block_log = 0}};
+  while (1 << p.w.block_log < c.whole(0)) ++p.w.block_log;
+  return dispatch(queue, op, &p, c.variant);
+}
+
 constexpr Variant kScalesVariants[] = {
     {"tile", "256 scales a block, a search of eight steps in a map", Role::standard, any}};
 
@@ -103,8 +127,9 @@ extern const Op quantize_nf4_op{"quantize_nf4",    "forward", "quantize_nf4",
                                 kQuantizeVariants, kQuantize, launch_quantize};
 extern const Op dequantize_nf4_op{"dequantize_nf4",    "forward",   "dequantize_nf4",
                                   kDequantizeVariants, kDequantize, launch_dequantize};
-extern const Op* const nf4_ops[] = {&quantize_nf4_op, &dequantize_nf4_op, &quantize_scales_op,
-                                    &dequantize_scales_op, nullptr};
+extern const Op gemm_nf4_op{"gemm_nf4", "forward", "gemm_nf4", kCodesVariants<Nf4Weight>, kGemm, launch_gemm};
+extern const Op* const nf4_ops[] = {&quantize_nf4_op,      &dequantize_nf4_op, &quantize_scales_op,
+                                    &dequantize_scales_op, &gemm_nf4_op,       nullptr};
 
 Status quantize_nf4(const Queue& queue, ConstView x, View packed, View absmax, const Nf4Options& options) {
   return call(queue, quantize_nf4_op, {&x, &packed, &absmax}, {static_cast<double>(options.block)},
@@ -114,6 +139,11 @@ Status dequantize_nf4(const Queue& queue, ConstView packed, ConstView absmax, Vi
                       const DequantizeNf4Options& options) {
   return call(queue, dequantize_nf4_op, {&packed, &absmax, &y},
               {static_cast<double>(options.block), static_cast<double>(options.first)}, options.variant);
+}
+
+Status gemm_nf4(const Queue& queue, const GemmNf4Inputs& in, View y, const Nf4Options& options) {
+  return call(queue, gemm_nf4_op, {&in.x, &in.packed, &in.absmax, &in.bias, &y},
+              {static_cast<double>(options.block)}, options.variant);
 }
 
 Status quantize_scales(const Queue& queue, ConstView scales, ConstView offset, View codes, View absmax,

@@ -2,7 +2,9 @@
 #include <cmath>
 #include <cstring>
 
+#include "rooftile/ops/gemm/gemm.codes.cpu.h"
 #include "rooftile/ops/nf4/nf4.problem.h"
+#include "rooftile/ops/nf4/nf4.product.h"
 #include "rooftile/ops/nf4/nf4.scales.h"
 #include "rooftile/tile/cpu/launch.h"
 
@@ -209,6 +211,35 @@ void launch_dequantize_scales(const CpuLaunch& launch, const Nf4ScalesProblem& p
   });
 }
 
+// ---- the product
+
+/// Rows of W: their levels from a table in registers, where there is such a thing.
+struct Nf4Lanes {
+  using Weight = Nf4Weight;
+  static constexpr int kLanes = kVecLanes<float>;
+  alignas(64) float scales[kLanes] = {};
+
+  void set(const Weight& w, int lane, Weight::Line line, std::int64_t k) { scales[lane] = w.scale(line, k); }
+  template <class Put>
+  ROOFTILE_TILE void each(const std::uint32_t (&words)[kLanes], Put put) const {
+    const auto scale = load_unaligned<Vec<float>>(scales);
+    const auto codes = load_unaligned<Vec<std::int32_t>>(words);
+#pragma GCC unroll 8
+    for (int e = 0; e < 8; ++e) {
+      if constexpr (kHasLookup16) {
+        put(vlookup16(kNf4Table.at, codes >> Weight::shift(e)) * scale);
+      } else {
+        alignas(64) float levels[kLanes];
+        for (int l = 0; l < kLanes; ++l) levels[l] = kNf4Levels[words[l] >> Weight::shift(e) & 15];
+        put(load_unaligned<Vec<float>>(levels) * scale);
+      }
+    }
+  }
+  static float one(const Weight& w, Weight::Line line, std::int64_t k, unsigned code) {
+    return kNf4Levels[code] * w.scale(line, k);
+  }
+};
+
 }  // namespace
 
 ROOFTILE_CPU_KERNELS(nf4) = {
@@ -216,6 +247,7 @@ ROOFTILE_CPU_KERNELS(nf4) = {
     entry<launch_dequantize>("dequantize_nf4", "tile"),
     entry<launch_quantize_scales>("quantize_scales", "tile"),
     entry<launch_dequantize_scales>("dequantize_scales", "tile"),
+    entry<launch_codes<Nf4Lanes>>("gemm_nf4", "tile"),
     {},
 };
 

@@ -2,6 +2,7 @@
 
 #include "rooftile/backend/cuda/shared.h"
 #include "rooftile/ops/nf4/nf4.problem.h"
+#include "rooftile/ops/nf4/nf4.product.gpu.h"
 #include "rooftile/ops/nf4/nf4.scales.h"
 #include "rooftile/tile/cuda/elements.h"
 
@@ -230,6 +231,9 @@ ROOFTILE_CUDA_KERNELS(nf4) = {
     entry<launch_dequantize>("dequantize_nf4", "tile"),
     entry<launch_quantize_scales>("quantize_scales", "tile"),
     entry<launch_dequantize_scales>("dequantize_scales", "tile"),
+    entry<codes_gpu::launch_few<nf4_gpu::Nf4Values>>("gemm_nf4", "few_rows"),
+    entry<codes_gpu::launch_mma<nf4_gpu::Nf4Values>>("gemm_nf4", "mma"),
+    entry<codes_gpu::launch_simt<nf4_gpu::Nf4Values>>("gemm_nf4", "simt"),
     {},
 };
 

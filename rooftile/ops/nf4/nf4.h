@@ -6,7 +6,7 @@ namespace rooftile {
 
 struct Nf4Options {
   std::int64_t block = 64;        ///< elements that share a scale: a power of two from 32 to 4096
-  const char* variant = nullptr;  ///< null: chosen by the library; else one of `rooftile list quantize_nf4`
+  const char* variant = nullptr;  ///< null: chosen by the library; else one that `rooftile list` shows
 };
 
 /// Quantises to 4 bits: the elements of x in row-major order, in blocks of `block`, the last of any length.
@@ -48,6 +48,25 @@ struct DequantizeNf4Options {
 /// Errors: as quantize_nf4's. Cost: half a byte read for each element, y written.
 Status dequantize_nf4(const Queue& queue, ConstView packed, ConstView absmax, View y,
                       const DequantizeNf4Options& options = {});
+
+struct GemmNf4Inputs {
+  ConstView x;          ///< {…, M, K}: f32, f16 or bf16
+  ConstView packed;     ///< {⌈N·K/2⌉} of u8: the weight W {N, K}, as quantize_nf4 packs it
+  ConstView absmax;     ///< {⌈N·K/block⌉} of f32
+  ConstView bias = {};  ///< optional: {N}, x's dtype or f32
+};
+
+/// y = x·Wᵀ + bias without W in memory: QLoRA's product. y: {…, M, N}, x's dtype, any strides, apart from all
+/// else.
+///
+/// Each weight is dequantize_nf4's in x's dtype, level · scale rounded once. The rest is gemm's: one chain
+/// over ascending K in f32, the bias added, y rounded once. So every bit is that of dequantize_nf4, then
+/// gemm, and a row of y depends only on its row of x. If scales are in 8 bits, call dequantize_scales first,
+/// as bitsandbytes does.
+///
+/// M, N, K from 0 up. Fast where K is a multiple of 32 and packed's bytes are contiguous, aligned to 16. No
+/// workspace. Errors: as quantize_nf4's and gemm's. Cost: 2·M·N·K flops; N·K/2 + 4·N·K/block bytes, x and y.
+Status gemm_nf4(const Queue& queue, const GemmNf4Inputs& inputs, View y, const Nf4Options& options = {});
 
 struct ScalesOptions {
   const char* variant = nullptr;

@@ -1,5 +1,6 @@
 #pragma once
 // NF4 as its definition reads. Every operation is one of f32, whatever the scalar that values are kept in.
+#include "rooftile/core/convert.h"
 #include "rooftile/harness/spec.h"
 #include "rooftile/ops/nf4/nf4.problem.h"
 #include "rooftile/ops/nf4/nf4.scales.h"
@@ -44,6 +45,42 @@ struct DequantizeNf4Oracle {
       const int byte = static_cast<int>(to_double(a["packed"].load(at / 2)));
       const float scale = static_cast<float>(to_double(a["absmax"].load(at / block)));
       y.store(i, S(double(kNf4Levels[at % 2 ? byte & 15 : byte >> 4] * scale)));
+    }
+  }
+};
+
+/// y[…, i, j] = Σ_p x[…, i, p]·w[j, p] + bias[j], w as dequantize_nf4 has it in x's dtype.
+struct GemmNf4Oracle {
+  template <class S>
+  static void run(const Case& c, Arrays<S>& a) {
+    const std::size_t rank = c.shape.size();
+    const std::int64_t k = c.shape[rank - 2], n = c.shape[rank - 1], block = nf4_block(c);
+    const Array<S>* const bias = a.find("bias");
+    Array<S>&x = a["x"], &y = a["y"];
+    std::vector<S> w;
+    for (std::int64_t at = 0; at < n * k; ++at) {
+      const int byte = static_cast<int>(to_double(a["packed"].load(at / 2)));
+      const float scale = static_cast<float>(to_double(a["absmax"].load(at / block)));
+      const float weight = kNf4Levels[at % 2 ? byte & 15 : byte >> 4] * scale;
+      w.push_back(S(c.dtype == DType::f16    ? to_float(from_double<f16>(double(weight)))
+                    : c.dtype == DType::bf16 ? to_float(from_double<bf16>(double(weight)))
+                                             : weight));
+    }
+    for (std::int64_t at = 0; at < y.size(); ++at) {
+      const std::int64_t i = at / n, j = at % n;
+      S sum(0);
+      double terms = 0;
+      for (std::int64_t p = 0; p < k; ++p) {
+        const S product = x.load(i * k + p) * w[static_cast<std::size_t>(j * k + p)];
+        sum += product;
+        // Below the smallest normal number a product's rounding is an absolute one.
+        terms += std::fmax(std::fabs(to_double(product)), 0x1p-126);
+      }
+      if (bias) {
+        sum = sum + bias->load(j);
+        terms += std::fabs(to_double(bias->load(j)));
+      }
+      y.store(at, sum, terms);
     }
   }
 };

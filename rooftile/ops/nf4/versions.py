@@ -3,7 +3,7 @@
 import math
 import struct
 
-from languages import np, tl, torch, trap, triton
+from languages import np, takes, tl, torch, trap, triton
 
 LEVELS = (-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334,
           -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224,
@@ -121,3 +121,123 @@ def quantize_nf4_triton(x, block=64):
         codes_kernel[(triton.cdiv(size, 256),)](x, absmax, packed, thresholds, n, block, BYTES=256)
     return packed, absmax
 # [/quantize_nf4_triton]
+
+
+# [gemm_nf4_plain]
+@takes(dtypes=("f32", "u8"))
+def gemm_nf4_plain(x, packed, absmax, bias, block=64):
+    """Weight n·K + k of the flattened tensor is in byte (n·K + k) / 2 and has the scale of block (n·K + k) / block."""
+    y = []
+    for matrix in x:
+        lines = []
+        for row in matrix:
+            line = []
+            for n in range(len(bias)):
+                total = 0.0
+                for k, value in enumerate(row):
+                    at = n * len(row) + k
+                    code = packed[at // 2] >> (0 if at % 2 else 4) & 15
+                    total += value * f32(LEVELS[code] * absmax[at // int(block)])
+                line.append(total + bias[n])
+            lines.append(line)
+        y.append(lines)
+    return y
+# [/gemm_nf4_plain]
+
+
+# [gemm_nf4_numpy]
+def weights(packed, absmax, rows, columns, block):
+    """The weight's rows in f32; scales count in the flattened tensor."""
+    codes = np.stack([packed >> 4, packed & 15], axis=1).reshape(-1)[:rows * columns]
+    with np.errstate(all="ignore"):
+        return (np.float32(LEVELS)[codes] * absmax[np.arange(codes.size) // int(block)]).reshape(rows, columns)
+
+
+def product(x, w, bias):
+    with np.errstate(all="ignore"):
+        return (x.astype(np.float64) @ w.astype(x.dtype).astype(np.float64).T + bias).astype(x.dtype)
+
+
+def gemm_nf4_numpy(x, packed, absmax, bias, block=64):
+    return product(x, weights(packed, absmax, bias.size, x.shape[-1], block), bias)
+# [/gemm_nf4_numpy]
+
+
+# [gemm_nf4_numpy_low_first]
+@trap("the first of two weights comes in the low nibble")
+def gemm_nf4_numpy_low_first(x, packed, absmax, bias, block=64):
+    return gemm_nf4_numpy(x, packed << 4 | packed >> 4, absmax, bias, block)
+# [/gemm_nf4_numpy_low_first]
+
+
+# [gemm_nf4_numpy_next_scale]
+@trap("each weight has the scale of the block after its own")
+def gemm_nf4_numpy_next_scale(x, packed, absmax, bias, block=64):
+    return gemm_nf4_numpy(x, packed, np.roll(absmax, -1), bias, block)
+# [/gemm_nf4_numpy_next_scale]
+
+
+# [gemm_nf4_numpy_f32_weights]
+@trap("weights are not rounded to x's dtype")
+def gemm_nf4_numpy_f32_weights(x, packed, absmax, bias, block=64):
+    w = weights(packed, absmax, bias.size, x.shape[-1], block)
+    with np.errstate(all="ignore"):
+        return (x.astype(np.float64) @ w.astype(np.float64).T + bias).astype(x.dtype)
+# [/gemm_nf4_numpy_f32_weights]
+
+
+# [gemm_nf4_numpy_tail]
+@trap("the last column of x is not multiplied")
+def gemm_nf4_numpy_tail(x, packed, absmax, bias, block=64):
+    w = weights(packed, absmax, bias.size, x.shape[-1], block)
+    return product(x[..., :-1], w[:, :-1], bias)
+# [/gemm_nf4_numpy_tail]
+
+
+# [gemm_nf4_numpy_no_bias]
+@trap("the bias is not added")
+def gemm_nf4_numpy_no_bias(x, packed, absmax, bias, block=64):
+    return gemm_nf4_numpy(x, packed, absmax, np.zeros_like(bias), block)
+# [/gemm_nf4_numpy_no_bias]
+
+
+# [gemm_nf4_torch]
+def gemm_nf4_torch(x, packed, absmax, bias, block=64):
+    rows, columns = bias.numel(), x.shape[-1]
+    codes = torch.stack([packed >> 4, packed & 15], 1).reshape(-1)[:rows * columns].long()
+    scales = absmax[torch.arange(codes.numel(), device=x.device) // int(block)]
+    w = (torch.tensor(LEVELS, dtype=torch.float32, device=x.device)[codes] * scales).reshape(rows, columns).to(x.dtype)
+    return (x.double() @ w.double().mT + bias.double()).to(x.dtype)
+# [/gemm_nf4_torch]
+
+
+# [gemm_nf4_triton]
+@triton.jit
+def gemm_nf4_kernel(x, packed, absmax, levels, bias, y, m, n, depth, block,
+                    ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr):
+    """One program, one tile of y; the tile of weights is dequantised in registers."""
+    i = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    j = tl.program_id(1).to(tl.int64) * COLUMNS + tl.arange(0, COLUMNS)
+    total = tl.zeros((ROWS, COLUMNS), tl.float32)
+    for start in range(0, depth, DEPTH):
+        k = start + tl.arange(0, DEPTH)
+        left = tl.load(x + i[:, None] * depth + k[None, :], mask=(i < m)[:, None] & (k < depth)[None, :], other=0.0)
+        at = j[None, :] * depth + k[:, None]
+        inside = (k < depth)[:, None] & (j < n)[None, :]
+        code = tl.load(packed + at // 2, mask=inside, other=0).to(tl.int32) >> (4 - 4 * (at % 2)).to(tl.int32) & 15
+        right = tl.load(levels + code) * tl.load(absmax + at // block, mask=inside, other=0.0)
+        total = tl.dot(left, right.to(left.dtype), total, input_precision="ieee")
+    total += tl.load(bias + j, mask=j < n, other=0.0).to(tl.float32)[None, :]
+    tl.store(y + i[:, None] * n + j[None, :], total.to(y.dtype.element_ty), mask=(i < m)[:, None] & (j < n)[None, :])
+
+
+def gemm_nf4_triton(x, packed, absmax, bias, block=64):
+    depth, n = x.shape[-1], bias.numel()
+    m = x.shape[:-1].numel()
+    y = x.new_empty((*x.shape[:-1], n))
+    if y.numel() > 0:
+        levels = torch.tensor(LEVELS, dtype=torch.float32, device=x.device)
+        grid = (triton.cdiv(m, 16), triton.cdiv(n, 64))
+        gemm_nf4_kernel[grid](x, packed, absmax, levels, bias, y, m, n, depth, int(block), ROWS=16, COLUMNS=64, DEPTH=32)
+    return y
+# [/gemm_nf4_triton]

@@ -7,19 +7,22 @@ template <bool kL1>
 void add_normalize_specs(std::vector<Spec>& specs, const char* forward, const char* backward) {
   const std::vector<double> eps = {1.0, 1e3};
   Spec f = row_spec({.function = forward,
-                     .oracle = oracles<NormalizeOracle<kL1>>(),
+                     .oracle = oracles<NormalizeOracle<kL1>, true>(),
                      .reason = "a sum, a root, a quotient and a product",
-                     .values = {{"eps", eps}}});
-  f.largest_exponent = 50;  // squares and their sum are numbers
-  // Squares of the least numbers are 0 in f32: without eps they have no norm to divide by.
-  f.suits = [](const Case& c) { return c.fill != Fill::denormals || c.parameter("eps", 1e-12) > 1e-30; };
+                     .values = {{"eps", eps}},
+                     .far_rows = true});
+  // Sums, of doubles, too.
+  f.largest_exponent = kL1 ? 1000 : 500;
+  // There squares of the least numbers are 0.
+  f.suits = [](const Case& c) { return kL1 || c.dtype != DType::f64 || c.fill != Fill::denormals; };
   Spec b = row_spec({.function = backward,
-                     .oracle = oracles<NormalizeBackwardOracle<kL1>>(),
+                     .oracle = oracles<NormalizeBackwardOracle<kL1>, true>(),
                      .reason = "a sum, two quotients and three products",
                      .gradient_of = forward,
                      .values = {{"eps", eps}}});
   b.largest_exponent = 40;
-  b.suits = f.suits;
+  // Without eps the norm of the least numbers has an inverse that f32 does not hold.
+  b.suits = [](const Case& c) { return c.fill != Fill::denormals || c.parameter("eps", 1e-12) > 1e-30; };
   b.prepare = [](const Case&, Arrays<double>& inputs) {
     for (double& norm : inputs["norm"].values()) norm = std::fabs(norm);
     // The sign of 0 is 0, which no random number shows.

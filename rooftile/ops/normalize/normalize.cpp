@@ -5,21 +5,22 @@
 namespace rooftile {
 namespace {
 
-constexpr Signature::Types kT{'T', {DType::f32, DType::f16, DType::bf16}};  // the data's
-constexpr Signature::Types kF{'F', {DType::f32}};                           // norms'
+constexpr Signature::Types kT =  // the data's
+    Signature::Types{'T', {DType::f32, DType::f16, DType::bf16}}.with_on_cpus(DType::f64);
+constexpr Signature::Types kF = Signature::Types{'F', {DType::f32}}.wide_with('T');  // norms'
 
 constexpr Signature forward_signature(const char* function) {
   return {function,
           {kT, kF},
           {input("x", 'T', "... C"), output("y", 'T', "... C", "x"), optional(output("norm", 'F', "..."))},
-          {real("eps", 1e-12f, 0)}};
+          {real("eps", 1e-12, 0)}};
 }
 constexpr Signature backward_signature(const char* function) {
   return {function,
           {kT, kF},
           {input("x", 'T', "... C"), input("dy", 'T', "... C"), input("norm", 'F', "..."),
            output("dx", 'T', "... C", "x dy")},
-          {real("eps", 1e-12f, 0)}};
+          {real("eps", 1e-12, 0)}};
 }
 constexpr Signature kL1 = forward_signature("l1_normalize"), kL2 = forward_signature("l2_normalize");
 constexpr Signature kL1Backward = backward_signature("l1_normalize_backward"),

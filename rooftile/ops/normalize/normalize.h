@@ -5,17 +5,19 @@
 namespace rooftile {
 
 struct NormalizeOptions {
-  float eps = 1e-12f;  ///< finite, not negative: norms below it count as eps
+  double eps = 1e-12;  ///< finite, not negative: norms below it count as eps
   const char* variant =
       nullptr;  ///< null: chosen by the library; else a name that `rooftile list l2_normalize` shows
 };
 
 // Rows divided by their norm, along the last dimension. x, y, dy, dx: one shape of rank 1 to 8, one dtype of
-// f32, f16, bf16, any strides; an output may be an input. `norm`: {…} of f32. Arithmetic in f32, outputs
-// rounded once. A row that holds a NaN gives NaN throughout; one that holds an infinity gives 0, and NaN
-// where the infinity is; one whose sum overflows f32 gives 0. Elements below 1e-23 add nothing to
-// l2_normalize's norm: their squares are 0 in f32. A row of zeros gives 0, with eps 0 NaN. No workspace. A
-// NaN is a NaN: which bits of it come is not promised.
+// f32, f16, bf16, on a CPU f64 too, any strides; an output may be an input. `norm`: {…} of f32, of f64 rows
+// f64. Arithmetic in f32, of f64 in f64, outputs rounded once. A row that holds a NaN gives NaN throughout;
+// one that holds an infinity gives 0, and NaN where the infinity is. Where a sum overflows f32, or squares
+// are too small for it (a row of zeros, too), the row is read twice, and y is right, even if the norm itself
+// is +inf in f32. (Not so of f64: where a sum overflows, y is 0; l2 norms below 1e-146 lose digits.) The
+// backward needs a norm that is finite. A row of zeros gives 0, with eps 0 NaN. No workspace. A NaN is a NaN:
+// which bits of it come is not promised.
 //
 // Errors: an operand absent but the forward's norm, a dtype or shape other than said above, null or
 // misaligned data, eps negative or not finite, outputs that overlap each other, themselves, or in part an

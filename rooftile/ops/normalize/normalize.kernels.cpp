@@ -6,13 +6,17 @@ using namespace tile;
 
 template <bool kL1>
 Status launch_forward(const Launch& launch, const NormalizeProblem& p) {
-  return for_row_program(launch, kL1 ? "l1_normalize" : "l2_normalize", p,
-                         kernels::Normalize<kL1>{p.real(0)});
+  return with_real(p.dtype, [&]<class Real>() {
+    return for_row_program<Real>(launch, kL1 ? "l1_normalize" : "l2_normalize", p,
+                                 kernels::Normalize<kL1, Real>{p.real<Real>(0)});
+  });
 }
 template <bool kL1>
 Status launch_backward(const Launch& launch, const NormalizeBackwardProblem& p) {
-  return for_row_program(launch, kL1 ? "l1_normalize_backward" : "l2_normalize_backward", p,
-                         kernels::NormalizeBackward<kL1>{p.real(0)});
+  return with_real(p.dtype, [&]<class Real>() {
+    return for_row_program<Real>(launch, kL1 ? "l1_normalize_backward" : "l2_normalize_backward", p,
+                                 kernels::NormalizeBackward<kL1, Real>{p.real<Real>(0)});
+  });
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 namespace rooftile::harness {
 
-inline double normalize_eps(const Case& c) { return static_cast<float>(c.parameter("eps", 1e-12f)); }
+inline double normalize_eps(const Case& c) { return real_of(c, "eps", 1e-12); }
 
 /// max(n, eps), and of a NaN a NaN.
 template <class S>
@@ -26,13 +26,10 @@ struct NormalizeOracle {
         sum += kL1 ? max(x, -x) : x * x;
       }
       const S norm = kL1 ? sum : sqrt(sum);
-      // Squares below the normal numbers have an absolute error, 2^-150 each: in units of 2^-24, of their
-      // root.
-      const double squares = kL1 ? 0 : std::sqrt(static_cast<double>(columns)) * 0x1p-51;
-      if (a.has("norm")) a["norm"].store(row, norm, to_double(norm) + squares);
+      if (a.has("norm")) a["norm"].store(row, norm, std::fmax(to_double(norm), least_normal(c)));
       for (std::int64_t i = 0; i < columns; ++i) {
         const S y = a["x"].load(at + i) / norm_or_eps(c, norm);
-        a["y"].store(at + i, y, 2 * std::fmax(std::fabs(to_double(y)), 0x1p-126));
+        a["y"].store(at + i, y, 2 * std::fmax(std::fabs(to_double(y)), least_normal(c)));
       }
     }
   }
@@ -60,8 +57,8 @@ struct NormalizeBackwardOracle {
         const S x = a["x"].load(at + i), dy = a["dy"].load(at + i), y = x / n;
         const double value = to_double(x);
         const S s = kL1 ? S(value > 0 ? 1.0 : value < 0 ? -1.0 : 0.0) : y;
-        const double size =
-            std::fabs(to_double(dy)) + (clamped ? 0 : std::fmax(std::fabs(to_double(s)), 0x1p-126) * terms);
+        const double size = std::fabs(to_double(dy)) +
+                            (clamped ? 0 : std::fmax(std::fabs(to_double(s)), least_normal(c)) * terms);
         a["dx"].store(at + i, (dy - s * inner) / n, size / std::fabs(to_double(n)));
       }
     }

@@ -78,15 +78,15 @@ def l2_normalize_torch(x, eps=1e-12):
 # [triton]
 @triton.jit
 def normalize_kernel(x, y, norms, columns, eps, SQUARE: tl.constexpr, SIZE: tl.constexpr):
-    """One program, one row, held in registers."""
+    """One program, one row, held in registers; in f64, which holds the squares of all f32."""
     row = tl.program_id(0).to(tl.int64)
     column = tl.arange(0, SIZE)
     mask, at = column < columns, row * columns + column
-    values = tl.load(x + at, mask=mask, other=0.0).to(tl.float32)
+    values = tl.load(x + at, mask=mask, other=0.0).to(tl.float64)
     norm = tl.sqrt(tl.sum(values * values, 0)) if SQUARE else tl.sum(tl.abs(values), 0)
     divisor = tl.where(norm < eps, eps, norm)
     tl.store(y + at, (values / divisor).to(y.dtype.element_ty), mask=mask)
-    tl.store(norms + row, norm)
+    tl.store(norms + row, norm.to(tl.float32))
 
 
 def normalized(x, eps, square):

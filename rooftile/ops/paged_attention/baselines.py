@@ -12,8 +12,15 @@ def assigned(k, v, slots, k_cache, v_cache):
     return k_cache, v_cache
 
 
+def scaled(case):
+    """Of a cache of codes, or with scales: PyTorch indexes no float8, and its attention takes none."""
+    return any(case.parameter(name, 0) for name in ("C", "k_scale", "v_scale"))
+
+
 def append(case):
     k, v, slots, k_cache, v_cache = case.many("k", "v", "slots", "k_cache", "v_cache")
+    if scaled(case):
+        return None
     return assigned, [k, v, slots, k_cache, v_cache], ["k_cache", "v_cache"]
 
 
@@ -27,7 +34,7 @@ def gathered(q, k_cache, v_cache, page_table, scale):
 
 def attention(case):
     q, k_cache, v_cache, table = case.many("q", "k_cache", "v_cache", "page_table")
-    if q.shape[1] != 1 or case.parameter("window_left", -1) >= 0 or case.parameter("softcap", 0) or not case.parameter("full", 0):
+    if scaled(case) or q.shape[1] != 1 or case.parameter("window_left", -1) >= 0 or case.parameter("softcap", 0) or not case.parameter("full", 0):
         return None
     return gathered, [q, k_cache, v_cache, table, case.parameter("scale", 0) or None], ["y"]
 

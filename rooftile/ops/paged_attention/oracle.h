@@ -3,8 +3,15 @@
 #include <cmath>
 
 #include "rooftile/ops/attention/oracle.h"
+#include "rooftile/ops/quantize/oracle.h"
 
 namespace rooftile::harness {
+
+/// Of the caches: "C" is 0, k's or q's own, or one of those of codes.
+inline DType cache_dtype(const Case& c) {
+  const double which = c.parameter("C");
+  return which == 0 ? c.dtype : which == 1 ? DType::f8e4m3 : DType::f8e5m2;
+}
 
 /// A case's shape is {…, G, D, E, P, N}.
 struct KvCacheCase {
@@ -22,6 +29,16 @@ struct KvCacheCase {
 };
 
 struct KvCacheAppendOracle {
+  /// An element divided by its head's scale, if there is one, as the cache's dtype has it: each operation is
+  /// one of f32.
+  template <class S>
+  static S converted(const Case& c, Arrays<S>& a, const char* scales, std::int64_t head, const S& x) {
+    const DType type = cache_dtype(c);
+    if (type == c.dtype && !a.has(scales)) return x;
+    const float scale = a.has(scales) ? static_cast<float>(to_double(a[scales].load(head))) : 1;
+    const float product = static_cast<float>(to_double(x)) * (1 / scale);
+    return S(type == c.dtype ? double(product) : nearest_code(product, type));
+  }
   template <class S>
   static void run(const Case& c, Arrays<S>& a) {
     const KvCacheCase its(c);
@@ -30,11 +47,12 @@ struct KvCacheAppendOracle {
     for (std::int64_t i = 0; i < its.tokens; ++i)
       if (const std::int64_t slot = its.slot(to_double(a["slots"].load(i))); slot >= 0)
         last[static_cast<std::size_t>(slot)] = i;
-    for (const auto& [from, to, width] :
-         {std::tuple{"k", "k_cache", its.g * its.d}, {"v", "v_cache", its.g * its.e}})
+    for (const auto& [from, scales, to, channels] :
+         {std::tuple{"k", "k_scale", "k_cache", its.d}, {"v", "v_scale", "v_cache", its.e}})
       for (std::size_t slot = 0; slot < last.size(); ++slot)
-        for (std::int64_t x = 0; last[slot] >= 0 && x < width; ++x)
-          a[to].store(static_cast<std::int64_t>(slot) * width + x, a[from].load(last[slot] * width + x));
+        for (std::int64_t x = 0, width = its.g * channels; last[slot] >= 0 && x < width; ++x)
+          a[to].store(static_cast<std::int64_t>(slot) * width + x,
+                      converted(c, a, scales, x / channels, a[from].load(last[slot] * width + x)));
   }
 };
 
@@ -55,10 +73,21 @@ struct PagedAttentionCase : AttentionCase {
     return its >= 0 && its < double(pages) ? static_cast<std::int64_t>(its) : -1;
   }
   std::int64_t key(std::int64_t n, std::int64_t j, std::int64_t head) const {
-    return (page(n, j) * size + j % size) * g + std::min(head / std::max<std::int64_t>(h / g, 1), g - 1);
+    return (page(n, j) * size + j % size) * g + key_head(head);
+  }
+  /// Of a head's keys and values.
+  template <class S>
+  void take_scales(Arrays<S>& arrays, std::int64_t head) {
+    const std::int64_t its = key_head(head);
+    if (arrays.has("k_scale"))
+      scale = double(static_cast<float>(scale) * static_cast<float>(to_double(arrays["k_scale"].load(its))));
+    if (arrays.has("v_scale")) value_scale = to_double(arrays["v_scale"].load(its));
   }
 
  private:
+  std::int64_t key_head(std::int64_t head) const {
+    return std::min(head / std::max<std::int64_t>(h / g, 1), g - 1);
+  }
   /// As attention's: B, S, H, D, T, G, E.
   static Case attention_case(const Case& c) {
     Case its = c;
@@ -88,7 +117,9 @@ struct PagedAttentionOracle {
         }
         for (std::int64_t head = 0; head < a.h; ++head) {
           if (known) {
-            AttentionOracle::row(a, arrays, n, i, head, weight, terms);
+            PagedAttentionCase its = a;
+            if (end > first) its.take_scales(arrays, head);
+            AttentionOracle::row(its, arrays, n, i, head, weight, terms);
             continue;
           }
           if (arrays.has("lse")) arrays["lse"].store(a.row(n, i, head), nan);

@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "rooftile/ops/attention/attention.mma.h"
+#include "rooftile/ops/paged_attention/paged_attention.codes.h"
 #include "rooftile/ops/paged_attention/paged_attention.problem.h"
+#include "rooftile/ops/quantize/quantize.tile.h"
 #include "rooftile/tile/cuda/row_range.h"
 
 namespace rooftile {
@@ -30,13 +31,15 @@ struct GroupRows {
     return data + row / group * row_stride + row % group * head_stride;
   }
   static constexpr float missing() { return 0; }
+  ROOFTILE_TILE static float widen(T x) { return tile::widen<float>(x); }
   ROOFTILE_TILE void put(std::int64_t r, int channel, float value) const {
     row(r)[channel * stride] = tile::narrow<T>(value);
   }
 };
 
 // [pages]
-/// A sequence's keys or values, of one head. Rows of a page that the cache lacks hold `otherwise`.
+/// A sequence's keys or values, of one head. Rows of a page that the cache lacks hold `otherwise`. Of codes T
+/// is std::uint8_t.
 template <class T>
 struct CacheRows {
   const PagedAttentionProblem& p;
@@ -55,16 +58,27 @@ struct CacheRows {
            (token - index * p.page_size) * cache.stride[1] + head * cache.stride[2];
   }
   ROOFTILE_TILE float missing() const { return otherwise; }
+  ROOFTILE_TILE bool large() const { return p.cache_dtype == DType::f8e5m2; }
+  ROOFTILE_TILE float widen(T x) const {
+    if constexpr (std::is_same_v<T, std::uint8_t>)
+      return scaled_gpu::float_of(x, large());
+    else
+      return tile::widen<float>(x);
+  }
 };
 // [/pages]
 
-template <class T>
+/// T: q's and y's; C: the caches', std::uint8_t of codes.
+template <class T, class C>
 struct HeadsOfAKey {
+  static constexpr bool kDrops = false, kPart = false;
+  template <class Shape>
+  using Codes = std::conditional_t<std::is_same_v<T, C>, NoCodes, CodesAhead<T, Shape>>;
   const PagedAttentionProblem& p;
   Place place;
   std::int64_t group, tokens;
   GroupRows<T> its_q, its_y;
-  CacheRows<T> its_k, its_v;
+  CacheRows<C> its_k, its_v;
 
   ROOFTILE_TILE HeadsOfAKey(const PagedAttentionProblem& problem, const Place& its)
       : p(problem),
@@ -77,12 +91,14 @@ struct HeadsOfAKey {
         its_v(p, p.v, its, 0) {}
   ROOFTILE_TILE const GroupRows<T>& q() const { return its_q; }
   ROOFTILE_TILE const GroupRows<T>& y() const { return its_y; }
-  ROOFTILE_TILE const CacheRows<T>& k() const { return its_k; }
-  ROOFTILE_TILE const CacheRows<T>& v() const { return its_v; }
+  ROOFTILE_TILE const CacheRows<C>& k() const { return its_k; }
+  ROOFTILE_TILE const CacheRows<C>& v() const { return its_v; }
   ROOFTILE_TILE std::int64_t first() const { return place.first; }
-  ROOFTILE_TILE std::int64_t rows() const { return p.s * group; }
+  ROOFTILE_TILE std::int64_t rows() const { return p.rows(); }
   ROOFTILE_TILE std::int64_t length() const { return tokens; }
   ROOFTILE_TILE AttentionRange keys(std::int64_t row) const { return p.keys(row / group, tokens); }
+  ROOFTILE_TILE float scale() const { return p.scale_of(place.head); }
+  ROOFTILE_TILE float value_scale() const { return p.v_scale[place.head]; }
   ROOFTILE_TILE float score(float x, std::int64_t, std::int64_t) const {
     return score_of<T>(p, x, 0, 0, 0, 0);  // no bias, so of no place
   }
@@ -104,35 +120,136 @@ struct HeadsOfAKey {
   }
 };
 
-template <int kSize>
-__global__ void __launch_bounds__(kThreads, 2) paged_simt(const __grid_constant__ PagedAttentionProblem p) {
-  const HeadsOfAKey<float> its(p, Place(p.b, p.g, p.s * p.group(), kDown));
-  if (its.length() < 0) return its.put_nan();
-  forward_tile<kSize, 1>(p, its);
+/// The same in one chunk of their keys.
+template <class T, class C>
+struct ChunkOfAKey : HeadsOfAKey<T, C> {
+  static constexpr bool kPart = true;
+  std::int64_t chunk;
+
+  ROOFTILE_TILE ChunkOfAKey(const PagedAttentionProblem& problem, const Place& its, std::int64_t which)
+      : HeadsOfAKey<T, C>(problem, its), chunk(which) {}
+  ROOFTILE_TILE float* part(std::int64_t row) const {
+    return this->p.part(this->place.batch, this->place.head, row, chunk);
+  }
+  template <class Sums>
+  ROOFTILE_TILE void put_part(std::int64_t row, int channel, const Sums& sums) const {
+    if (channel < this->p.part_channels()) *reinterpret_cast<Sums*>(part(row) + channel) = sums;
+  }
+  ROOFTILE_TILE void put_weights(std::int64_t row, const RowWeights<T>& weights) const {
+    *reinterpret_cast<float2*>(part(row) + this->p.part_channels()) = {weights.most, weights.sum};
+  }
+};
+
+/// A block's rows, all keys of them or (kPart) one chunk: the first chunks' blocks come first.
+template <class T, class C, bool kPart, class Forward>
+ROOFTILE_TILE void paged_block(const PagedAttentionProblem& p, Forward forward) {
+  if constexpr (kPart) {
+    const unsigned each = gridDim.x / static_cast<unsigned>(p.chunks()), chunk = blockIdx.x / each;
+    const ChunkOfAKey<T, C> its(p, Place(p.b, p.g, p.rows(), kDown, 0, blockIdx.x % each), chunk);
+    if (its.length() >= 0) return forward(its);
+    if (chunk == 0) its.put_nan();
+  } else {
+    const HeadsOfAKey<T, C> its(p, Place(p.b, p.g, p.rows(), kDown));
+    if (its.length() >= 0) return forward(its);
+    its.put_nan();
+  }
 }
-template <class T, int kSize>
+template <class C, int kSize, bool kPart>
+__global__ void __launch_bounds__(kThreads, 2) paged_simt(const __grid_constant__ PagedAttentionProblem p) {
+  paged_block<float, C, kPart>(p, [&](const auto& its) { forward_tile<kSize, 1>(p, its); });
+}
+template <class T, class C, int kSize, bool kPart>
 __global__ void __launch_bounds__(kThreads, 2) paged_mma(const __grid_constant__ PagedAttentionProblem p) {
   static_assert(SplitShape<kSize>::kQueries == kDown && SplitShape<kSize>::kThreads == kThreads);
-  const HeadsOfAKey<T> its(p, Place(p.b, p.g, p.s * p.group(), kDown));
-  if (its.length() < 0) return its.put_nan();
-  forward_mma<T, SplitShape<kSize>, false>(p, its);
+  paged_block<T, C, kPart>(p, [&](const auto& its) { forward_mma<T, SplitShape<kSize>, false>(p, its); });
 }
 
+// [merge]
+/// Adds up each row's chunks in ascending order, as a block that passes through all of them does: a block a
+/// row, a thread a channel.
+template <class T>
+__global__ void __launch_bounds__(kThreads) merge_chunks(const __grid_constant__ PagedAttentionProblem p) {
+  constexpr int kAtOnce = 8;  // chunks that are loaded before the first of them is added
+  const Place place(p.b, p.g, p.rows(), 1);
+  const HeadsOfAKey<T, T> its(p, place);  // no row of a cache is read
+  if (its.length() < 0) return;           // all NaN already
+  const AttentionRange keys = its.keys(place.first);
+  const std::int64_t first = keys.begin / kAttentionChunk,
+                     end = keys.size() == 0 ? first : (keys.end - 1) / kAttentionChunk + 1;
+  const float* const parts = p.part(place.batch, place.head, place.first, 0);
+  const std::int64_t each = p.part_floats();
+  for (int channel = static_cast<int>(threadIdx.x); channel < static_cast<int>(p.e); channel += kThreads) {
+    RowWeights<T> total{-HUGE_VALF, 0};
+    float y = 0;
+    for (std::int64_t chunk = first; chunk < end; chunk += kAtOnce) {
+      float2 weights[kAtOnce];
+      float sum[kAtOnce];
+      ROOFTILE_UNROLL for (int c = 0; c < kAtOnce; ++c) {
+        if (chunk + c >= end) continue;
+        const float* const part = parts + (chunk + c) * each;
+        weights[c] = *reinterpret_cast<const float2*>(part + p.part_channels());
+        sum[c] = part[channel];
+      }
+      ROOFTILE_UNROLL for (int c = 0; c < kAtOnce; ++c) {
+        if (chunk + c >= end) break;
+        const Merge<T> merged(total, {weights[c].x, weights[c].y});
+        y = merged(y, sum[c]);
+      }
+    }
+    const float scale = total.finish(its.sink(place.first), its.value_scale());
+    its.y().put(place.first, channel, y * scale + 0.f);
+    if (p.lse && channel == 0) its.put_lse(place.first, total.lse());
+  }
+}
+// [/merge]
+
+/// One launch, or two: parts of rows, and the rows.
+template <class T, class Kernel>
+Status launch_paged(const CudaLaunch& launch, const PagedAttentionProblem& p, std::size_t shared_bytes,
+                    Kernel whole, Kernel part) {
+  const std::int64_t blocks = p.b * p.g * p.tiles(p.rows(), kDown) * (p.parts ? p.chunks() : 1);
+  if (blocks > 0x7fffffff)
+    return Status::error("paged_attention: a grid has at most 2147483647 blocks, this call would take %lld",
+                         static_cast<long long>(blocks));
+  const char* const function = "paged_attention";
+  if (Status s = cuda::launch(launch, function, {static_cast<unsigned>(blocks), kThreads, shared_bytes},
+                              p.parts ? part : whole, p);
+      !s || !p.parts)
+    return s;
+  return cuda::launch(launch, function, {static_cast<unsigned>(p.b * p.h * p.s), kThreads}, merge_chunks<T>,
+                      p);
+}
+/// f of the caches' elements.
+template <class T, class F>
+Status with_cache(const PagedAttentionProblem& p, F&& f) {
+  return p.codes() ? f.template operator()<std::uint8_t>() : f.template operator()<T>();
+}
 Status launch_paged_simt(const CudaLaunch& launch, const PagedAttentionProblem& p) {
   if (p.b * p.s * p.h == 0) return {};
-  return with_size(p, [&]<int kSize>() {
-    return launch_tiles(launch, "paged_attention", p, p.g, p.s * p.group(), kDown, kForwardFloats<kSize, 1>,
-                        paged_simt<kSize>);
+  return with_cache<float>(p, [&]<class C>() {
+    return with_size(p, [&]<int kSize>() {
+      return launch_paged<float>(launch, p, kForwardFloats<kSize, 1> * sizeof(float),
+                                 paged_simt<C, kSize, false>, paged_simt<C, kSize, true>);
+    });
   });
+}
+/// Whether a cache's rows are whole words of 8 elements.
+bool in_words(const PagedAttentionProblem& p, const AttentionOperand& cache, std::int64_t channels) {
+  AttentionOperand its = cache;
+  const auto address = reinterpret_cast<std::uintptr_t>(its.data);
+  if (p.codes()) its.data = reinterpret_cast<const void*>(address % 8);  // half as long
+  return attention_gpu::in_words(its, channels);
 }
 Status launch_paged_mma(const CudaLaunch& launch, const PagedAttentionProblem& problem) {
   if (problem.b * problem.s * problem.h == 0) return {};
   PagedAttentionProblem p = problem;
-  p.words = in_words(p.q, p.d) && in_words(p.k, p.d) && in_words(p.v, p.e);
+  p.words = attention_gpu::in_words(p.q, p.d) && in_words(p, p.k, p.d) && in_words(p, p.v, p.e);
   return tile::with_type<f16, bf16>(p.dtype, [&]<class T>() {
-    return with_size(p, [&]<int kSize>() {
-      return launch_mma<SplitShape<kSize>>(launch, "paged_attention", p, p.g, p.s * p.group(),
-                                           paged_mma<T, kSize>);
+    return with_cache<T>(p, [&]<class C>() {
+      return with_size(p, [&]<int kSize>() {
+        return launch_paged<T>(launch, p, SplitShape<kSize>::kShared, paged_mma<T, C, kSize, false>,
+                               paged_mma<T, C, kSize, true>);
+      });
     });
   });
 }
@@ -156,10 +273,53 @@ ROOFTILE_TILE void put_token(const KvCacheAppendProblem& p, const KvCacheSide& s
   }
 }
 
+/// The same divided by the heads' scales and rounded: to codes, or to T. kWords: 16 bytes of T at a time.
+template <class T, bool kWords>
+ROOFTILE_TILE void put_converted(const KvCacheAppendProblem& p, const KvCacheSide& side, std::int64_t from,
+                                 std::int64_t slot) {
+  constexpr int kEach = kWords ? 16 / int(sizeof(T)) : 1, kLanes = kWords ? kEach : 2;
+  const T* const token = static_cast<const T*>(side.from) + from;
+  const std::int64_t page = slot / p.page_size, place = slot - page * p.page_size;
+  const std::int64_t begin = page * side.stride[0] + place * side.stride[1], words = side.channels / kEach;
+  for (std::int64_t i = static_cast<int>(threadIdx.x); i < p.heads * words; i += kTokens) {
+    const std::int64_t head = i / words, channel = (i - head * words) * kEach;
+    const T* const its = token + head * side.from_stride[0] + channel * side.from_stride[1];
+    const std::int64_t at = begin + head * side.stride[2] + channel * side.stride[3];
+    tile::Tile<float, kLanes> x;
+    if constexpr (kWords) {
+      tile::Pack<T, kEach> pack;
+      pack.set_word(0, *reinterpret_cast<const uint4*>(its));
+      x = tile::widened<float>(pack);
+    } else {
+      x.v[0] = x.v[1] = tile::widen<float>(*its);  // codes are made in pairs
+    }
+    x = x * (1 / side.scale[head]);
+    if (!p.codes()) {
+      T* const to = static_cast<T*>(side.cache) + at;
+      if constexpr (kWords)
+        *reinterpret_cast<uint4*>(to) = tile::narrowed<T>(x).word(0);
+      else
+        *to = tile::narrow<T>(x.v[0]);
+      continue;
+    }
+    const tile::Tile<std::int32_t, kLanes> codes = kernels::encode(x, p.format);
+    std::uint8_t* const to = static_cast<std::uint8_t*>(side.cache) + at;
+    if constexpr (kWords) {
+      ROOFTILE_UNROLL for (int l = 0; l < kEach; l += 4) {
+        const int four = codes.v[l] | codes.v[l + 1] << 8 | codes.v[l + 2] << 16 | codes.v[l + 3] << 24;
+        reinterpret_cast<int*>(to)[l / 4] = four;
+      }
+    } else {
+      *to = static_cast<std::uint8_t>(codes.v[0]);
+    }
+  }
+}
+
 // [append]
 /// All blocks look at all tokens; one thread writes one element of a slot each time, so the last token stays.
-template <class Word>
-__global__ void __launch_bounds__(kTokens) append_tokens(const __grid_constant__ KvCacheAppendProblem p) {
+/// `put` is called by all threads of a block for each of its tokens.
+template <class Put>
+ROOFTILE_TILE void for_own_tokens(const KvCacheAppendProblem& p, Put put) {
   using P = KvCacheAppendProblem;
   ROOFTILE_SHARED(mine, unsigned[kTokens / 32]);
   const int thread = static_cast<int>(threadIdx.x);
@@ -177,16 +337,29 @@ __global__ void __launch_bounds__(kTokens) append_tokens(const __grid_constant__
       for (unsigned left = mine[warp]; left != 0; left &= left - 1) {
         const std::int64_t i = first + warp * 32 + __ffs(static_cast<int>(left)) - 1,
                            slot = p.slot_at(tile::offset_of(p.rows, P::kSlots, i));
-        put_token<Word>(p, p.k, tile::offset_of(p.rows, P::kK, i), slot);
-        put_token<Word>(p, p.v, tile::offset_of(p.rows, P::kV, i), slot);
+        put(p.k, tile::offset_of(p.rows, P::kK, i), slot);
+        put(p.v, tile::offset_of(p.rows, P::kV, i), slot);
       }
   }
 }
 // [/append]
+template <class Word>
+__global__ void __launch_bounds__(kTokens) append_tokens(const __grid_constant__ KvCacheAppendProblem p) {
+  for_own_tokens(p, [&](const KvCacheSide& side, std::int64_t from, std::int64_t slot) {
+    put_token<Word>(p, side, from, slot);
+  });
+}
+template <class T, bool kWords>
+__global__ void __launch_bounds__(kTokens) append_converted(const __grid_constant__ KvCacheAppendProblem p) {
+  for_own_tokens(p, [&](const KvCacheSide& side, std::int64_t from, std::int64_t slot) {
+    put_converted<T, kWords>(p, side, from, slot);
+  });
+}
 
-/// From elements of so many bytes to words of 16, where all lie in such: false if they do not.
+/// From elements to words of 16 bytes, of codes as many as such a word has elements, where all lie in such:
+/// false if they do not.
 bool to_words(KvCacheAppendProblem& p) {
-  const std::int64_t each = 16 / p.bytes;
+  const std::int64_t each = 16 / p.bytes(), cache_bytes = each * bits(p.cache_dtype) / 8;
   bool whole = true;
   const auto divide = [&](std::int64_t& n) {
     whole = whole && n % each == 0;
@@ -197,8 +370,8 @@ bool to_words(KvCacheAppendProblem& p) {
       divide(p.rows.stride[operand][d]);
   for (KvCacheSide* side : {&p.k, &p.v}) {
     whole = whole && reinterpret_cast<std::uintptr_t>(side->from) % 16 == 0 &&
-            reinterpret_cast<std::uintptr_t>(side->cache) % 16 == 0 && side->stride[3] == 1 &&
-            side->from_stride[1] == 1;
+            reinterpret_cast<std::uintptr_t>(side->cache) % static_cast<std::uintptr_t>(cache_bytes) == 0 &&
+            side->stride[3] == 1 && side->from_stride[1] == 1;
     for (int d = 0; d < 3; ++d) divide(side->stride[d]);
     divide(side->from_stride[0]);
     divide(side->channels);
@@ -210,9 +383,15 @@ Status launch_append(const CudaLaunch& launch, const KvCacheAppendProblem& p) {
   const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(p.rows.rows, kMaxWorkers));
   if (blocks == 0 || p.heads * (p.k.channels + p.v.channels) == 0) return {};
   const cuda::Grid grid{blocks, kTokens};
-  if (KvCacheAppendProblem words = p; to_words(words))
-    return cuda::launch(launch, "kv_cache_append", grid, append_tokens<uint4>, words);
-  if (p.bytes == 4) return cuda::launch(launch, "kv_cache_append", grid, append_tokens<std::uint32_t>, p);
+  KvCacheAppendProblem in_words = p;
+  const bool words = to_words(in_words);
+  if (p.converts())
+    return tile::with_type<float, f16, bf16>(p.dtype, [&]<class T>() {
+      return cuda::launch(launch, "kv_cache_append", grid,
+                          words ? append_converted<T, true> : append_converted<T, false>, p);
+    });
+  if (words) return cuda::launch(launch, "kv_cache_append", grid, append_tokens<uint4>, in_words);
+  if (p.bytes() == 4) return cuda::launch(launch, "kv_cache_append", grid, append_tokens<std::uint32_t>, p);
   return cuda::launch(launch, "kv_cache_append", grid, append_tokens<std::uint16_t>, p);
 }
 

@@ -3,8 +3,17 @@
 // paged_attention.cu).
 #include "rooftile/core/rows.h"
 #include "rooftile/ops/attention/attention.problem.h"
+#include "rooftile/ops/quantize/quantize.problem.h"
 
 namespace rooftile {
+
+/// One number for each key head.
+struct HeadScales {
+  const float* data;  ///< null: 1 for each
+  std::int64_t stride;
+
+  ROOFTILE_ATTENTION float operator[](std::int64_t head) const { return data ? data[head * stride] : 1; }
+};
 
 /// Attention's problem, but k and v are caches, whose strides are page, place in it, head and channel; and
 /// each sequence has a length of its own: t is none of them.
@@ -12,7 +21,17 @@ struct PagedAttentionProblem : AttentionProblem {
   const std::int32_t *table, *lengths;
   std::int64_t table_stride[2], lengths_stride;
   std::int64_t pages, page_size, pages_each;
+  DType cache_dtype;  ///< f8e4m3 or f8e5m2: codes; else dtype
+  HeadScales k_scale, v_scale;
+  /// On a GPU, where each chunk of a sequence's keys is a block's own: of each row and chunk the sums, in the
+  /// workspace. Null: a block passes through all of its rows' chunks. Bits are the same.
+  float* parts;
 
+  bool codes() const { return cache_dtype != dtype; }
+  /// From a product with a head's keys, as the cache has them, to its score.
+  ROOFTILE_ATTENTION float scale_of(std::int64_t key_head) const {
+    return k_scale.data ? scale * k_scale[key_head] : scale;
+  }
   /// -1: none that the table could hold.
   ROOFTILE_ATTENTION std::int64_t length(std::int64_t batch) const {
     const std::int64_t its = lengths[batch * lengths_stride];
@@ -23,6 +42,29 @@ struct PagedAttentionProblem : AttentionProblem {
     const std::int64_t its = table[batch * table_stride[0] + index * table_stride[1]];
     return its < 0 || its >= pages ? -1 : its;
   }
+
+  static constexpr int kTall = 16;  ///< rows of a GPU's block
+  /// Rows of a key head: its group's queries.
+  ROOFTILE_ATTENTION std::int64_t rows() const { return s * group(); }
+  /// Chunks of keys that a table has room for.
+  ROOFTILE_ATTENTION std::int64_t chunks() const {
+    const std::int64_t most = 0x7fffffff, room = pages_each * page_size;
+    return ((room < most ? room : most) + kAttentionChunk - 1) / kAttentionChunk;
+  }
+  /// A part: y's sums, to whole 16-byte words, then the weights' maximum and sum.
+  ROOFTILE_ATTENTION std::int64_t part_channels() const { return (e + 3) / 4 * 4; }
+  ROOFTILE_ATTENTION std::int64_t part_floats() const { return part_channels() + 4; }
+  ROOFTILE_ATTENTION float* part(std::int64_t batch, std::int64_t key_head, std::int64_t row,
+                                 std::int64_t chunk) const {
+    return parts + (((batch * g + key_head) * rows() + row) * chunks() + chunk) * part_floats();
+  }
+  /// The floats that `parts` needs: 0 where blocks of all chunks are enough to keep a GPU busy. Shapes alone
+  /// decide, since lengths are the device's.
+  std::int64_t parts_floats() const {
+    constexpr std::int64_t kEnough = 264;  // two blocks for each of 132 SMs
+    const std::int64_t blocks = g == 0 ? 0 : b * g * ((rows() + kTall - 1) / kTall);
+    return blocks >= kEnough || chunks() < 2 ? 0 : b * g * rows() * chunks() * part_floats();
+  }
 };
 
 /// A cache that tokens are written to: its strides are page, place, head and channel; a token's head and
@@ -31,6 +73,7 @@ struct KvCacheSide {
   const void* from;
   void* cache;
   std::int64_t stride[4], from_stride[2], channels;
+  HeadScales scale;
 };
 
 struct KvCacheAppendProblem {
@@ -40,7 +83,14 @@ struct KvCacheAppendProblem {
   DType slots_dtype;
   std::int64_t pages, page_size, heads;
   KvCacheSide k, v;
-  int bytes;  ///< of an element
+  DType dtype, cache_dtype;  ///< of k and v, of the caches
+  CodeFormat format;         ///< of these, where they hold codes
+
+  /// Of an element that is copied.
+  int bytes() const { return bits(dtype) / 8; }
+  ROOFTILE_ATTENTION bool codes() const { return cache_dtype != dtype; }
+  /// Elements are divided by scales and rounded; else copied.
+  bool converts() const { return codes() || k.scale.data || v.scale.data; }
 
   /// -1: skipped.
   constexpr std::int64_t slot_at(std::int64_t offset) const {

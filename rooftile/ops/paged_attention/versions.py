@@ -32,7 +32,16 @@ def kv_cache_append_numpy(k, v, slots, k_cache, v_cache):
 
 
 # [kv_cache_append_torch]
-def kv_cache_append_torch(k, v, slots, k_cache, v_cache):
+def in_cache_torch(x, scale, cache):
+    """In the cache's dtype; codes saturate."""
+    if scale is None and x.dtype == cache.dtype:
+        return x
+    x = x.float() if scale is None else x.float() * (1 / scale)[:, None]
+    return (x.clamp(-torch.finfo(cache.dtype).max, torch.finfo(cache.dtype).max) if cache.element_size() == 1 else x).to(cache.dtype)
+
+
+@takes(dtypes=("f32", "f16", "bf16", "i64", "i32", "f8e4m3", "f8e5m2"))
+def kv_cache_append_torch(k, v, slots, k_cache, v_cache, k_scale=None, v_scale=None):
     """PyTorch leaves open which of several values an index gets: each slot takes the one from its last token."""
     count = k_cache.shape[0] * k_cache.shape[1]
     slots = slots.reshape(-1).long()
@@ -40,9 +49,11 @@ def kv_cache_append_torch(k, v, slots, k_cache, v_cache):
     places = torch.arange(len(slots), device=slots.device)
     last = torch.full((count,), -1, device=slots.device).scatter_reduce(0, slots[known], places[known], "amax")
     caches = []
-    for x, cache in ((k, k_cache), (v, v_cache)):
+    for x, scale, cache in ((k, k_scale, k_cache), (v, v_scale, v_cache)):
+        x = in_cache_torch(x.reshape(len(slots), *x.shape[-2:]), scale, cache)
+        whole = torch.uint8 if cache.element_size() == 1 else cache.dtype  # PyTorch indexes bytes, not each float8
         flat = cache.reshape(count, *cache.shape[2:]).clone()
-        flat[last >= 0] = x.reshape(len(slots), *x.shape[-2:])[last[last >= 0]]
+        flat.view(whole)[last >= 0] = x.view(whole)[last[last >= 0]]
         caches.append(flat.reshape(cache.shape))
     return tuple(caches)
 # [/kv_cache_append_torch]
@@ -154,10 +165,12 @@ def paged_attention_numpy(q, k_cache, v_cache, page_table, lengths, window_left=
 
 
 # [paged_attention_torch]
-@takes(dtypes=("f32", "i32"))  # of 16 bits its weights are rounded to them
-def paged_attention_torch(q, k_cache, v_cache, page_table, lengths):
+@takes(dtypes=("f32", "i32", "f8e4m3", "f8e5m2"))  # of 16 bits its weights are rounded to them
+def paged_attention_torch(q, k_cache, v_cache, page_table, lengths, k_scale=None, v_scale=None):
     """Each sequence gathered into keys and values of its own, as long as it is: PyTorch's attention knows no pages."""
     queries, size, pages = q.shape[1], k_cache.shape[1], len(k_cache)
+    k_cache, v_cache = (x.float() if scale is None else x.float() * scale[:, None]
+                        for x, scale in ((k_cache, k_scale), (v_cache, v_scale)))
     y = q.new_full((*q.shape[:3], v_cache.shape[3]), math.nan)
     lse = q.new_full((len(q), q.shape[2], queries), math.nan)
     for n, length in enumerate(lengths.tolist()):

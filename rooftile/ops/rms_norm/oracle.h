@@ -28,14 +28,15 @@ struct RmsNormOracle {
         squares += value * value;
       }
       const S mean = squares / S(static_cast<double>(columns));
-      const S rstd = S(1.0) / sqrt(mean + S(static_cast<float>(c.parameter("eps", 1e-6f))));
+      const S rstd = S(1.0) / sqrt(mean + S(real_of(c, "eps", 1e-6)));
       const double r = to_double(rstd);
       // Half the relative error of Σ h², whose terms are positive.
-      if (a.has("rstd")) a["rstd"].store(row, rstd, 2 * r);
+      // Below the normal numbers r has an absolute error, and so has h·r.
+      const double least = least_normal(c), r_size = 2 * std::fmax(r, least);
+      if (a.has("rstd")) a["rstd"].store(row, rstd, r_size);
       for (std::int64_t i = 0; i < columns; ++i) {
         const S value = h[static_cast<std::size_t>(i)], w = rms_norm_weight(c, a, i);
-        // Below the normal numbers h·r has an absolute error.
-        const double size = 2 * std::fmax(std::fabs(to_double(value)) * r, 0x1p-126);
+        const double size = std::fmax(std::fabs(to_double(value)) * r_size, 2 * least);
         a["y"].store(at + i, value * rstd * w, size * std::fabs(to_double(w)));
       }
     }

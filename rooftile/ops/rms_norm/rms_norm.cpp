@@ -5,10 +5,11 @@
 namespace rooftile {
 namespace {
 
-constexpr Signature::Types kT{'T', {DType::f32, DType::f16, DType::bf16}};  // the data's
-constexpr Signature::Types kW{'W', {DType::f32}, 'T'};                      // weights'
-constexpr Signature::Types kG{'G', {DType::f32}, 'W'};                      // their gradients'
-constexpr Signature::Types kF{'F', {DType::f32}};                           // statistics'
+constexpr Signature::Types kT =  // the data's
+    Signature::Types{'T', {DType::f32, DType::f16, DType::bf16}}.with_on_cpus(DType::f64);
+constexpr Signature::Types kW{'W', {DType::f32}, 'T'};                               // weights'
+constexpr Signature::Types kG{'G', {DType::f32}, 'W'};                               // their gradients'
+constexpr Signature::Types kF = Signature::Types{'F', {DType::f32}}.wide_with('T');  // statistics'
 
 constexpr Signature kForward{"rms_norm",
                              {kT, kW, kF},
@@ -16,7 +17,7 @@ constexpr Signature kForward{"rms_norm",
                               optional(input("weight", 'W', "C")), output("y", 'T', "... C", "x residual"),
                               sum_of("x residual", optional(output("sum", 'T', "... C", "x residual"))),
                               optional(output("rstd", 'F', "..."))},
-                             {real("eps", 1e-6f, 0), flag("unit_offset")}};
+                             {real("eps", 1e-6, 0), flag("unit_offset")}};
 constexpr Signature kBackward{
     "rms_norm_backward",
     {kT, kW, kF, kG},

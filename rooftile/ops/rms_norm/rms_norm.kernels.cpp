@@ -5,10 +5,16 @@ namespace {
 using namespace tile;
 
 Status launch_forward(const Launch& launch, const RmsNormProblem& p) {
-  return for_row_program(launch, "rms_norm", p, kernels::RmsNorm{p.real(0), p.real(1)});
+  return with_real(p.dtype, [&]<class Real>() {
+    return for_row_program<Real>(launch, "rms_norm", p,
+                                 kernels::RmsNorm<Real>{p.real<Real>(0), p.real<Real>(1)});
+  });
 }
 Status launch_backward(const Launch& launch, const RmsNormBackwardProblem& p) {
-  return for_row_program(launch, "rms_norm_backward", p, kernels::RmsNormBackward{p.real(0)});
+  return with_real(p.dtype, [&]<class Real>() {
+    return for_row_program<Real>(launch, "rms_norm_backward", p,
+                                 kernels::RmsNormBackward<Real>{p.real<Real>(0)});
+  });
 }
 
 }  // namespace

@@ -72,6 +72,9 @@ inline std::vector<Case> sample_cases() {
         {{"min_p", 0.1}, {"S", 1}},
         {{"top_k", 200}, {"top_p", 0.5}, {"min_p", 0.05}, {"temperature", 1.5}},
         {{"top_k", 3}, {"min_p", 0.5}, {"offset", 1}},
+        {{"temperature", 0.7}, {"top_p", 0.9}, {"seeds", 1}, {"offsets", 1}},
+        {{"top_k", 30}, {"offset", 1}, {"seeds", 1}, {"S", 1}},
+        {{"offsets", 1}},
     };
     for (const SamplingOptions& rule : rules) {
       for (std::int64_t n : {1, 2, 33, 64, 65, 513}) add({5, n}, rule);
@@ -84,7 +87,9 @@ inline std::vector<Case> sample_cases() {
     }
     const SamplingOptions all = {{"temperature", 0.8}, {"top_k", 90}, {"top_p", 0.9}};
     const SamplingOptions listed = {{"temperature", 2}, {"top_k", 20}, {"top_p", 0.8}};
-    for (const SamplingOptions& rule : {all, listed}) {
+    SamplingOptions requests = all;
+    requests.insert({{"seeds", 1}, {"offsets", 1}});
+    for (const SamplingOptions& rule : {all, listed, requests}) {
       add({1, 9001}, rule);
       add({0, 17}, rule);
       add({3, 0}, rule);
@@ -117,6 +122,11 @@ inline std::vector<Case> sample_cases() {
   return cases;
 }
 
+/// Whether rows bring seeds or offsets of their own.
+inline bool has_numbers_of_rows(const Case& c) {
+  return c.parameter("seeds") != 0 || c.parameter("offsets") != 0;
+}
+
 /// Rows of a vocabulary, by batches that decode.
 inline BenchCases sampling_bench(const SamplingOptions& options) {
   BenchCases b;
@@ -142,23 +152,28 @@ inline std::vector<Spec> sampling_specs() {
   };
   top_k.bench = [] { return sampling_bench({{"k", 50}}); };
 
-  Spec sample = spec_of(
-      {.function = "sample", .oracle = oracles<SampleOracle>(), .tolerance = exact, .absent = {"offset"}});
+  Spec sample = spec_of({.function = "sample",
+                         .oracle = oracles<SampleOracle>(),
+                         .tolerance = exact,
+                         .absent = {"offset", "seeds", "offsets"}});
   sample.flops = none;
   sample.cases = sample_cases;
   sample.prepare = sampling_inputs;
-  // A row's place in the tensor decides, too.
+  // Without numbers of rows a row's place in the tensor decides, too.
   sample.operands = [operands = sample.operands](const Case& c) {
     std::vector<Operand> list = operands(c);
+    if (has_numbers_of_rows(c)) return list;
     for (Operand& operand : list) operand.batched = false;
     return list;
   };
   sample.bench = [] { return sampling_bench({{"temperature", 0.8}, {"top_p", 0.9}}); };
-  // Equal logits, seed and offset 1.
+  // Equal logits; seed, offset and those of rows 1.
   sample.huge_output = [](const Case& c, std::string_view, std::int64_t row) {
-    const std::uint64_t counter = static_cast<std::uint64_t>(row) + (c.parameter("offset") != 0);
+    const std::uint64_t key = 1 + (c.parameter("seeds") != 0);
+    const std::uint64_t counter = (c.parameter("offset") != 0) + (c.parameter("offsets") != 0) +
+                                  (has_numbers_of_rows(c) ? 0 : static_cast<std::uint64_t>(row));
     const auto columns = static_cast<std::uint64_t>(c.shape.back());
-    return static_cast<double>(SampleRule::drawn(sample_random(1, counter), columns << 30) >> 30);
+    return static_cast<double>(SampleRule::drawn(sample_random(key, counter), columns << 30) >> 30);
   };
   return {top_k, sample};
 }

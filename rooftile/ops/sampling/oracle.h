@@ -42,9 +42,9 @@ struct TopKOracle {
 
 struct SampleOracle {
   template <class S>
-  static std::uint64_t whole(Arrays<S>& a, const char* name) {
+  static std::uint64_t whole(Arrays<S>& a, const char* name, std::int64_t at = 0) {
     if (!a.has(name)) return 0;
-    return static_cast<std::uint64_t>(static_cast<std::int64_t>(to_double(a[name].load(0))));
+    return static_cast<std::uint64_t>(static_cast<std::int64_t>(to_double(a[name].load(at))));
   }
   static std::int64_t token(const SortedRow& row, const SampleRule& rule, std::uint64_t random) {
     const std::size_t columns = row.values.size();
@@ -80,7 +80,10 @@ struct SampleOracle {
     const std::uint64_t seed = whole(a, "seed"), offset = whole(a, "offset");
     for (std::int64_t row = 0; row < rows_of_case(c); ++row) {
       const SortedRow sorted(a["logits"], row, c.shape.back());
-      const std::uint64_t random = sample_random(seed, offset + static_cast<std::uint64_t>(row));
+      const bool placed = !a.has("seeds") && !a.has("offsets");
+      const std::uint64_t random =
+          sample_random(seed + whole(a, "seeds", row),
+                        offset + whole(a, "offsets", row) + (placed ? static_cast<std::uint64_t>(row) : 0));
       a["token"].store(row, S(static_cast<double>(token(sorted, rule, random))));
     }
   }

@@ -22,6 +22,7 @@ constexpr Signature kSample{
     "sample",
     {kT, kS, kI},
     {input("logits", 'T', "... C"), input("seed", 'S', "1"), optional(input("offset", 'S', "1")),
+     optional(input("seeds", 'S', "...")), optional(input("offsets", 'S', "...")),
      output("token", 'I', "...")},
     {real("temperature", 1, 0), whole("top_k", 0, 0), real("top_p", 1, 0, 1), real("min_p", 0, 0, 1)}};
 
@@ -46,11 +47,17 @@ Status launch_top_k(const Queue& queue, const Op& op, const Call& c) {
 }
 
 Status launch_sample(const Queue& queue, const Op& op, const Call& c) {
-  const ConstView &logits = c.view(0), &seed = c.view(1), &offset = c.view(2), &token = c.view(3);
-  const SampleProblem p{rows_of(logits, detail::over_columns(token, logits)),
+  const ConstView &logits = c.view(0), &seed = c.view(1), &token = c.view(5);
+  const auto of_rows = [&](int operand) {
+    return c.view(operand).present() ? detail::over_columns(c.view(operand), logits) : logits;
+  };
+  const auto data = [&](int operand) { return c.view(operand).present() ? c.view(operand).data : nullptr; };
+  const SampleProblem p{rows_of(logits, detail::over_columns(token, logits), of_rows(3), of_rows(4)),
                         logits.data,
-                        static_cast<std::int64_t*>(c.output(3)),
-                        {seed.data, offset.present() ? offset.data : nullptr, seed.dtype == DType::i64},
+                        static_cast<std::int64_t*>(c.output(5)),
+                        {seed.data, data(2), seed.dtype == DType::i64},
+                        data(3),
+                        data(4),
                         logits.dtype,
                         c.options[0],
                         c.options[2],
@@ -79,7 +86,7 @@ Status top_k(const Queue& queue, ConstView x, const TopKOutputs& outputs, const 
               options.variant);
 }
 Status sample(const Queue& queue, const SampleInputs& in, View token, const SampleOptions& options) {
-  return call(queue, sample_op, {&in.logits, &in.seed, &in.offset, &token},
+  return call(queue, sample_op, {&in.logits, &in.seed, &in.offset, &in.seeds, &in.offsets, &token},
               {options.temperature, static_cast<double>(options.top_k), options.top_p, options.min_p},
               options.variant);
 }

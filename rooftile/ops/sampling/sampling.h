@@ -36,9 +36,11 @@ struct SampleOptions {
   const char* variant = nullptr;
 };
 struct SampleInputs {
-  ConstView logits;       ///< {…, N}: f32, f16 or bf16, any strides; N < 2^31
-  ConstView seed;         ///< one whole number: i64, or i32, extended by its sign
-  ConstView offset = {};  ///< optional: another of seed's dtype; 0
+  ConstView logits;        ///< {…, N}: f32, f16 or bf16, any strides; N < 2^31
+  ConstView seed;          ///< one whole number: i64, or i32, extended by its sign
+  ConstView offset = {};   ///< optional: another of seed's dtype; 0
+  ConstView seeds = {};    ///< optional, {…}: one per row, of seed's dtype; added to it
+  ConstView offsets = {};  ///< optional, {…}: one per row, of seed's dtype; added to offset
 };
 
 /// Draws one token, an index below N, from each row of logits: temperature, then top_k, top_p and min_p, as
@@ -54,6 +56,10 @@ struct SampleInputs {
 /// with the key `seed` and the counter {lower, upper half of offset + r, 1, 0}. With M the sum of the weights
 /// that remain, its token is the first one in sorted order up to which weights sum up to more than
 /// ⌊R·M/2^64⌋. A call takes as many offsets as it has rows; dropout's counters end in {0, 0}.
+///
+/// With `seeds` the key is seed + seeds[r]; with `offsets` the counter begins with offset + offsets[r]; both
+/// sums wrap. With either, r itself has no part in the number. So a request that brings its seed, and how
+/// many tokens it has, draws the same one in any batch and at any place there.
 ///
 /// A row that has a NaN, or -∞ alone, or no element, has no distribution: its token is -1. Equal logits of
 /// +∞ share all probability. Seed and offset are in the device's memory. No workspace, nothing is retried.

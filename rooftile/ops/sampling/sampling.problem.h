@@ -17,11 +17,12 @@ struct TopKProblem {
 };
 
 struct SampleProblem {
-  enum { kLogits, kToken };
-  Rows<2> rows;
+  enum { kLogits, kToken, kSeeds, kOffsets };
+  Rows<4> rows;
   const void* logits;
   std::int64_t* token;
   PhiloxNumbers numbers;
+  const void *seeds, *offsets;  ///< one per row, as wide as `numbers`; null: none
   DType dtype;
   double temperature, top_p, min_p;
   std::int64_t top_k;
@@ -35,7 +36,12 @@ struct SampleProblem {
   }
   constexpr std::uint64_t random(std::int64_t row) const {
     const PhiloxStream stream = numbers.stream();
-    return sample_random(stream.seed, stream.offset + static_cast<std::uint64_t>(row));
+    const std::uint64_t place = seeds || offsets ? 0 : static_cast<std::uint64_t>(row);
+    return sample_random(stream.seed + of_row(seeds, kSeeds, row),
+                         stream.offset + of_row(offsets, kOffsets, row) + place);
+  }
+  constexpr std::uint64_t of_row(const void* its, int operand, std::int64_t row) const {
+    return its ? numbers.whole(its, rows.offset(operand, row)) : 0;
   }
   /// How many of the largest elements are all that a row's token depends on; 0: too many to keep.
   constexpr int listed() const {

@@ -87,8 +87,13 @@ def sample_random(seed, counter):
 # [/sample_random]
 
 
-def numbers_of(seed, offset, row):
-    return int(seed), (0 if offset is None else int(offset)) + row
+def numbers_of(row, *numbers):
+    """A row's key and counter, of seed, offset, seeds and offsets; the latter two, one per row, take the place of its index."""
+    flat = [None if n is None else n if isinstance(n, list) else n.reshape(-1) for n in numbers]
+    first = [0 if n is None else int(n[0]) for n in flat[:2]]
+    its = [0 if n is None else int(n[row]) for n in flat[2:]]
+    place = row if flat[2] is flat[3] is None else 0
+    return [sum(pair) & 2**64 - 1 for pair in zip(first, (its[0], its[1] + place))]
 
 
 def scale_of(temperature):
@@ -135,7 +140,7 @@ def weight_plain(share):
     return int(p * 2.0 ** (n + 30))
 
 
-def sample_plain(logits, seed, offset=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0):
+def sample_plain(logits, seed, offset=None, seeds=None, offsets=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0):
     tokens, scale = [], f32(scale_of(temperature))
     for r, row in enumerate(logits):
         if not row or any(map(math.isnan, row)) or max(row) == -math.inf:
@@ -149,8 +154,7 @@ def sample_plain(logits, seed, offset=None, temperature=1.0, top_k=0, top_p=1.0,
                 shares.append(0.0 if row[i] == most else f32(f32(row[i] - most) * scale))
             except OverflowError:  # of a float: the share is none
                 shares.append(-math.inf)
-        number, counter = numbers_of(seed[0], offset and offset[0], r)
-        random = sample_random(number, counter)
+        random = sample_random(*numbers_of(r, seed, offset, seeds, offsets))
         rank = drawn([weight_plain(s) for s in shares], shares, random, temperature, top_k, top_p, min_p)
         tokens.append(order[rank])
     return tokens
@@ -158,7 +162,7 @@ def sample_plain(logits, seed, offset=None, temperature=1.0, top_k=0, top_p=1.0,
 
 
 # [sample_numpy]
-def sample_numpy(logits, seed, offset=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0):
+def sample_numpy(logits, seed, offset=None, seeds=None, offsets=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0):
     single, shape = np.float32, (math.prod(logits.shape[:-1]), logits.shape[-1])
     scale, rows = single(scale_of(temperature)), logits.reshape(shape)
     tokens = np.full(len(rows), -1, np.int64)
@@ -175,15 +179,14 @@ def sample_numpy(logits, seed, offset=None, temperature=1.0, top_k=0, top_p=1.0,
         for c in (*EXP2[1:], 1.0):
             p = p * (t - n) + single(c)
         weights = (p * np.exp2(n + single(30))).astype(np.int64).tolist()
-        number, counter = numbers_of(seed.reshape(-1)[0], None if offset is None else offset.reshape(-1)[0], r)
-        random = sample_random(number, counter)
+        random = sample_random(*numbers_of(r, seed, offset, seeds, offsets))
         tokens[r] = order[drawn(weights, shares.tolist(), random, temperature, top_k, top_p, min_p)]
     return tokens.reshape(logits.shape[:-1])
 # [/sample_numpy]
 
 
 # [sample_torch]
-def sample_torch(logits, seed, offset=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0):
+def sample_torch(logits, seed, offset=None, seeds=None, offsets=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0):
     tokens = torch.full(logits.shape[:-1], -1, dtype=torch.int64, device=logits.device)
     if not logits.numel():
         return tokens
@@ -200,8 +203,7 @@ def sample_torch(logits, seed, offset=None, temperature=1.0, top_k=0, top_p=1.0,
         at = tuple(place)
         if torch.isnan(its[at][0]) or its[at][0] == -math.inf:
             continue
-        number, counter = numbers_of(seed.reshape(-1)[0], None if offset is None else offset.reshape(-1)[0], r)
-        random = sample_random(number, counter)
+        random = sample_random(*numbers_of(r, seed, offset, seeds, offsets))
         rank = drawn(weights[at].tolist(), shares[at].tolist(), random, temperature, top_k, top_p, min_p)
         tokens[at] = order[at][rank]
     return tokens
@@ -210,14 +212,14 @@ def sample_torch(logits, seed, offset=None, temperature=1.0, top_k=0, top_p=1.0,
 
 # [sample_numpy_top_p_first]
 @trap("temperature comes first: it changes which tokens top_p keeps")
-def sample_numpy_top_p_first(logits, seed, offset=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0):
+def sample_numpy_top_p_first(logits, seed, offset=None, seeds=None, offsets=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0):
     if temperature in (0, 1) or top_p == 1 or not logits.size or not np.isfinite(logits).all():
-        return sample_numpy(logits, seed, offset, temperature, top_k, top_p, min_p)
+        return sample_numpy(logits, seed, offset, seeds, offsets, temperature, top_k, top_p, min_p)
     share = np.exp((logits - logits.max(-1, keepdims=True)).astype(np.float64))
     order = np.argsort(-logits, -1, kind="stable")
     sums = np.cumsum(np.take_along_axis(share / share.sum(-1, keepdims=True), order, -1), -1)
     cut = np.concatenate([np.zeros_like(sums[..., :1], bool), sums[..., :-1] >= top_p], -1)
     kept = logits.copy()
     np.put_along_axis(kept, order, np.where(cut, -np.inf, np.take_along_axis(logits, order, -1)), -1)
-    return sample_numpy(kept, seed, offset, temperature, top_k, 1.0, min_p)
+    return sample_numpy(kept, seed, offset, seeds, offsets, temperature, top_k, 1.0, min_p)
 # [/sample_numpy_top_p_first]

@@ -6,15 +6,16 @@
 namespace rooftile::harness {
 
 inline SoftmaxOptions softmax_options(const Case& c, const char* variant) {
-  return {static_cast<float>(softmax_scale(c)), c.parameter("log") != 0, c.parameter("causal") != 0,
-          c.parameter("masked") != 0, variant};
+  return {softmax_scale(c), c.parameter("log") != 0, c.parameter("causal") != 0, c.parameter("masked") != 0,
+          variant};
 }
 
 /// Rows of large numbers, by "extreme": 1 all the same, a masked row's; 2 a half of them; 3 the largest
 /// numbers of both signs among others; 4 close to each other; 5 as 1 with the dtype's lowest.
 inline void softmax_extremes(const Case& c, std::vector<double>& values) {
   const int which = static_cast<int>(c.parameter("extreme"));
-  const double lowest = c.dtype == DType::f16    ? -65504
+  const double lowest = c.dtype == DType::f64    ? -0x1.fffffffffffffp1023
+                        : c.dtype == DType::f16  ? -65504
                         : c.dtype == DType::bf16 ? -0x1.fep127
                                                  : -0x1.fffffep127;
   const double mask = c.dtype == DType::f16 ? -6e4 : -1e30;
@@ -45,7 +46,7 @@ inline constexpr double kSoftmaxScales[] = {
 
 inline std::vector<Case> softmax_cases(bool forward) {
   std::vector<Case> cases;
-  for (DType type : {DType::f32, DType::f16, DType::bf16}) {
+  for (DType type : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
     for (double scale : kSoftmaxScales)
       for (double log : {0., 1.}) cases.push_back({{5, 100}, type, {{"scale", scale}, {"log", log}}});
     for (double scale : kSoftmaxScales)
@@ -87,7 +88,7 @@ inline std::vector<Case> softmax_cases(bool forward) {
   cases.push_back({{1, 1 << 20}, DType::f32, {}});
   // As many queries as keys, fewer, and more: then the first ones see none. A warp's rows, a block's, one of
   // several segments, which begin at odd places; rows that see nothing above -inf.
-  for (DType type : {DType::f32, DType::f16, DType::bf16})
+  for (DType type : {DType::f64, DType::f32, DType::f16, DType::bf16})
     for (double log : {0., 1.}) {
       const std::map<std::string, double> causal{{"causal", 1}, {"log", log}, {"scale", 0.125}};
       for (Shape shape : {Shape{2, 6, 6}, Shape{3, 5, 77}, Shape{2, 9, 4}, Shape{2, 3, 130, 130},
@@ -106,10 +107,13 @@ inline std::vector<Case> softmax_cases(bool forward) {
 /// adds up parts, and 1024 threads of a GPU share it; the rungs' first ones do neither.
 inline double softmax_chain(const Case& c, std::string_view variant) {
   const double columns = static_cast<double>(c.shape.back());
-  // Fewest lanes that a kernel of the block language may have: four vectors of 4 (baseline).
-  const double lanes = variant == "01_scalar" || variant == "01_naive" ? 1 : variant < "04" ? 4 : 16;
+  // Fewest lanes that a kernel of the block language may have: four vectors of 4, of f64 of 2 (baseline).
+  const double lanes = c.dtype == DType::f64                             ? 8
+                       : variant == "01_scalar" || variant == "01_naive" ? 1
+                       : variant < "04"                                  ? 4
+                                                                         : 16;
   constexpr double kHeld = 65536, kThreads = 1024;
-  if (lanes == 16 && columns > kHeld) return std::ceil(kHeld / lanes + columns / (kThreads * lanes)) + lanes;
+  if (lanes >= 8 && columns > kHeld) return std::ceil(kHeld / lanes + columns / (kThreads * lanes)) + lanes;
   return std::ceil(columns / lanes) + lanes;
 }
 
@@ -142,19 +146,19 @@ inline std::vector<Spec> softmax_specs() {
   Spec forward{
       .function = "softmax",
       .axes = "rows x columns (more outer dimensions may precede)",
-      .dtypes = {DType::f32, DType::f16, DType::bf16},
+      .dtypes = {DType::f64, DType::f32, DType::f16, DType::bf16},
       .operands = [](const Case& c) -> std::vector<Operand> {
         return {softmax_rows(c, "x", Operand::Kind::input), softmax_rows(c, "y", Operand::Kind::output, "x")};
       },
       .call = [](const Queue& q, const Case& c, const Arguments& a, const char* variant,
                  Workspace) { return softmax(q, a.in("x"), a.out("y"), softmax_options(c, variant)); },
-      .oracle = oracles<SoftmaxOracle>(),
+      .oracle = oracles<SoftmaxOracle, true>(),
       // For each element: scale and maximum; scale, shift, exp and sum; scale, shift, exp and quotient.
       .flops = [](const Case& c) { return (c.parameter("log") ? 9 : 10) * seen(c); },
       .bytes = [](const Case& c) { return (seen(c) + count(c)) * bits(c.dtype) / 8; },
       .tolerance = {.c = 2,
                     .chain = softmax_chain,
-                    .accumulator = [](const Case&) { return DType::f32; },
+                    .accumulator = row_arithmetic,
                     .reason = "exp and the quotient add an ulp each to the sum's rounding"},
       .excuses = {},
       .cases = [] { return softmax_cases(true); },
@@ -175,23 +179,24 @@ inline std::vector<Spec> softmax_specs() {
           [](const Queue& q, const Case& c, const Arguments& a, const char* variant, Workspace) {
             return softmax_backward(q, a.in("y"), a.in("dy"), a.out("dx"), softmax_options(c, variant));
           },
-      .oracle = oracles<SoftmaxBackwardOracle>(),
+      .oracle = oracles<SoftmaxBackwardOracle, true>(),
       .flops = [](const Case& c) { return 5 * count(c); },
       .bytes = [](const Case& c) { return 3 * count(c) * bits(c.dtype) / 8; },
       .tolerance = {.c = 2,
                     .chain = softmax_chain,
-                    .accumulator = [](const Case&) { return DType::f32; },
+                    .accumulator = row_arithmetic,
                     .reason = "one product and one difference beside the sum"},
       .excuses = {},
       .cases = [] { return softmax_cases(false); },
       .bench = [] { return softmax_bench(false); },
       .gradient_of = "softmax",
       .options = softmax_option_list(),
+      .largest_exponent = 800,  // times any float of a scale, the tolerance of f64 must be a number
       // The logarithm of a probability is not above 0. Huge gradients: such that their sum is a number.
       .prepare =
           [](const Case& c, Arrays<double>& inputs) {
             if (c.fill == Fill::huge || c.fill == Fill::huge_rows) {
-              const int halvings = c.dtype == DType::f16 ? 16 : 128;
+              const int halvings = c.dtype == DType::f64 ? 1024 : c.dtype == DType::f16 ? 16 : 128;
               const double most = 2 * std::fmax(static_cast<double>(c.shape.back()), 1);
               for (double& dy : inputs["dy"].values()) dy /= most;
               if (!c.parameter("log"))

@@ -1,11 +1,10 @@
 #pragma once
 // Softmax as the equation reads it, in any scalar: the oracle, and rung 0 of the ladder.
-#include "rooftile/harness/spec.h"
+#include "rooftile/harness/row_spec.h"
 
 namespace rooftile::harness {
 
-/// The option is a float.
-inline double softmax_scale(const Case& c) { return static_cast<float>(c.parameter("scale", 1)); }
+inline double softmax_scale(const Case& c) { return real_of(c, "scale", 1); }
 
 /// Whether -inf stands for what a mask hides.
 inline bool softmax_masks(const Case& c) { return c.parameter("causal") != 0 || c.parameter("masked") != 0; }
@@ -33,7 +32,9 @@ struct SoftmaxOracle {
       for (std::int64_t i = 0; i < seen; ++i) {
         const S its = scale * x.load(at + i);
         row_max = max(row_max, its);
-        any = any || to_double(its) != -HUGE_VAL;
+        // A product of finite numbers is one, though a double may not hold it.
+        any = any || to_double(its) != -HUGE_VAL ||
+              std::isfinite(to_double(scale) * 0 * to_double(x.load(at + i)));
       }
       S sum(0);
       for (std::int64_t i = 0; i < seen; ++i) sum += exp(scale * x.load(at + i) - row_max);
@@ -66,8 +67,8 @@ struct SoftmaxBackwardOracle {
     const std::int64_t columns = c.shape.back(), rows = columns ? y_of.size() / columns : 0;
     const S scale(softmax_scale(c));
     const bool log_of_it = c.parameter("log") != 0;
-    constexpr double kMin =
-        0x1p-126;  // products below the normal numbers have an absolute error, which s scales
+    // Products below the normal numbers have an absolute error, which s scales.
+    const double least = least_normal(c);
     for (std::int64_t row = 0; row < rows; ++row) {
       const std::int64_t at = row * columns;
       const auto masked = [&](std::int64_t i) {
@@ -88,9 +89,9 @@ struct SoftmaxBackwardOracle {
           const S p = exp(y);
           const S its = scale * (dy - p * sum);
           dx.store(at + i, masked(i) ? S(0) : its,
-                   s * (std::fabs(to_double(dy)) + to_double(p) * terms + kMin));
+                   s * (std::fabs(to_double(dy)) + to_double(p) * terms + least));
         } else {
-          const double size = std::fabs(to_double(y)) * (std::fabs(to_double(dy)) + terms) + kMin;
+          const double size = std::fabs(to_double(y)) * (std::fabs(to_double(dy)) + terms) + least;
           const S its = scale * (y * (dy - sum));
           dx.store(at + i, masked(i) ? S(0) : its, s * size);
         }

@@ -9,7 +9,8 @@
 namespace rooftile {
 namespace {
 
-constexpr Signature::Types kT{'T', {DType::f32, DType::f16, DType::bf16}};
+constexpr Signature::Types kT =
+    Signature::Types{'T', {DType::f32, DType::f16, DType::bf16}}.with_on_cpus(DType::f64);
 constexpr Signature kForward{"softmax",
                              {kT},
                              {input("x", 'T', "... C"), output("y", 'T', "... C", "x")},
@@ -29,6 +30,7 @@ Status any_row(const Problem&) {
 }
 Status held_row(const SoftmaxProblem& p) {
   if (p.masked) return Status::error("softmax: \"tile\" takes no causal or masked rows, \"online\" does");
+  if (p.dtype == DType::f64) return Status::error("softmax: \"tile\" takes no rows of f64, \"online\" does");
   if (p.rows.columns <= kLongestHeldRow) return {};
   return Status::error("softmax: \"tile\" holds rows of up to %lld elements, these have %lld",
                        static_cast<long long>(kLongestHeldRow), static_cast<long long>(p.rows.columns));
@@ -66,12 +68,12 @@ Status gpu_held_f32(const SoftmaxProblem& p) {
 Status gpu_exp2_f32(const SoftmaxProblem& p) {
   constexpr float kMax = 0x1.62e42cp127f;
   if (Status s = gpu_held_f32(p); !s || !(std::fabs(p.scale) > kMax)) return s;
-  return Status::error("softmax: this rung takes scales up to %g, this is %g", double(kMax), double(p.scale));
+  return Status::error("softmax: this rung takes scales up to %g, this is %g", double(kMax), p.scale);
 }
 
 constexpr Variant kForwardVariants[] = {
-    {"tile", "every dtype, stride and scale: the block language's kernel", Role::standard, accepts<held_row>},
-    {"online", "rows of any length, read twice, nothing held", Role::standard,
+    {"tile", "every stride and scale: the block language's kernel", Role::standard, accepts<held_row>},
+    {"online", "rows of any length and dtype, read twice, nothing held", Role::standard,
      accepts<any_row<SoftmaxProblem>>},
     {"05_streaming", "the next row prefetched, stores past the caches", Role::rung, accepts<plain_held_f32>},
     {"04_accumulators", "four vectors at a time, the tail by a mask", Role::rung, accepts<plain_held_f32>},
@@ -93,7 +95,7 @@ Status launch(const Queue& queue, const Op& op, const Call& c) {
   const bool causal = c.flag(2);
   if (causal && x.rank < 2)
     return Status::error("softmax: x has rank 1; with causal it has queries and keys, rank 2 at least");
-  SoftmaxProblem problem{rows_of(x, y), x.data, c.output(1), x.dtype, c.real(0), c.flag(1)};
+  SoftmaxProblem problem{rows_of(x, y), x.data, c.output(1), x.dtype, c.options[0], c.flag(1)};
   problem.masked = causal || c.flag(3);
   problem.queries = causal ? x.shape[x.rank - 2] : 0;
   return dispatch(queue, op, &problem, c.variant);

@@ -20,20 +20,27 @@ void launch_tile(const CpuLaunch& launch, const SoftmaxProblem& p) {
            });
 }
 
-void launch_online(const CpuLaunch& launch, const SoftmaxProblem& p) {
-  const SplitScale scale(p.scale);
-  for_each_row(launch, p.rows, p.dtype,
-               [&]<class T>(auto team, std::int64_t row, std::int64_t end) ROOFTILE_INLINE {
-                 const Row<T> y = row_of<T>(p.rows, 1, p.y, row, end);
-                 const std::int64_t seen = p.seen(row);
-                 kernels::softmax_online(team, row_of<const T>(p.rows, 0, p.x, row, end).part(0, seen),
-                                         y.part(0, seen), y.part(seen, y.size), scale, p.log, p.masked);
-               });
+Status launch_online(const CpuLaunch& launch, const SoftmaxProblem& p) {
+  return with_real(p.dtype, [&]<class Real>() {
+    const SplitScaleOf<Real> scale(p.scale);
+    for_each_row<Real>(
+        launch, p.rows, p.dtype, [&]<class T>(auto team, std::int64_t row, std::int64_t end) ROOFTILE_INLINE {
+          const Row<T> y = row_of<T>(p.rows, 1, p.y, row, end);
+          const std::int64_t seen = p.seen(row);
+          kernels::softmax_online(team, row_of<const T>(p.rows, 0, p.x, row, end).part(0, seen),
+                                  y.part(0, seen), y.part(seen, y.size), scale, p.log, p.masked);
+        });
+    return Status();
+  });
 }
 
 Status launch_backward(const CpuLaunch& launch, const SoftmaxBackwardProblem& p) {
-  return p.flag(1) ? for_row_program(launch, "softmax_backward", p, kernels::SoftmaxBackward<true>(p))
-                   : for_row_program(launch, "softmax_backward", p, kernels::SoftmaxBackward<false>(p));
+  return with_real(p.dtype, [&]<class Real>() {
+    return p.flag(1)
+               ? for_row_program<Real>(launch, "softmax_backward", p, kernels::SoftmaxBackward<true, Real>(p))
+               : for_row_program<Real>(launch, "softmax_backward", p,
+                                       kernels::SoftmaxBackward<false, Real>(p));
+  });
 }
 
 }  // namespace

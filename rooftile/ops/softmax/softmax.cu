@@ -75,8 +75,9 @@ Status launch_forward(const CudaLaunch& launch, const SoftmaxProblem& p) {
 }
 
 Status launch_backward(const CudaLaunch& launch, const SoftmaxBackwardProblem& p) {
-  return p.flag(1) ? for_row_program(launch, "softmax_backward", p, kernels::SoftmaxBackward<true>(p))
-                   : for_row_program(launch, "softmax_backward", p, kernels::SoftmaxBackward<false>(p));
+  using kernels::SoftmaxBackward;
+  return p.flag(1) ? for_row_program(launch, "softmax_backward", p, SoftmaxBackward<true, float>(p))
+                   : for_row_program(launch, "softmax_backward", p, SoftmaxBackward<false, float>(p));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ struct SoftmaxProblem {
   const void* x;
   void* y;
   DType dtype;
-  float scale;
+  double scale;
   bool log;
   bool masked = false;       // a row that is -inf throughout gives 0
   std::int64_t queries = 0;  // causal: row i is query i % queries; 0: every row sees all keys

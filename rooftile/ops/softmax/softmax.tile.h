@@ -63,11 +63,13 @@ ROOFTILE_TILE void softmax(Team team, std::int64_t begin, std::int64_t end, RowA
 /// would take two. Of a row that sees its first keys alone, x and y are these; `unseen` is the rest of y, and
 /// `masked` says that a row may have no element above -inf.
 template <class Team, class T>
-ROOFTILE_TILE void softmax_online(Team team, Row<const T> x, Row<T> y, Row<T> unseen, const SplitScale& scale,
-                                  bool log_of_it, bool masked) {
+ROOFTILE_TILE void softmax_online(Team team, Row<const T> x, Row<T> y, Row<T> unseen,
+                                  const SplitScaleOf<typename Team::Real>& scale, bool log_of_it,
+                                  bool masked) {
   using Tile = typename Team::Tile;
+  using Real = typename Team::Real;
   constexpr std::int64_t kSegment = 4096;
-  float row_max = -kInfinity;
+  Real row_max = -kInfinity;
   // A segment's sum and what its addition to the others rounds off: else errors would grow with the row.
   Tile sums = team.fill(0), lost = team.fill(0);
   for (std::int64_t begin = 0; begin < x.size; begin += kSegment) {
@@ -77,15 +79,15 @@ ROOFTILE_TILE void softmax_online(Team team, Row<const T> x, Row<T> y, Row<T> un
       maxima = max(maxima, team.only(chunk, team.load(part, chunk) * scale.unit, -kInfinity));
     });
     // [online]
-    const float here = team.max(maxima);
+    const Real here = team.max(maxima);
     if (here > row_max) {
-      const float factor = exp((row_max - here) * scale.rest);
+      const Real factor = exp((row_max - here) * scale.rest);
       sums *= factor;
       lost *= factor;
       row_max = here;
     }
     // While all elements were -inf, their exponentials are 0 with any finite shift; -inf - -inf would be NaN.
-    const float shift = row_max == -kInfinity ? 0 : row_max;
+    const Real shift = row_max == -kInfinity ? 0 : row_max;
     Tile its = team.fill(0);
     team.each(part.size, [&](auto chunk) {
       its += team.only(chunk, exp_below(fma(team.load(part, chunk), scale.unit, -shift), scale), 0);
@@ -95,7 +97,7 @@ ROOFTILE_TILE void softmax_online(Team team, Row<const T> x, Row<T> y, Row<T> un
     sums = whole;
     // [/online]
   }
-  const float sum = team.sum(sums + lost);
+  const Real sum = team.sum(sums + lost);
   const auto fill_masked = [&](const Row<T>& row) {
     const Tile nothing = team.fill(log_of_it ? -kInfinity : 0);
     team.each(row.size, [&](auto chunk) { team.store(row, chunk, nothing); });
@@ -103,12 +105,12 @@ ROOFTILE_TILE void softmax_online(Team team, Row<const T> x, Row<T> y, Row<T> un
   fill_masked(unseen);
   if (masked && sum == 0) return fill_masked(y);
   if (log_of_it) {
-    const float log_sum = log(sum);
+    const Real log_sum = log(sum);
     team.each(x.size, [&](auto chunk) {
       team.store(y, chunk, fma(fma(team.load(x, chunk), scale.unit, -row_max), scale.rest, -log_sum));
     });
   } else {
-    const float inverse = 1 / sum;
+    const Real inverse = 1 / sum;
     team.each(x.size, [&](auto chunk) {
       team.store(y, chunk, exp_below(fma(team.load(x, chunk), scale.unit, -row_max), scale) * inverse);
     });
@@ -117,44 +119,38 @@ ROOFTILE_TILE void softmax_online(Team team, Row<const T> x, Row<T> y, Row<T> un
 
 /// One row: dx = s·y·(dy - Σ y·dy); of the logarithm (kLog) dx = s·(dy - exp(y)·Σ dy). Elements whose y is
 /// `masked` have no part in it; where there are none, that is a NaN, which equals nothing.
-template <bool kLog>
+template <bool kLog, class Real>
 struct SoftmaxBackward {
   using Problem = SoftmaxBackwardProblem;
   static constexpr bool kAddsResidual = false, kReadsAgain = true;
   enum { kY, kDy };
-  float scale, masked;
+  Real scale, masked;
   explicit SoftmaxBackward(const Problem& p)
-      : scale(p.real(0)),
+      : scale(p.real<Real>(0)),
         masked(!p.flag(2) && !p.flag(3) ? __builtin_nanf("")
                : kLog                   ? -kInfinity
                                         : 0) {}
 
-  template <class Team, class In>
-  ROOFTILE_TILE auto begin(const Team& team, std::int64_t, const In&) const {
-    return team.accumulator();
-  }
-  template <class Team, class Sums, class C, class In, class W, class Row>
-  ROOFTILE_TILE void read(const Team&, Sums& sums, C chunk, const In& in, const W&, const Row&) const {
-    const auto dy = select(in[kY] == masked, like(in[kDy], 0), in[kDy]);
+  ROOFTILE_TILE void read(auto& sums, const auto& at) const {
+    const auto& y = at.in[kY];
+    const auto dy = select(y == masked, like(y, 0), at.in[kDy]);
     if constexpr (kLog)
-      sums[chunk] += dy;
+      sums[at.chunk] += dy;
     else
-      sums[chunk] = fma(in[kY], dy, sums[chunk]);
+      sums[at.chunk] = fma(y, dy, sums[at.chunk]);
   }
-  template <class Team, class Sums, class Row>
-  ROOFTILE_TILE float measure(const Team& team, const Sums& sums, const Row&, float) const {
+  ROOFTILE_TILE Real measure(const auto& team, const auto& sums, const auto&, Real) const {
     return team.sum(sums);
   }
-  template <class Team, class C, class In, class W, class Row, class Columns>
-  ROOFTILE_TILE auto write(const Team&, float sum, C, const In& in, const W&, const Row&,
-                           const Columns&) const {
+  ROOFTILE_TILE auto write(Real sum, const auto& at, const auto&) const {
+    const auto &y = at.in[kY], &dy = at.in[kDy];
     const auto dx = [&] {
       if constexpr (kLog)
-        return (in[kDy] - exp(in[kY]) * sum) * scale;
+        return (dy - exp(y) * sum) * scale;
       else
-        return in[kY] * (in[kDy] - sum) * scale;
+        return y * (dy - sum) * scale;
     }();
-    return select(in[kY] == masked, like(dx, 0), dx);
+    return select(y == masked, like(dx, 0), dx);
   }
 };
 

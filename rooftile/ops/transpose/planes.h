@@ -16,7 +16,8 @@ inline constexpr std::int64_t kMaxPlanes = 4;
 template <class E>
 inline constexpr std::int64_t kPlaneStep = 4096 / std::int64_t(sizeof(E));
 
-template <class E, int kPlanes>
+/// Of kPlanes that are taken apart kUsed are wanted (rgba's first three).
+template <class E, int kPlanes, int kUsed = kPlanes>
 struct Planes {
   using V = typename VectorOf<E, kLaneBytes>::type;
   static constexpr int n = kLaneSquare<E>;
@@ -54,15 +55,16 @@ struct Planes {
   template <bool kApart>
   static void move(const E* from, E* to, std::int64_t pitch, std::int64_t size) {
     std::int64_t i = 0;
-    for (; i + n <= size; i += n) {
+    // The last pixel's bytes that are not wanted may be nobody's to read.
+    for (; i + n <= size - (kUsed < kPlanes); i += n) {
       V v[kPlanes];
 #pragma GCC unroll 4
       for (int p = 0; p < kPlanes; ++p)
         v[p] = load_unaligned<V>(kApart ? from + i * kPlanes + p * n : from + p * pitch + i);
-      store<kApart>(v, kApart ? to + i : to + i * kPlanes, pitch, std::make_integer_sequence<int, kPlanes>());
+      store<kApart>(v, kApart ? to + i : to + i * kPlanes, pitch, std::make_integer_sequence<int, kUsed>());
     }
     for (; i < size; ++i)
-      for (int p = 0; p < kPlanes; ++p)
+      for (int p = 0; p < kUsed; ++p)
         (kApart ? to[p * pitch + i] : to[i * kPlanes + p]) =
             kApart ? from[i * kPlanes + p] : from[p * pitch + i];
   }
@@ -72,7 +74,7 @@ struct Planes {
   static void stream(const E* from, E* to, std::int64_t pitch, std::int64_t size, E* scratch) {
     move<kApart>(from, scratch, kApart ? kPlaneStep<E> : pitch, size);
     if (!kApart) return stream_run(scratch, size * kPlanes, to);
-    for (int p = 0; p < kPlanes; ++p) stream_run(scratch + p * kPlaneStep<E>, size, to + p * pitch);
+    for (int p = 0; p < kUsed; ++p) stream_run(scratch + p * kPlaneStep<E>, size, to + p * pitch);
   }
 };
 

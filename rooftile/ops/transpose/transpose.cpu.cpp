@@ -1,7 +1,7 @@
 #include "rooftile/core/width.h"
+#include "rooftile/ops/transpose/channels.h"
 #include "rooftile/ops/transpose/ladder/ladder.h"
 #include "rooftile/ops/transpose/panel.h"
-#include "rooftile/ops/transpose/planes.h"
 #include "rooftile/ops/transpose/transpose.problem.h"
 #include "rooftile/tile/cpu/elements.h"
 
@@ -59,15 +59,16 @@ void move_elements(const CpuLaunch& launch, const TransposeProblem& p, std::int6
                });
 }
 
-/// Planes taken apart, or put together.
+/// Planes taken apart, or put together. `planes`: with those of them, apart, that are not taken.
 template <class E, bool kApart>
-void move_planes(const CpuLaunch& launch, const TransposeProblem& p, std::int64_t bytes) {
-  const std::int64_t planes = kApart ? p.across.size : p.down.size;
+void move_planes(const CpuLaunch& launch, const TransposeProblem& p, std::int64_t planes,
+                 std::int64_t bytes) {
   const std::int64_t size = kApart ? p.down.size : p.across.size;
   const std::int64_t pitch = kApart ? p.across.y_stride : p.down.x_stride;
   const std::int64_t steps = (size + kPlaneStep<E> - 1) / kPlaneStep<E>;
   const bool streaming = bytes > launch.streaming_bytes;
-  const auto move = [&]<int kPlanes>() {
+  const auto move = [&]<int kPlanes, int kUsed = kPlanes>() {
+    using Its = Planes<E, kPlanes, kUsed>;
     for_programs(launch, p.batch.rows * steps, bytes,
                  [&](const ThreadScratch& scratch, std::int64_t begin, std::int64_t end) {
                    for (std::int64_t program = begin; program < end; ++program) {
@@ -78,15 +79,56 @@ void move_planes(const CpuLaunch& launch, const TransposeProblem& p, std::int64_
                      E* y = static_cast<E*>(p.y) + p.batch.offset(0, matrix) + first * (kApart ? 1 : kPlanes);
                      const std::int64_t count = std::min(kPlaneStep<E>, size - first);
                      if (streaming)
-                       Planes<E, kPlanes>::template stream<kApart>(x, y, pitch, count,
-                                                                   reinterpret_cast<E*>(scratch.begin));
+                       Its::template stream<kApart>(x, y, pitch, count, reinterpret_cast<E*>(scratch.begin));
                      else
-                       Planes<E, kPlanes>::template move<kApart>(x, y, pitch, count);
+                       Its::template move<kApart>(x, y, pitch, count);
                    }
                    if (streaming) stream_fence();
                  });
   };
+  if (kApart && p.across.size < planes) return move.template operator()<4, 3>();
   with_planes(planes, move);
+}
+
+/// Whether these are bytes of pixels one after another, in y without gaps, and of which kind.
+template <class F>
+bool with_channels_of(const TransposeProblem& p, F f) {
+  const std::int64_t step = p.down.x_stride;
+  return p.width() == 1 && p.down.y_stride == 1 && (step == 1 || step == -1) &&
+         p.across.y_stride == p.down.size && with_channels(p.across.x_stride, p.down.size, step < 0, f);
+}
+/// Pixels whose channels change order, or are fewer.
+template <class Its>
+void move_pixels(const CpuLaunch& launch, const TransposeProblem& p) {
+  const std::int64_t steps = (p.across.size + Its::kStep - 1) / Its::kStep, bytes = 2 * p.size(),
+                     to_lowest = p.down.x_stride < 0 ? (p.down.size - 1) * p.down.x_stride : 0;
+  const bool streaming = bytes > launch.streaming_bytes;
+  for_programs(launch, p.batch.rows * steps, bytes,
+               [&](const ThreadScratch& scratch, std::int64_t begin, std::int64_t end) {
+                 auto* const turned = reinterpret_cast<std::uint8_t*>(scratch.begin);
+                 for (std::int64_t program = begin; program < end; ++program) {
+                   const std::int64_t row = program / steps, first = (program - row * steps) * Its::kStep,
+                                      count = std::min(Its::kStep, p.across.size - first);
+                   const auto* x = static_cast<const std::uint8_t*>(p.x) + p.batch.offset(1, row) +
+                                   first * p.across.x_stride + to_lowest;
+                   auto* y =
+                       static_cast<std::uint8_t*>(p.y) + p.batch.offset(0, row) + first * p.across.y_stride;
+                   Its::move(x, streaming ? turned : y, count);
+                   if (streaming) stream_run(turned, count * p.down.size, y);
+                 }
+                 if (streaming) stream_fence();
+               });
+}
+/// With x's neighbours in ascending order: planes of bgr are those of rgb, the last one first.
+template <class E>
+TransposeProblem ascending(TransposeProblem p) {
+  if (!p.turned() || p.across.x_stride != -1) return p;
+  const std::int64_t last = p.across.size - 1;
+  p.x = static_cast<const E*>(p.x) - last;
+  p.y = static_cast<E*>(p.y) + last * p.across.y_stride;
+  p.across.x_stride = 1;
+  p.across.y_stride = -p.across.y_stride;
+  return p;
 }
 
 /// Neighbours in y are neighbours in x: rows of bytes. Long ones are cut; of short ones the addresses are
@@ -133,23 +175,26 @@ void copy_rows(const CpuLaunch& launch, const TransposeProblem& p) {
 }
 
 template <class E>
-void launch_elements(const CpuLaunch& launch, const TransposeProblem& p) {
+void launch_elements(const CpuLaunch& launch, const TransposeProblem& given) {
+  const TransposeProblem p = ascending<E>(given);
   // Thinner matrices would turn squares that are mostly empty.
   constexpr std::int64_t kThin = 8;
   const std::int64_t bytes = 2 * p.size() * std::int64_t(sizeof(E));
   const auto few = [](std::int64_t planes) { return planes >= 2 && planes <= kMaxPlanes; };
   if (p.side_by_side() && p.down.size >= kThin && p.across.size >= kThin)
     turn_panels<E>(launch, p, bytes);
-  else if (p.side_by_side() && few(p.across.size) && p.down.x_stride == p.across.size)
-    move_planes<E, true>(launch, p, bytes);
+  else if (p.side_by_side() && few(p.across.size) &&
+           (p.down.x_stride == p.across.size || (p.across.size == 3 && p.down.x_stride == 4)))
+    move_planes<E, true>(launch, p, p.down.x_stride, bytes);
   else if (p.side_by_side() && few(p.down.size) && p.across.y_stride == p.down.size)
-    move_planes<E, false>(launch, p, bytes);
+    move_planes<E, false>(launch, p, p.down.size, bytes);
   else
     move_elements<E>(launch, p, bytes);
 }
 
 void launch_tile(const CpuLaunch& launch, const TransposeProblem& p) {
   if (p.size() == 0) return;
+  if (with_channels_of(p, [&]<class Its>() { move_pixels<Its>(launch, p); })) return;
   if (!p.turned() && p.down.x_stride == 1 && p.down.y_stride == 1) return copy_rows(launch, p);
   return with_width(p.width(), [&]<class T>() { return launch_elements<T>(launch, p); });
 }

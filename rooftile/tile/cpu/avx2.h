@@ -9,6 +9,7 @@ inline namespace avx2 {
 
 inline constexpr bool kHasMaskedLoads = false;
 inline constexpr bool kHasLookup = false;
+inline constexpr bool kHasLookup16 = true;
 inline constexpr bool kHasStreaming = true;
 
 // Arithmetic that GNU vectors lack. Where one operand is NaN, max and min give the second.
@@ -49,6 +50,12 @@ ROOFTILE_TILE Vec<std::uint64_t> vmul_low(Vec<std::uint64_t> a, Vec<std::uint64_
 
 Vec<float> vlookup(const float (&table)[32],
                    Vec<std::int32_t> index);  // kHasLookup is false: named, never called
+/// table[index mod 16] for each lane: two registers serve as the table, and bit 3 chooses.
+ROOFTILE_TILE Vec<float> vlookup16(const float (&table)[16], Vec<std::int32_t> index) {
+  const __m256 low = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table), (__m256i)index);
+  const __m256 high = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table + 8), (__m256i)index);
+  return (Vec<float>)_mm256_blendv_ps(low, high, (__m256)_mm256_slli_epi32((__m256i)index, 28));
+}
 
 // Elements of memory to lanes.
 ROOFTILE_TILE void widen(const float* p, Vec<float>& v) { v = load_unaligned<Vec<float>>(p); }

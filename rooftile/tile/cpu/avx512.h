@@ -10,6 +10,7 @@ inline namespace avx512 {
 inline constexpr bool kHasMaskedLoads = true;
 inline constexpr bool kHasStreaming = true;
 inline constexpr bool kHasLookup = true;
+inline constexpr bool kHasLookup16 = true;
 
 // Arithmetic that GNU vectors lack. Where one operand is NaN, max and min give the second.
 ROOFTILE_TILE Vec<float> vmax(Vec<float> a, Vec<float> b) {
@@ -46,6 +47,10 @@ ROOFTILE_TILE Vec<std::uint64_t> vmul_low(Vec<std::uint64_t> a, Vec<std::uint64_
 ROOFTILE_TILE Vec<float> vlookup(const float (&table)[32], Vec<std::int32_t> index) {
   return (Vec<float>)_mm512_permutex2var_ps(_mm512_loadu_ps(table), (__m512i)index,
                                             _mm512_loadu_ps(table + 16));
+}
+/// The same of a table in one register, index mod 16.
+ROOFTILE_TILE Vec<float> vlookup16(const float (&table)[16], Vec<std::int32_t> index) {
+  return (Vec<float>)_mm512_permutexvar_ps((__m512i)index, _mm512_loadu_ps(table));
 }
 
 // Elements of memory to lanes.

@@ -11,6 +11,7 @@ inline namespace baseline {
 
 inline constexpr bool kHasMaskedLoads = false;
 inline constexpr bool kHasLookup = false;
+inline constexpr bool kHasLookup16 = false;
 #if defined(__x86_64__)
 inline constexpr bool kHasStreaming = true;
 #else
@@ -74,6 +75,8 @@ ROOFTILE_TILE Vec<std::uint64_t> vmul_low(Vec<std::uint64_t> a, Vec<std::uint64_
 
 Vec<float> vlookup(const float (&table)[32],
                    Vec<std::int32_t> index);  // kHasLookup is false: named, never called
+Vec<float> vlookup16(const float (&table)[16],
+                     Vec<std::int32_t> index);  // nor this one: kHasLookup16
 
 // Elements of memory to lanes.
 ROOFTILE_TILE void widen(const float* p, Vec<float>& v) { v = load_unaligned<Vec<float>>(p); }

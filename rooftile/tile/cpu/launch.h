@@ -86,6 +86,19 @@ void with_row_type(DType dtype, F&& f) {
   }
 }
 
+/// Both as constants: f.template operator()<Access::cached, float>(). Rows of f64 are taken for their digits:
+/// one copy serves them, which treats elements as if they lay apart.
+template <class Real, class F>
+void with_rows(bool dense, bool streaming, DType dtype, F&& f) {
+  if constexpr (std::is_same_v<Real, double>) {
+    f.template operator()<Access::strided, double>();
+  } else {
+    with_access(dense, streaming, [&]<Access kAccess>() {
+      with_row_type<kAccess>(dtype, [&]<class T>() { f.template operator()<kAccess, T>(); });
+    });
+  }
+}
+
 /// How far ahead of its reading memory is asked for data: less does not hide its latency, four times as much
 /// is no better (layer_norm, 4096 columns of f32).
 inline constexpr std::int64_t kRowAheadBytes = 16 * 1024;
@@ -103,28 +116,27 @@ Row<T> row_of(const Rows<kOperands>& rows, int operand, const void* data, std::i
 }
 
 /// Runs program.operator()<T>(team, begin, end) on each thread's share of the rows, with the rows' access,
-/// dtype (f32, f16 or bf16) and a team of its own. Mark the program ROOFTILE_INLINE.
-template <int kOperands, class Program>
+/// dtype (f32, f16 or bf16; of doubles f64) and a team of its own. Mark the program ROOFTILE_INLINE.
+template <class Real = float, int kOperands, class Program>
 void for_rows(const CpuLaunch& launch, const Rows<kOperands>& rows, DType dtype, Program program) {
   const std::int64_t bytes = rows.rows * rows.columns * bits(dtype) / 8 * kOperands;
-  with_access(rows.dense(), bytes > launch.streaming_bytes, [&]<Access kAccess>() {
-    with_row_type<kAccess>(dtype, [&]<class T>() {
-      for_programs(launch, rows.rows, bytes,
-                   [&](const ThreadScratch& scratch, std::int64_t begin, std::int64_t end) {
-                     program.template operator()<T>(CpuTeam<float, kAccess>(scratch, dtype), begin, end);
-                     if (kAccess == Access::streaming) stream_fence();
-                   });
-    });
+  with_rows<Real>(rows.dense(), bytes > launch.streaming_bytes, dtype, [&]<Access kAccess, class T>() {
+    for_programs(launch, rows.rows, bytes,
+                 [&](const ThreadScratch& scratch, std::int64_t begin, std::int64_t end) {
+                   program.template operator()<T>(CpuTeam<Real, kAccess>(scratch, dtype), begin, end);
+                   if (kAccess == Access::streaming) stream_fence();
+                 });
   });
 }
 
 /// The same row by row: program.operator()<T>(team, row, end), for kernels that know of one row alone.
-template <int kOperands, class Program>
+template <class Real = float, int kOperands, class Program>
 void for_each_row(const CpuLaunch& launch, const Rows<kOperands>& rows, DType dtype, Program program) {
-  for_rows(launch, rows, dtype,
-           [&]<class T>(auto team, std::int64_t begin, std::int64_t end) ROOFTILE_INLINE {
-             for (std::int64_t row = begin; row < end; ++row) program.template operator()<T>(team, row, end);
-           });
+  for_rows<Real>(launch, rows, dtype,
+                 [&]<class T>(auto team, std::int64_t begin, std::int64_t end) ROOFTILE_INLINE {
+                   for (std::int64_t row = begin; row < end; ++row)
+                     program.template operator()<T>(team, row, end);
+                 });
 }
 
 }  // namespace ROOFTILE_ISA

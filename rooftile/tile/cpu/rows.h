@@ -16,19 +16,27 @@ struct FloatVector {
   ROOFTILE_TILE typename Team::Tile load(const Team& team, C chunk) const {
     return team.load(row, chunk);
   }
+  template <class Team, class C>
+  ROOFTILE_TILE typename Team::Tile load_again(const Team& team, C chunk) const {
+    return load(team, chunk);
+  }
 };
 /// or as it comes: as f32, as T, or `absent` throughout where neither has data.
 template <class T>
 struct AnyVector {
   Row<const float> floats;
   Row<const T> others;
-  float absent;
+  float absent;  // 0 or 1
   template <class Team, class C>
   ROOFTILE_TILE typename Team::Tile load(const Team& team, C chunk) const {
     typename Team::Tile t = team.fill(absent);
     if (floats.data) t = team.load(floats, chunk);
     if (others.data) t = team.load(others, chunk);
     return t;
+  }
+  template <class Team, class C>
+  ROOFTILE_TILE typename Team::Tile load_again(const Team& team, C chunk) const {
+    return load(team, chunk);
   }
 };
 template <class T>
@@ -75,7 +83,7 @@ template <class Team, int n, int kScalars>
 struct Gradients {
   using Tile = typename Team::Tile;
   typename Team::Columns sums[n + 1];
-  float* scalars[kScalars + 1];  ///< where their sums go
+  typename Team::Real* scalars[kScalars + 1];  ///< where their sums go
   Tile of_row[kScalars + 1], of_block[kScalars + 1];
   bool first;  ///< the block's first row, which begins the sums
 
@@ -117,75 +125,181 @@ ROOFTILE_TILE auto row_input(const Team& team, const RowOperands<T, n>& row, C c
   return in;
 }
 
+/// As a GPU's teams have it: whether any team of the warp says so; a chunk of a row that is read once more,
+/// and a pass over it.
+template <class Team>
+ROOFTILE_TILE bool any_of_warp(bool mine) {
+  return mine;
+}
+template <class Team, class T, class C>
+ROOFTILE_TILE typename Team::Tile load_again(const Team& team, Row<const T> x, C chunk) {
+  return team.load(x, chunk);
+}
+template <class Team, class T, class C>
+ROOFTILE_TILE void store_again(const Team& team, const Row<T>& y, C chunk, const typename Team::Tile& t) {
+  team.store(y, chunk, t);
+}
+template <class Team, class Body>
+ROOFTILE_TILE void each_again(const Team& team, std::int64_t size, Body&& body) {
+  team.each(size, [&](auto chunk) { body(0, chunk); });
+}
+
+/// The team of rows that are read once more.
+template <Access kAccess>
+using AgainTeam = CpuTeam<float, kAccess == Access::strided ? Access::strided : Access::cached>;
+
+/// Σ of what `terms(team, chunk, h)` gives over a row that is read once more. Few rows need it: a call, which
+/// takes no register from those that do not.
+template <Access kAccess, class T, class Terms>
+__attribute__((noinline, cold)) Tiles<float, Terms::kSums> sums_apart(Row<const T> x, Row<const T> residual,
+                                                                      DType half, Terms terms) {
+  using Team = AgainTeam<kAccess>;
+  constexpr int kSums = Terms::kSums;
+  const Team team(nullptr, half);
+  typename Team::Accumulator sums[kSums];
+  typename Team::Accumulator::Aside aside[kSums];
+  for (int k = 0; k < kSums; ++k) sums[k] = team.accumulator();
+  team.each_in_parts(
+      x.size,
+      [&](auto chunk) {
+        typename Team::Tile h = team.load(x, chunk);
+        if (residual.data) h = team.template round_to<T>(h + team.load(residual, chunk));
+        const auto added = terms(team, chunk, h);
+        for (int k = 0; k < kSums; ++k) sums[k][chunk] += added[k];
+      },
+      [&] {
+        for (int k = 0; k < kSums; ++k) sums[k].put_aside(aside[k]);
+      });
+  Tiles<float, kSums> all;
+  for (int k = 0; k < kSums; ++k) {
+    if (x.size > Team::kPart) sums[k].bring_back(aside[k]);
+    all.v[k] = team.sum(sums[k]);
+  }
+  return all;
+}
+template <class T, class Team, class Terms>
+ROOFTILE_TILE Tiles<float, Terms::kSums> sums_again(const Team& team, const Row<const T>& x,
+                                                    const Row<const T>& residual, const Terms& terms) {
+  return sums_apart<Team::kReads>(x, residual, team.half(), terms);
+}
+
+/// A row that needs a second look: its scalars and outputs.
+template <bool kAdds, Access kAccess, class T, class Program, class Vectors>
+__attribute__((noinline, cold)) void far_row(const Program p,
+                                             const RowOperands<T, Program::Problem::kCounts>& row,
+                                             const Vectors vectors, float each_one, DType half,
+                                             float factor) {
+  using Team = AgainTeam<kAccess>;
+  constexpr RowCounts n = Program::Problem::kCounts;
+  static_assert(n.gradients == 0 && n.scalar_gradients == 0, "rooftile::tile: gradients of far rows");
+  const Team team(nullptr, half);
+  Row<const T> residual{nullptr, row.in[0].size};
+  if constexpr (kAdds) residual = row.in[n.inputs - 1];
+  const auto found = p.measure_again(sums_again(team, row.in[0], residual, TermAgain<Program>{p, factor})[0],
+                                     each_one, factor);
+  store_statistics(p, team, row, found);
+  team.each(row.in[0].size, [&](auto chunk) {
+    const VectorTiles<Vectors, Team, decltype(chunk)> w{vectors, team, chunk};
+    const auto in = row_input<Program, kAdds>(team, row, chunk);
+    if constexpr (Program::kAddsResidual)
+      if (row.out[n.outputs - 1].data) team.store(row.out[n.outputs - 1], chunk, in[0]);
+    store_outputs<kRowOutputs<Program>>(team, row, chunk,
+                                        p.write(found, At{team, chunk, in, w, row}, Nothing{}));
+  });
+}
+
 /// Rows `begin` to `end`, a block of rows where there are gradients. kKeeps: inputs wait as floats in scratch
 /// from the read to the write of a row, which pays where reading them again takes more than a load; bits
 /// do not depend on it.
 template <bool kAdds, bool kKeeps, class T, class Program, class Team, class RowAt, class Vectors>
 ROOFTILE_TILE void run_rows(const Program& p, Team team, std::int64_t begin, std::int64_t end, RowAt row_at,
-                            const Vectors& vectors, float each_one, GradientsOf<Team, Program>& columns) {
+                            const Vectors& vectors, typename Team::Real each_one,
+                            GradientsOf<Team, Program>& columns) {
   constexpr RowCounts n = Program::Problem::kCounts;
   constexpr int kInputs = kRowInputs<Program>;
+  constexpr bool kLooks = kLooksAgain<Program> && std::is_same_v<typename Team::Real, float>;
   using Tile = typename Team::Tile;
   using In = Tiles<Tile, kInputs>;
-  RowOperands<T, n> coming = row_at(begin), row = coming;
-  const std::int64_t size = coming.in[0].size;
+  const std::int64_t size = row_at(begin).in[0].size;
   typename Team::Scratch kept[kInputs];
   if constexpr (kKeeps)
     for (int k = 0; k < kInputs; ++k) kept[k] = team.scratch(size);
-  const auto input = [&](auto chunk)
-                         ROOFTILE_INLINE { return row_input<Program, kAdds>(team, coming, chunk); };
-  decltype(p.begin(team, size, input)) sums{};
-  decltype(p.measure(team, sums, row, each_one)) found{};
+  const auto near = [&](std::int64_t from, auto use) ROOFTILE_INLINE {
+    RowOperands<T, n> coming = row_at(from), row = coming;
+    const auto input = [&](auto chunk)
+                           ROOFTILE_INLINE { return row_input<Program, kAdds>(team, coming, chunk); };
+    decltype(begin_of(p, team)) sums{};
+    decltype(p.measure(team, sums, row, each_one)) found{};
 
-  team.rows(begin, end, [&](std::int64_t i, auto reads, auto writes) ROOFTILE_INLINE {
-    Team reader = team;
-    if (writes) row = coming;
-    columns.first = i - 1 == begin;
-    if (reads) {
-      coming = row_at(i);
-      if (writes) {
-        if constexpr (!kReadsFirst<Program>) reader.one_pass();
-        for (int k = 0; k < kInputs; ++k) reader.hold(coming.in[k], 0);
-        if constexpr (kAdds) reader.hold(coming.in[n.inputs - 1], 0);
-      }
-      sums = p.begin(reader, size, input);
-    }
-    const auto compute = [&](auto chunk) ROOFTILE_INLINE {
-      const VectorTiles<Vectors, Team, decltype(chunk)> w{vectors, team, chunk};
-      const auto write = [&](const In& in) ROOFTILE_INLINE {
-        if constexpr (Program::kAddsResidual)
-          if (row.out[n.outputs - 1].data) team.store(row.out[n.outputs - 1], chunk, in[0]);
-        store_outputs<kRowOutputs<Program>>(team, row, chunk,
-                                            p.write(team, found, chunk, in, w, row, columns));
-      };
-      if constexpr (kKeeps) {
+    const auto step = [&](std::int64_t i, bool reads, bool writes) ROOFTILE_INLINE -> bool {
+      Team reader = team;
+      if (writes) row = coming;
+      if constexpr (kLooks)
+        if (writes && p.second_look(found) != 1) [[unlikely]]
+          return false;
+      columns.first = i - 1 == begin;
+      if (reads) {
+        coming = row_at(i);
         if (writes) {
-          In in;
-          for (int k = 0; k < kInputs; ++k) in.v[k] = kept[k][chunk];
-          write(in);
+          reader.one_pass();
+          for (int k = 0; k < kInputs; ++k) reader.hold(coming.in[k], 0);
+          if constexpr (kAdds) reader.hold(coming.in[n.inputs - 1], 0);
         }
-        if (!reads) return;
-        const In in = input(chunk);
-        for (int k = 0; k < kInputs; ++k) kept[k][chunk] = in.v[k];
-        p.read(reader, sums, chunk, in, w, coming);
-      } else {
-        if (writes) write(row_input<Program, kAdds>(team, row, chunk));
-        if (reads) p.read(reader, sums, chunk, input(chunk), w, coming);
+        sums = begin_of(p, reader);
       }
+      const auto compute = [&](auto chunk) ROOFTILE_INLINE {
+        const VectorTiles<Vectors, Team, decltype(chunk)> w{vectors, team, chunk};
+        const auto write = [&](const In& in) ROOFTILE_INLINE {
+          if constexpr (Program::kAddsResidual)
+            if (row.out[n.outputs - 1].data) team.store(row.out[n.outputs - 1], chunk, in[0]);
+          store_outputs<kRowOutputs<Program>>(team, row, chunk,
+                                              p.write(found, At{team, chunk, in, w, row}, columns));
+        };
+        if constexpr (kKeeps) {
+          if (writes) {
+            In in;
+            for (int k = 0; k < kInputs; ++k) in.v[k] = kept[k][chunk];
+            write(in);
+          }
+          if (!reads) return;
+          const In in = input(chunk);
+          for (int k = 0; k < kInputs; ++k) kept[k][chunk] = in.v[k];
+          p.read(sums, At{reader, chunk, in, w, coming});
+        } else {
+          if (writes) write(row_input<Program, kAdds>(team, row, chunk));
+          if (!reads) return;
+          const In in = input(chunk);
+          p.read(sums, At{reader, chunk, in, w, coming});
+        }
+      };
+      if constexpr (requires { sums.tile; }) {
+        // Beside the sums, not in them: in registers they would take the place of others (a tenth slower).
+        typename Team::Accumulator::Aside aside;
+        reader.each_in_parts(size, compute, [&]() ROOFTILE_INLINE { sums.put_aside(aside); });
+        if (size > Team::kPart) sums.bring_back(aside);
+      } else {
+        reader.each(size, compute);
+      }
+      if (reads) {
+        found = p.measure(team, sums, coming, each_one);
+        store_statistics(p, team, coming, found);
+      }
+      return true;
     };
-    if constexpr (requires { sums.tile; }) {
-      // Beside the sums, not in them: in registers they would take the place of others (a tenth slower).
-      typename Team::Accumulator::Aside aside;
-      reader.each_in_parts(size, compute, [&]() ROOFTILE_INLINE { sums.put_aside(aside); });
-      if (size > Team::kPart) sums.bring_back(aside);
-    } else {
-      reader.each(size, compute);
+    const std::int64_t stopped = team.rows(from, end, step);
+    if constexpr (kLooks)
+      if (stopped <= end) use(found);
+    return stopped;
+  };
+  if constexpr (kLooks) {
+    for (std::int64_t i = begin; i < end;) {
+      float factor = 1;
+      i = near(i, [&](const auto& found) ROOFTILE_INLINE { factor = p.second_look(found); });
+      if (i <= end) far_row<kAdds, Team::kReads, T>(p, row_at(i - 1), vectors, each_one, team.half(), factor);
     }
-    if (reads) {
-      found = p.measure(team, sums, coming, each_one);
-      store_statistics(p, team, coming, found);
-    }
-  });
+  } else {
+    near(begin, 0);
+  }
 }
 
 /// The same of a program that only writes.
@@ -202,7 +316,7 @@ ROOFTILE_TILE void write_rows(const Program& p, const Team& team, std::int64_t b
       const VectorTiles<Vectors, Team, decltype(chunk)> w{vectors, team, chunk};
       const auto in = row_input<Program, false>(team, row, chunk);
       store_outputs<kRowOutputs<Program>>(team, row, chunk,
-                                          p.write(team, Nothing{}, chunk, in, w, row, columns));
+                                          p.write(Nothing{}, At{team, chunk, in, w, row}, columns));
     });
     columns.end_row();
   }
@@ -215,21 +329,22 @@ Row<T> row_or_none(const Problem& p, int operand, std::int64_t row, std::int64_t
   return row_of<T>(p.rows, operand, p.data[operand], row, end);
 }
 /// A row's one value of a statistic.
-template <class Problem>
-float* value_or_none(const Problem& p, int operand, std::int64_t row) {
+template <class Real, class Problem>
+Real* value_or_none(const Problem& p, int operand, std::int64_t row) {
   if (!p.data[operand]) return nullptr;
-  return static_cast<float*>(const_cast<void*>(p.data[operand])) + p.rows.offset(operand, row);
+  return static_cast<Real*>(const_cast<void*>(p.data[operand])) + p.rows.offset(operand, row);
 }
 template <class T, class Problem>
 RowOperands<T, Problem::kCounts> operands_of(const Problem& p, std::int64_t row, std::int64_t end) {
   constexpr RowCounts n = Problem::kCounts;
+  using Real = RealOf<T>;
   RowOperands<T, n> r;
   for (int k = 0; k < n.inputs; ++k) r.in[k] = row_or_none<const T>(p, k, row, end);
   for (int k = 0; k < n.outputs; ++k) r.out[k] = row_or_none<T>(p, Problem::kOutputs + k, row, end);
   for (int k = 0; k < n.statistics_in; ++k)
-    r.statistics[k] = *value_or_none(p, Problem::kStatisticsIn + k, row);
+    r.statistics[k] = *value_or_none<Real>(p, Problem::kStatisticsIn + k, row);
   for (int k = 0; k < n.statistics_out; ++k)
-    r.statistics_out[k] = value_or_none(p, Problem::kStatisticsOut + k, row);
+    r.statistics_out[k] = value_or_none<Real>(p, Problem::kStatisticsOut + k, row);
   return r;
 }
 
@@ -238,30 +353,31 @@ template <bool kAdds, class T, Access kAccess, class Program>
 void run_share(const Program& program, const typename Program::Problem& p, ThreadScratch scratch,
                std::int64_t begin, std::int64_t end) {
   using Problem = typename Program::Problem;
-  using Team = CpuTeam<float, kAccess>;
+  using Real = RealOf<T>;
+  using Team = CpuTeam<Real, kAccess>;
   const std::int64_t columns = p.rows.columns;
   const bool sums = p.wants_gradients();
   const auto first_of = [&](std::int64_t block) {
     return sums ? row_block_begin(p.rows.rows, p.blocks, block) : block;
   };
   const std::int64_t last = first_of(end);
-  float scalars[Problem::kScalars + 1];
+  Real scalars[Problem::kScalars + 1];
   for (int k = 0; k < Problem::kScalars; ++k)
-    scalars[k] = static_cast<float>(load_scalar(p.scalars[k], p.vector_dtype));
+    scalars[k] = static_cast<Real>(load_scalar(p.scalars[k], p.vector_dtype));
   const auto row_at = [&](std::int64_t row) ROOFTILE_INLINE {
     auto r = operands_of<T>(p, row, last);
     for (int k = 0; k < Problem::kScalars; ++k) r.scalars[k] = scalars[k];
     return r;
   };
-  const float each_one = 1 / static_cast<float>(columns);
+  const Real each_one = 1 / static_cast<Real>(columns);
   const auto with_vectors = [&](const auto& vectors) ROOFTILE_INLINE {
     const Team team(scratch, p.dtype);
     for (std::int64_t block = begin; block < end; block = sums ? block + 1 : end) {
       GradientsOf<Team, Program> gradients{};
       for (int g = 0; g < Problem::kGradients; ++g)
-        gradients.sums[g] = team.columns(Row<float>{p.block_sums(block, g), columns});
+        gradients.sums[g] = team.columns(Row<Real>{p.template block_sums<Real>(block, g), columns});
       for (int g = 0; g < Problem::kScalarGradients; ++g)
-        gradients.scalars[g] = p.scalar_gradients[g] ? p.team_sums(g) + block : nullptr;
+        gradients.scalars[g] = p.scalar_gradients[g] ? p.template team_sums<Real>(g) + block : nullptr;
       constexpr bool kKeeps =
           kAccess != Access::strided && (kAdds || (sizeof(T) < sizeof(float) && kWidensOnce<Program>));
       const std::int64_t from = first_of(block), to = first_of(sums ? block + 1 : end);
@@ -286,47 +402,54 @@ void run_share(const Program& program, const typename Program::Problem& p, Threa
 
 /// A part of the columns: the sums of all blocks, added in the blocks' order.
 template <class Team, class T>
-ROOFTILE_TILE void add_blocks(Team team, Row<const float> first, std::int64_t blocks, std::int64_t stride,
-                              Row<T> out) {
+ROOFTILE_TILE void add_blocks(Team team, Row<const typename Team::Real> first, std::int64_t blocks,
+                              std::int64_t stride, Row<T> out) {
   team.each(out.size, [&](auto chunk) ROOFTILE_INLINE {
     typename Team::Tile total = team.fill(0);
     for (std::int64_t block = 0; block < blocks; ++block)
-      total += team.load(Row<const float>{first.data + block * stride, first.size}, chunk);
+      total += team.load(Row<const typename Team::Real>{first.data + block * stride, first.size}, chunk);
     team.store(out, chunk, total);
   });
 }
-template <class Problem>
+template <class Real, class Problem>
 void add_blocks(const CpuLaunch& launch, const Problem& p, int gradient) {
   constexpr std::int64_t kPart = 512;  // columns of one program
   const ColumnVector& to = p.gradients[gradient];
   if (!to.data) return;
   const std::int64_t columns = p.rows.columns, blocks = p.blocks;
-  const std::int64_t stride = p.block_sums(1, gradient) - p.block_sums(0, gradient);
-  with_access(columns <= 1 || to.stride == 1, false, [&]<Access kAccess>() {
-    with_row_type<kAccess>(p.gradient_dtype, [&]<class G>() {
-      for_programs(launch, (columns + kPart - 1) / kPart, columns * blocks * 4,
-                   [&](const ThreadScratch& scratch, std::int64_t begin, std::int64_t end) {
-                     for (std::int64_t part = begin; part < end; ++part)
-                       add_blocks(
-                           CpuTeam<float, kAccess>(scratch, p.gradient_dtype),
-                           Row<const float>{p.block_sums(0, gradient), columns}.part(part * kPart, kPart),
-                           blocks, stride, vector_row<G>(to, columns).part(part * kPart, kPart));
-                   });
+  const Row<const Real> first{p.template block_sums<Real>(0, gradient), columns};
+  const std::int64_t stride = p.template block_sums<Real>(1, gradient) - first.data;
+  const auto add = [&]<Access kAccess, class G>() {
+    for_programs(launch, (columns + kPart - 1) / kPart, columns * blocks * std::int64_t(sizeof(Real)),
+                 [&](const ThreadScratch& scratch, std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t part = begin; part < end; ++part)
+                     add_blocks(CpuTeam<Real, kAccess>(scratch, p.gradient_dtype),
+                                first.part(part * kPart, kPart), blocks, stride,
+                                vector_row<G>(to, columns).part(part * kPart, kPart));
+                 });
+  };
+  if constexpr (std::is_same_v<Real, double>) {
+    with_type<double, float>(p.gradient_dtype,
+                             [&]<class G>() { add.template operator()<Access::strided, G>(); });
+  } else {
+    with_access(columns <= 1 || to.stride == 1, false, [&]<Access kAccess>() {
+      with_row_type<kAccess>(p.gradient_dtype, [&]<class G>() { add.template operator()<kAccess, G>(); });
     });
-  });
+  }
 }
 
 /// A scalar's gradient: the sums of all blocks.
-template <class Problem>
+template <class Real, class Problem>
 void add_scalar(const Problem& p, int gradient) {
   if (!p.scalar_gradients[gradient]) return;
-  float total = 0;
-  for (std::int64_t block = 0; block < p.blocks; ++block) total += p.team_sums(gradient)[block];
+  Real total = 0;
+  for (std::int64_t block = 0; block < p.blocks; ++block)
+    total += p.template team_sums<Real>(gradient)[block];
   store_scalar(p.scalar_gradients[gradient], p.gradient_dtype, total);
 }
 
-/// Runs the program on every row.
-template <class Program>
+/// Runs the program on every row. Real: what it computes in, float or double.
+template <class Real = float, class Program>
 Status for_row_program(const CpuLaunch& launch, const char*, const typename Program::Problem& p,
                        const Program& program) {
   using Problem = typename Program::Problem;
@@ -344,21 +467,20 @@ Status for_row_program(const CpuLaunch& launch, const char*, const typename Prog
   // Rows that scratch does not hold, in whole tiles of at most 64 floats, are read again, in small pieces.
   const bool fits = kept == 0 || columns <= std::int64_t(kScratchBytes) / 4 / kept / 64 * 64;
   const bool sums = p.wants_gradients();
-  with_access(p.rows.dense() && fits, bytes > launch.streaming_bytes, [&]<Access kAccess>() {
-    with_row_type<kAccess>(p.dtype, [&]<class T>() {
-      const auto run = [&]<bool kAdds>() {
-        for_programs(launch, sums ? p.blocks : p.rows.rows, bytes,
-                     [&](ThreadScratch scratch, std::int64_t begin, std::int64_t end) {
-                       run_share<kAdds, T, kAccess>(program, p, scratch, begin, end);
-                     });
-      };
-      if constexpr (Program::kAddsResidual)
-        if (adds) return run.template operator()<true>();
-      run.template operator()<false>();
-    });
-  });
-  for (int g = 0; g < n.gradients; ++g) add_blocks(launch, p, g);
-  for (int g = 0; g < n.scalar_gradients; ++g) add_scalar(p, g);
+  with_rows<Real>(p.rows.dense() && fits, bytes > launch.streaming_bytes, p.dtype,
+                  [&]<Access kAccess, class T>() {
+                    const auto run = [&]<bool kAdds>() {
+                      for_programs(launch, sums ? p.blocks : p.rows.rows, bytes,
+                                   [&](ThreadScratch scratch, std::int64_t begin, std::int64_t end) {
+                                     run_share<kAdds, T, kAccess>(program, p, scratch, begin, end);
+                                   });
+                    };
+                    if constexpr (Program::kAddsResidual)
+                      if (adds) return run.template operator()<true>();
+                    run.template operator()<false>();
+                  });
+  for (int g = 0; g < n.gradients; ++g) add_blocks<Real>(launch, p, g);
+  for (int g = 0; g < n.scalar_gradients; ++g) add_scalar<Real>(p, g);
   return {};
 }
 

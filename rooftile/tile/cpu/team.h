@@ -81,6 +81,8 @@ class CpuTeam {
   using Integers = tile::Tile<Integer>;
   static constexpr int kLanes = tile::kLanes<Real>;
   static constexpr bool kHoldsRows = false;  // what is held is read again, from the cache
+  static constexpr Access kReads = kAccess;
+  static constexpr bool kOverlapsRows = true;  // rows(): one is written while the next is read
 
   /// `scratch`: for the rows that scratch() gives out. `half`: what an AnyHalf is.
   ROOFTILE_TILE explicit CpuTeam(const ThreadScratch& scratch, DType half = DType::f16)
@@ -157,10 +159,16 @@ class CpuTeam {
   }
 
   /// Calls step(i, reads, writes), i from `begin` to `end`: row i is to be read, unless it is `end`; row i -
-  /// 1 is to be written, unless it was none. Both in one step: memory and arithmetic work at once.
+  /// 1 is to be written, unless it was none. Both in one step: memory and arithmetic work at once. Where a
+  /// step says false, it did nothing but find that row i - 1 needs more than steps do: i; else end + 1.
   template <class Step>
-  ROOFTILE_TILE void rows(std::int64_t begin, std::int64_t end, Step&& step) const {
-    for (std::int64_t i = begin; i <= end; ++i) step(i, i<end, i> begin);
+  ROOFTILE_TILE std::int64_t rows(std::int64_t begin, std::int64_t end, Step&& step) const {
+    std::int64_t i = begin;
+    if constexpr (std::is_void_v<decltype(step(i, true, true))>)
+      for (; i <= end; ++i) step(i, i<end, i> begin);
+    else
+      while (i <= end && step(i, i<end, i> begin)) ++i;
+    return i;
   }
 
   /// `value` in the lanes that are elements, `other` in the tail's empty ones.

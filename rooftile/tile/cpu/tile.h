@@ -302,7 +302,8 @@ ROOFTILE_TILE Tile<typename A::Lane> exp_below(const A& a, bool = true) {
 }
 /// e^(a · scale.rest) for a difference from a row's largest, as SplitScale has it.
 template <Lanes A>
-ROOFTILE_TILE Tile<typename A::Lane> exp_below(const A& a, const SplitScale& scale, bool = true) {
+ROOFTILE_TILE Tile<typename A::Lane> exp_below(const A& a, const SplitScaleOf<typename A::Lane>& scale,
+                                               bool = true) {
   return exp_below(a * scale.rest);
 }
 
@@ -338,10 +339,13 @@ ROOFTILE_TILE Tile<typename A::Lane> like(const A&, typename A::Lane value) {
 
 /// Scalars, one to a program.
 ROOFTILE_TILE float log(float x) { return __builtin_logf(x); }
+ROOFTILE_TILE double log(double x) { return __builtin_log(x); }
 ROOFTILE_TILE float exp(float x) { return __builtin_expf(x); }
+ROOFTILE_TILE double exp(double x) { return __builtin_exp(x); }
 ROOFTILE_TILE float sqrt(float x) { return __builtin_sqrtf(x); }
 ROOFTILE_TILE float rsqrt(float x) { return 1 / sqrt(x); }
 ROOFTILE_TILE double sqrt(double x) { return __builtin_sqrt(x); }
+ROOFTILE_TILE double rsqrt(double x) { return 1 / sqrt(x); }
 
 /// 0, 1, 2, …: the index of each lane of vector 0.
 template <class I, std::size_t... kLane>

@@ -81,5 +81,59 @@ __attribute__((noinline)) void turn_square(const E* x, std::int64_t x_pitch, E* 
 }
 // [/turn]
 
+/// Lanes of a (the first half of the numbers) and of b.
+template <class E, int... kPicked, int... kAt>
+ROOFTILE_TILE Vec<E> pick_lanes(Vec<E> a, Vec<E> b, std::integer_sequence<int, kPicked...>,
+                                std::integer_sequence<int, kAt...>) {
+  constexpr int n = kLaneSquare<E>, picked[] = {kPicked...};
+  return __builtin_shufflevector(a, b, (picked[kAt / n] * n + kAt % n)...);
+}
+/// A square that is in registers already, a vector for each row: first whole lanes change places, then each
+/// lane's squares turn as above.
+template <class E>
+ROOFTILE_TILE void turn_vectors(Vec<E>* v) {
+  constexpr int kSize = kVecLanes<E>, n = kLaneSquare<E>, kLanes = kSize / n;
+  constexpr auto all = std::make_integer_sequence<int, kSize>();
+  Vec<E> w[kSize];
+#pragma GCC unroll 8
+  for (int r = 0; r < n && kLanes > 1; ++r) {
+    if constexpr (kLanes == 2) {
+      using First = std::integer_sequence<int, 0, 2>;
+      using Second = std::integer_sequence<int, 1, 3>;
+      w[r] = pick_lanes<E>(v[r], v[r + n], First(), all);
+      w[r + n] = pick_lanes<E>(v[r], v[r + n], Second(), all);
+    } else if constexpr (kLanes == 4) {
+      using Low = std::integer_sequence<int, 0, 1, 4, 5>;
+      using High = std::integer_sequence<int, 2, 3, 6, 7>;
+      using Even = std::integer_sequence<int, 0, 2, 4, 6>;
+      using Odd = std::integer_sequence<int, 1, 3, 5, 7>;
+      const Vec<E> a = pick_lanes<E>(v[r], v[r + n], Low(), all),
+                   b = pick_lanes<E>(v[r], v[r + n], High(), all),
+                   c = pick_lanes<E>(v[r + 2 * n], v[r + 3 * n], Low(), all),
+                   d = pick_lanes<E>(v[r + 2 * n], v[r + 3 * n], High(), all);
+      w[r] = pick_lanes<E>(a, c, Even(), all);
+      w[r + n] = pick_lanes<E>(a, c, Odd(), all);
+      w[r + 2 * n] = pick_lanes<E>(b, d, Even(), all);
+      w[r + 3 * n] = pick_lanes<E>(b, d, Odd(), all);
+    }
+  }
+  Vec<E>* from = kLanes > 1 ? w : v;
+  Vec<E>* to = kLanes > 1 ? v : w;
+#pragma GCC unroll 4
+  for (int step = 1; step < n; step *= 2) {
+#pragma GCC unroll 8
+    for (int q = 0; q < kSize; q += n)
+#pragma GCC unroll 8
+      for (int r = 0; r < n / 2; ++r) {
+        to[q + 2 * r] = interleave<false, E>(from[q + r], from[q + r + n / 2], all);
+        to[q + 2 * r + 1] = interleave<true, E>(from[q + r], from[q + r + n / 2], all);
+      }
+    std::swap(from, to);
+  }
+  if (from != v)
+#pragma GCC unroll 16
+    for (int r = 0; r < kSize; ++r) v[r] = from[r];
+}
+
 }  // namespace ROOFTILE_ISA
 }  // namespace rooftile::tile

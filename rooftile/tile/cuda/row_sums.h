@@ -437,7 +437,7 @@ Status run_sums(const CudaLaunch& launch, const char* name, const typename Progr
 }
 
 /// Runs the program on every row.
-template <class Program>
+template <class Real = float, class Program>
 Status for_row_program(const CudaLaunch& launch, const char* name, const typename Program::Problem& p,
                        const Program& program) {
   using Problem = typename Program::Problem;

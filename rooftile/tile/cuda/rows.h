@@ -148,20 +148,50 @@ ROOFTILE_TILE float scalar_of(const Problem& p, int scalar) {
   return widen<float>(*static_cast<const T*>(p.scalars[scalar]));
 }
 
+/// Σ of what `terms(team, chunk, h)` gives over a row that is read once more, as few rows need it.
+template <class T, class Team, class Terms>
+ROOFTILE_TILE Tiles<float, Terms::kSums> sums_again(const Team& team, const Row<const T>& x,
+                                                    const Row<const T>& residual, const Terms& terms) {
+  constexpr int kSums = Terms::kSums;
+  typename Team::Accumulator sums[kSums] = {};
+  each_again(team, x.size, [&](int part, const Chunk& chunk) {
+    auto h = load_again(team, x, chunk);
+    if (residual.data) h = team.template round_to<T>(h + load_again(team, residual, chunk));
+    const auto added = terms(team, chunk, h);
+    ROOFTILE_UNROLL for (int k = 0; k < kSums; ++k) sums[k].tiles[part] += added[k];
+  });
+  if constexpr (kSums == 1) {
+    return {{team.sum(sums[0])}};
+  } else {
+    const auto both = team.sums(sums[0], sums[1]);
+    return {{both.first, both.second}};
+  }
+}
+
 /// What a program finds of a row that a team holds, or reads again. `in(chunk)`: its inputs.
-template <class T, class Program, class Team, class In, class Vectors>
+template <bool kAdds, class T, class Program, class Team, class In, class Vectors>
 ROOFTILE_TILE auto found_of(const Program& p, const Team& team,
                             const RowOperands<T, Program::Problem::kCounts>& row, const In& in,
                             const Vectors& vectors, float each_one) {
   if constexpr (kOnlyWrites<Program>) {
     return Nothing{};
   } else {
-    auto sums = p.begin(team, row.in[0].size, in);
+    auto sums = begin_of(p, team);
     team.each(row.in[0].size, [&](const Chunk& chunk) {
       const VectorTiles<Vectors, Team, Chunk> w{vectors, team, chunk};
-      p.read(team, sums, chunk, in(chunk), w, row);
+      const auto tiles = in(chunk);
+      p.read(sums, At{team, chunk, tiles, w, row});
     });
-    const auto found = p.measure(team, sums, row, each_one);
+    auto found = p.measure(team, sums, row, each_one);
+    if constexpr (kLooksAgain<Program>) {
+      const float factor = p.second_look(found);
+      if (any_of_warp<Team>(factor != 1)) [[unlikely]] {
+        Row<const T> residual{nullptr, row.in[0].size};
+        if constexpr (kAdds) residual = row.in[Program::Problem::kCounts.inputs - 1];
+        const auto sum = sums_again(team, row.in[0], residual, TermAgain<Program>{p, factor});
+        if (factor != 1) found = p.measure_again(sum[0], each_one, factor);
+      }
+    }
     store_statistics(p, team, row, found);
     return found;
   }
@@ -171,7 +201,7 @@ template <bool kAdds, class T, class Program, class Team, class In, class Vector
 ROOFTILE_TILE void run_row(const Program& p, const Team& team,
                            const RowOperands<T, Program::Problem::kCounts>& row, const In& in,
                            const Vectors& vectors, Columns& columns, float each_one) {
-  const auto found = found_of<T>(p, team, row, in, vectors, each_one);
+  const auto found = found_of<kAdds, T>(p, team, row, in, vectors, each_one);
   team.each(row.in[0].size, [&](const Chunk& chunk) {
     const VectorTiles<Vectors, Team, Chunk> w{vectors, team, chunk};
     const auto tiles = in(chunk);
@@ -180,7 +210,7 @@ ROOFTILE_TILE void run_row(const Program& p, const Team& team,
       if (sum.data) team.store(sum, chunk, tiles[0]);
     }
     store_outputs<kRowOutputs<Program>>(team, row, chunk,
-                                        p.write(team, found, chunk, tiles, w, row, columns));
+                                        p.write(found, At{team, chunk, tiles, w, row}, columns));
   });
 }
 

@@ -33,7 +33,7 @@ class CudaTeam {
   using Integer = IntegerOf<Real>;
   using Tile = tile::Tile<Real, N>;
   using Integers = tile::Tile<Integer, N>;
-  static constexpr bool kHoldsRows = kChunks > 0;
+  static constexpr bool kHoldsRows = kChunks > 0, kOverlapsRows = false;
   static constexpr int kLanes = N, kElements = N * kChunks;
   static constexpr Access kReads = kAccess;
   static constexpr Scope kScope = kScope_;
@@ -68,14 +68,12 @@ class CudaTeam {
 
   ROOFTILE_TILE void one_pass() {}
   /// This team, or without any element, for what all teams of a warp come to.
-  ROOFTILE_TILE
-  CudaTeam of_row(bool there) const {
+  ROOFTILE_TILE CudaTeam of_row(bool there) const {
     CudaTeam team = *this;
     if (!there) team.thread_ += 1 << 20;
     return team;
   }
-  /// The elements of a row that are worth a pass of their own before the one that computes: all, which are
-  /// held anyway.
+  /// The elements of a row that are worth a pass of their own before the one that computes.
   ROOFTILE_TILE
   std::int64_t sample(std::int64_t size) const {
     if (kHoldsRows) return size;
@@ -429,8 +427,10 @@ class CudaTeam {
   ROOFTILE_TILE Columns columns(const Row<Real>& sums) const { return {*this, sums, {}}; }
 
  private:
-  ROOFTILE_TILE
-  bool in_cluster() const { return kScope == Scope::cluster || (kScope == Scope::any && cluster_ > 1); }
+  friend struct Again;
+  ROOFTILE_TILE bool in_cluster() const {
+    return kScope == Scope::cluster || (kScope == Scope::any && cluster_ > 1);
+  }
   using Across = BlockReduction<Real, 2, (kScope < Scope::cluster) ? kMaxWarps : kMaxPartials>;
   using InBlock = BlockReduction<Real, 2, kMaxWarps>;
   using Joined = BlockReduction<Real, 4, kMaxCluster>;

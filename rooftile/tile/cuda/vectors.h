@@ -2,6 +2,7 @@
 // Where a GPU's teams have a vector over the columns, as a weight: in memory, in a stage, in shared memory or
 // in registers.
 #include "rooftile/core/row_problem.h"
+#include "rooftile/tile/cuda/again.h"
 #include "rooftile/tile/cuda/launch.h"
 
 namespace rooftile::tile {
@@ -17,6 +18,10 @@ struct GlobalVector {
   template <class Team>
   ROOFTILE_TILE typename Team::Tile load(const Team& team, const tile::Chunk& chunk) const {
     return widened<float>(pack(team, chunk));
+  }
+  template <class Team>
+  ROOFTILE_TILE typename Team::Tile load_again(const Team& team, const tile::Chunk& chunk) const {
+    return row.data ? tile::load_again(team, row, chunk) : team.fill(absent);
   }
   template <class Team>
   ROOFTILE_TILE Pack<W, Team::kLanes> pack(const Team&, const tile::Chunk& chunk) const {

@@ -44,7 +44,8 @@ std::string output_of(std::vector<std::string>& words) {
 /// Frames of the emulated device's own headers, inlined into the kernel: the line that called them is meant.
 bool is_ours(const std::string& file) {
   return file.find("rooftile/backend/emulated/") != std::string::npos ||
-         file.find("rooftile/backend/cuda/ptx.h") != std::string::npos;
+         file.find("rooftile/backend/cuda/ptx.h") != std::string::npos ||
+         file.find("rooftile/backend/cuda/matrices.h") != std::string::npos;
 }
 
 bool is_an_op(const std::string& file) { return file.find("rooftile/ops/") != std::string::npos; }

@@ -71,13 +71,14 @@ enum class WarpOperation : unsigned char {
 std::uint64_t warp_operation(WarpOperation, unsigned mask, std::uint64_t value, unsigned source_lane, Site);
 unsigned lane();
 
-// Matrices in a warp's registers (rooftile/backend/cuda/ptx.h). `row`: the 16 bytes of a matrix's row that
-// this lane has read, or is about to write.
+// Matrices in a warp's registers (rooftile/backend/cuda/matrices.h). `row`: the 16 bytes of a matrix's row
+// that this lane has read, or is about to write.
 void exchange_rows(std::uint32_t (&row)[4], std::uint32_t* registers, int matrices, bool transposed,
                    bool to_rows, Site);
 enum class MatrixType : unsigned char { kBf16, kF16, kTf32 };
 void multiply_fragments(MatrixType, float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
                         Site);
+void multiply_bytes(std::int32_t (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], Site);
 
 // Shared memory.
 void* shared_array(const SharedSite&);

@@ -14,8 +14,7 @@ struct Sizes {
 __global__ void attention(const float* q, const float* k, const float* v, float* y, Sizes n, float scale,
                           bool causal) {
   // 1. The thread's query in registers, times scale; maximum -∞, sum and 64 weighted sums 0.
-  // 2. For each 32 keys: the block brings them and their values to shared memory, and each thread takes those
-  // that its
-  //    query sees: score, new maximum, what was added up so far rescaled, weight and weighted value added.
+  // 2. For each tile of 32 keys: the block loads keys and values into shared memory. Then a thread takes the
+  //    keys that its query sees: score, new maximum, sums rescaled, weight and weighted value added.
   // 3. y = weighted sums / sum.
 }

@@ -1,0 +1,113 @@
+#pragma once
+// y = x·Wᵀ + bias, W in codes of 4 bits: what gemm_nf4 and gemm_int4 share. No CUDA: nf4.cpp and int4.cpp
+// validate by it. A weight is a struct with
+//   kFunction, kPacked    the function's name, and that of the operand which holds the codes
+//   n, k                  W {N, K}
+//   runs                  a GPU's launch sets it: in_runs(16)
+//   in_runs(bytes)        whether kCodesRun weights of a row, from a multiple of that on, are 16 bytes that
+//                         are aligned to `bytes`, and share what turns them into values
+//   line(row)             what is computed once for a row
+//   code(line, k)         the byte with the code of (row, k); high(line, k): whether it is in the upper half
+//   shift(element)        how far an element of a word of eight is shifted; bytes in memory's order
+#include <algorithm>
+
+#include "rooftile/core/check.h"
+#include "rooftile/core/op.h"
+#include "rooftile/ops/gemm/gemm.operand.h"
+
+namespace rooftile {
+
+inline constexpr int kCodesRun = 32, kMaxFewRows = 64;
+
+/// gemm's product, whose b is not in memory: b[k, n] is weight (n, k).
+template <class W>
+struct GemmCodes {
+  GemmProblem product;
+  W w;
+};
+
+/// x {…, M, K}, bias {N} or absent, y {…, M, N}. Rows of all matrices in one, as far as a stride covers them:
+/// they share W.
+inline GemmProblem product_with_codes(const ConstView& x, const ConstView& bias, const ConstView& y,
+                                      void* output) {
+  GemmProblem p{};
+  p.a = x.data;
+  p.bias = bias.present() ? bias.data : nullptr;
+  p.y = output;
+  p.type = p.out = x.dtype;
+  p.bias_type = bias.present() ? bias.dtype : y.dtype;
+  p.bias_stride = bias.present() ? bias.stride[0] : 0;
+  p.n = y.shape[y.rank - 1];
+  p.k = x.shape[x.rank - 1];
+  p.a_column = x.stride[x.rank - 1];
+  p.y_column = y.stride[y.rank - 1];
+  p.alpha = 1;
+  ConstView outer[] = {y, x};
+  for (ConstView& v : outer) v.shape[v.rank - 1] = v.stride[v.rank - 1] = 1;
+  p.batch = rows_of(outer[0], outer[1], outer[1], outer[0]);
+  std::fill_n(p.batch.stride[2], kMaxRank, 0);
+  p.m = p.batch.rows;
+  if (int& rank = p.batch.rank; rank > 0) {
+    --rank;
+    p.m = p.batch.extent[rank];
+    p.y_row = p.batch.stride[0][rank];
+    p.a_row = p.batch.stride[1][rank];
+  }
+  p.batch.rows = p.m == 0 ? 0 : p.batch.rows / p.m;
+  return p;
+}
+
+namespace codes {
+
+template <class W>
+Status any(const GemmCodes<W>&) {
+  return {};
+}
+/// On a GPU f32 is multiplied without tensor cores, f16 and bf16 with them.
+template <class W>
+Status tensor_cores(const GemmCodes<W>& p) {
+  if (p.product.type != DType::f32) return {};
+  return Status::error("%s: tensor cores take f16 and bf16, x is f32, which simt takes", W::kFunction);
+}
+/// What one warp's tile has rows for, and whole 16-byte vectors of x and W.
+template <class W>
+Status few_rows(const GemmCodes<W>& p) {
+  ROOFTILE_TRY(tensor_cores(p));
+  const GemmProblem& product = p.product;
+  if (product.batch.rows > 1 || product.m > kMaxFewRows)
+    return Status::error(
+        "%s: few_rows takes up to %d rows of x that one stride covers, x has %lld times %lld; mma takes all",
+        W::kFunction, kMaxFewRows, static_cast<long long>(product.batch.rows),
+        static_cast<long long>(product.m));
+  const gemm_gpu::GpuOperand x = gemm_gpu::a_of(product, 2);
+  constexpr std::int64_t kMax = std::int64_t{0x7fffffff};
+  if (product.k > 0 && product.n < kMax && p.w.in_runs(16) && x.k_first && x.piece == 16) return {};
+  return Status::error(
+      "%s: few_rows takes %s, x and %s aligned to 16 bytes; K is %lld, x's strides are %lld and %lld, it is "
+      "at "
+      "%p, %s at %p; mma takes all",
+      W::kFunction, W::kRuns, W::kPacked, static_cast<long long>(product.k),
+      static_cast<long long>(product.a_row), static_cast<long long>(product.a_column), product.a, W::kPacked,
+      static_cast<const void*>(p.w.packed));
+}
+template <class W>
+Status simt(const GemmCodes<W>& p) {
+  if (p.product.type == DType::f32) return {};
+  return Status::error("%s: simt takes f32, x is %s, which tensor cores take: mma", W::kFunction,
+                       name(p.product.type));
+}
+
+}  // namespace codes
+
+template <class W>
+inline constexpr Variant kCodesVariants[] = {
+    {"tile", "gemm's micro-kernel; strips of weights dequantised in registers into its order", Role::standard,
+     accepts<codes::any<W>>},
+    {"few_rows", "tensor cores; most warps dequantise into shared memory for two that multiply",
+     Role::standard, accepts<codes::few_rows<W>>},
+    {"mma", "gemm's tensor cores; weights dequantised in registers on their way to shared memory",
+     Role::standard, accepts<codes::tensor_cores<W>>},
+    {"simt", "gemm's register tile; weights dequantised on their way to shared memory", Role::standard,
+     accepts<codes::simt<W>>}};
+
+}  // namespace rooftile
