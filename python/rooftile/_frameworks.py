@@ -85,8 +85,11 @@ def numpy_dtype(name):
 
     name = DTYPES[name]
     if name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
-        import ml_dtypes
-
+        try:
+            import ml_dtypes
+        except ModuleNotFoundError:
+            raise ModuleNotFoundError(f"a result of {name} is an array of the package ml_dtypes, which is missing here; pip install "
+                                      "ml_dtypes, or pass PyTorch's tensors", name="ml_dtypes") from None
         return numpy.dtype(getattr(ml_dtypes, name))
     return numpy.dtype(name)
 

@@ -42,6 +42,11 @@ def busy(seconds=0.05):
 # ---- Results
 
 
+def assert_like(ours, theirs):
+    """Sums in another order: where terms cancel, the rounding is that of the largest numbers."""
+    np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5 * np.abs(theirs).max(initial=1))
+
+
 @pytest.mark.parametrize("optional", [False, True])
 def test_tensors_give_what_the_cpu_gives(function, call, optional):
     places, words = tensors(function, optional)
@@ -50,7 +55,7 @@ def test_tensors_give_what_the_cpu_gives(function, call, optional):
     for ours, theirs in zip(as_list(call(*places, **words, **wanted)), as_list(call(*numpy_places, **numpy_words, **wanted)),
                             strict=True):
         assert ours.is_cuda
-        np.testing.assert_allclose(ours.cpu().numpy(), theirs, rtol=2e-5, atol=2e-5)
+        assert_like(ours.cpu().numpy(), theirs)
 
 
 def test_out_receives_it(function, call):
@@ -71,6 +76,42 @@ def test_strides_and_dtypes(dtype):
     assert y.dtype == dtype
     torch.testing.assert_close(y.float(), torch.softmax(x.float(), -1), rtol=torch.finfo(dtype).eps * 2, atol=1e-6)
     assert rooftile.softmax(torch.empty(0, 5, device="cuda")).shape == (0, 5)
+
+
+# ---- The same bits
+
+
+@pytest.mark.parametrize("size", [1, 16, 64, 2100])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_decoding_gives_the_bits_of_a_prefill(size, dtype):
+    """200 random lengths in one call, their pages anywhere in the cache."""
+    tokens, heads, keys, d = 2100, 8, 2, 64
+    random = torch.Generator("cuda").manual_seed(size)
+    q, k, v = (torch.randn(1, tokens, h, d, generator=random, device="cuda").to(dtype) for h in (heads, keys, keys))
+    prefill, lse = rooftile.attention(q, k, v, causal=True, lse=True)
+    pages = -(-tokens // size)
+    where = torch.randperm(pages, generator=random, device="cuda")
+    k_cache, v_cache = (torch.full((pages, size, keys, d), float("nan"), dtype=dtype, device="cuda") for _ in range(2))
+    slots = (where[:, None] * size + torch.arange(size, device="cuda")).flatten()[:tokens]
+    rooftile.kv_cache_append(k[0], v[0], slots, k_cache, v_cache)
+    lengths = torch.randint(1, tokens + 1, (200,), generator=random, device="cuda").int()
+    last = lengths.long() - 1
+    y, its = rooftile.paged_attention(q[0, last][:, None].contiguous(), k_cache, v_cache, where.int().repeat(200, 1), lengths, lse=True)
+    assert torch.equal(y[:, 0], prefill[0, last]) and torch.equal(its[..., 0], lse[0][:, last].T)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+@pytest.mark.parametrize("function, words", [("nf4", {"block": 64}), ("int4", {"group": 128})])
+def test_products_of_codes_have_the_bits_of_products_of_their_numbers(function, words, dtype):
+    """Whatever the number of rows."""
+    n, k = 1024, 2048
+    w, x = torch.randn(n, k, device="cuda"), torch.randn(600, k, device="cuda").to(dtype)
+    packed, scales, *_ = getattr(rooftile, f"quantize_{function}")(w, **words)
+    numbers = torch.empty(n, k, dtype=dtype, device="cuda")
+    getattr(rooftile, f"dequantize_{function}")(packed, scales, **words, out=numbers)
+    whole = rooftile.gemm(x, numbers.T)
+    for rows in (1, 2, 8, 9, 16, 17, 64, 65, 600):
+        assert torch.equal(getattr(rooftile, f"gemm_{function}")(x[:rows], packed, scales, **words), whole[:rows])
 
 
 # ---- Streams
@@ -318,7 +359,7 @@ def test_jax_on_a_gpu(function):
     for result in (call(*places, **words), jax.jit(lambda p, w: call(*p, **w))(places, words)):
         for a, e in zip(as_list(result), expected, strict=True):
             assert next(iter(a.devices())).platform == "gpu"
-            np.testing.assert_allclose(np.asarray(a), e, rtol=2e-5, atol=2e-5)
+            assert_like(np.asarray(a), e)
     f = rooftile.jax.known[function]
     if f.backward:
         ours = jax.grad(lambda x: as_list(call(x, *places[1:], **words))[0].sum())(places[0])

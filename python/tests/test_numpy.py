@@ -15,7 +15,7 @@ from conftest import NUMPY, arguments, shape_of, values
 from dlpack import Speaks, lying, speaking
 
 import rooftile
-from rooftile import _functions
+from rooftile import _frameworks, _functions
 
 
 def as_list(result):
@@ -163,6 +163,12 @@ def test_ml_dtypes():
     for name in ("float8_e4m3fn", "float8_e5m2"):
         x = np.arange(6).astype(getattr(ml_dtypes, name))
         np.testing.assert_array_equal(rooftile.copy(x).view(np.uint8), x.view(np.uint8))
+
+
+def test_what_ml_dtypes_would_hold_without_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    with pytest.raises(ModuleNotFoundError, match="a result of float8_e4m3fn is .* pip install ml_dtypes, or pass PyTorch's tensors"):
+        _frameworks.numpy_dtype("f8e4m3")  # a call may have kept what it found before
 
 
 def test_broadcast_inputs_and_crops():

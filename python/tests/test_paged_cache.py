@@ -26,7 +26,7 @@ class Model:
         for s in counts:
             self.seen[s] = self.seen[s] + new[s]
         assert step.positions.tolist() == [i for s, n in counts.items() for i in range(len(self.seen[s]) - n, len(self.seen[s]))]
-        assert rows[step.last].tolist() == [new[s][-1] for s in counts]
+        assert rows[step.last.cpu()].tolist() == [new[s][-1] for s in counts]
         for layer in range(LAYERS):
             step.append(self.k[layer, rows], self.v[layer, rows], layer)
         self.check(step, counts, rows)

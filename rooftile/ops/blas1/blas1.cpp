@@ -3,6 +3,7 @@
 #include "rooftile/core/check.h"
 #include "rooftile/core/signature.h"
 #include "rooftile/ops/blas1/blas1.problem.h"
+#include "rooftile/ops/blas1/blas1.round.h"
 
 namespace rooftile {
 namespace {
@@ -108,7 +109,7 @@ constexpr Variant kDotVariants[] = {
 
 Status launch_copy(const Queue& queue, const Op& op, const Call& c) {
   const ConstView &x = c.view(0), &y = c.view(1);
-  const CopyProblem problem{elements_of(y, x), x.data, c.output(1), x.dtype};
+  const CopyProblem problem{elements_of(y, x), x.data, c.output(1), x.dtype, y.dtype};
   return dispatch(queue, op, &problem, c.variant);
 }
 Status launch_add(const Queue& queue, const Op& op, const Call& c) {
@@ -132,6 +133,10 @@ extern const Op* const blas1_ops[] = {&copy_op, &swap_op, &scal_op, &add_op, &ax
 
 Status copy(const Queue& queue, ConstView x, View y, const CopyOptions& options) {
   return call(queue, copy_op, {&x, &y}, {}, options.variant);
+}
+Status detail::round_to(const Queue& queue, const ConstView& x, const View& y) {
+  const CopyProblem problem{elements_of(y, x), x.data, y.mutable_data(), x.dtype, y.dtype};
+  return dispatch(queue, copy_op, &problem, nullptr);
 }
 Status swap(const Queue& queue, View x, View y, const SwapOptions& options) {
   return call(queue, swap_op, {&x, &y}, {}, options.variant);

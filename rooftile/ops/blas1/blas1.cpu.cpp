@@ -5,6 +5,7 @@
 #include "rooftile/ops/blas1/blas1.tile.h"
 #include "rooftile/ops/blas1/ladder/ladder.h"
 #include "rooftile/tile/cpu/elements.h"
+#include "rooftile/tile/cpu/launch.h"
 
 namespace rooftile {
 namespace {
@@ -34,7 +35,32 @@ void copy_last_half(const CopyProblem& p) {
 /// instead of 290).
 constexpr std::int64_t kLongCopy = 24 * 1024;
 
+void round_rows(const CpuLaunch& launch, const Rows<2>& rows, const float* x, std::byte* y, DType to) {
+  for_each_row(launch, rows, to, [&]<class T>(auto team, std::int64_t row, std::int64_t end) ROOFTILE_INLINE {
+    kernels::copy_rounded(team, row_of<const float>(rows, 1, x, row, end), row_of<T>(rows, 0, y, row, end));
+  });
+}
+/// Threads share rows: a long one is cut.
+void launch_rounded(const CpuLaunch& launch, const CopyProblem& p) {
+  constexpr std::int64_t kLength = 1 << 14;
+  Rows<2> rows = p.rows;
+  const float* x = static_cast<const float*>(p.x);
+  std::byte* y = static_cast<std::byte*>(p.y);
+  if (rows.rank == 0 && rows.dense() && rows.columns > kLength) {
+    Rows<2> cut = rows;
+    cut.rank = 1;
+    cut.extent[0] = cut.rows = rows.columns / kLength;
+    cut.columns = cut.stride[0][0] = cut.stride[1][0] = kLength;
+    round_rows(launch, cut, x, y, p.to);
+    x += cut.rows * kLength;
+    y += cut.rows * kLength * (bits(p.to) / 8);
+    rows.columns %= kLength;
+  }
+  if (rows.columns > 0) round_rows(launch, rows, x, y, p.to);
+}
+
 void launch_copy(const CpuLaunch& launch, const CopyProblem& p) {
+  if (p.to != p.dtype) return launch_rounded(launch, p);
   if (!p.rows.dense()) {
     const auto elements = [&]<class T>() {
       for_staged_parts<T>(launch, Operands<2>{p.rows, {p.y, p.x}}, [](const Part<2>& part) {

@@ -41,12 +41,29 @@ Status copy_elements(const CudaLaunch& launch, const CopyProblem& p) {
                                                        all_aligned(p.rows, data, sizeof(T)), Copy<T>{p});
 }
 
+template <class T>
+struct CopyRounded {
+  CopyProblem p;
+  template <class Team>
+  ROOFTILE_TILE void operator()(const Team& team, const auto& part) const {
+    kernels::copy_rounded(team, part_of<const float>(p.rows, 1, p.x, part), part_of<T>(p.rows, 0, p.y, part));
+  }
+};
+Status launch_rounded(const CudaLaunch& launch, const CopyProblem& p) {
+  return with_type<f16, bf16>(p.to, [&]<class T>() {
+    const bool aligned = aligned_rows(p.rows, 0, p.y, sizeof(T)) && aligned_rows(p.rows, 1, p.x, sizeof(float));
+    return for_parts<16 / int(sizeof(T)), kWords, float>(launch, "copy", p.rows.rows, p.rows.columns, aligned,
+                                                         CopyRounded<T>{p});
+  });
+}
+
 /// Of an odd count of packed elements the last one, which has half a byte.
 __global__ void copy_half(const std::uint8_t* x, std::uint8_t* y) {
   *y = static_cast<std::uint8_t>((*x & 0xf0) | (*y & 0x0f));
 }
 
 Status launch_copy(const CudaLaunch& launch, const CopyProblem& p) {
+  if (p.to != p.dtype) return launch_rounded(launch, p);
   if (p.dtype == DType::u4) {
     CopyProblem bytes = p;
     bytes.rows.columns = p.rows.columns / 2;

@@ -9,7 +9,7 @@ struct CopyProblem {
   Rows<2> rows;  // of y, x
   const void* x;
   void* y;
-  DType dtype;
+  DType dtype, to;  ///< of x, of y; where they differ, f32 and one of 16 bits
 };
 
 struct AddProblem {

@@ -10,6 +10,12 @@ ROOFTILE_TILE void copy_words(Team team, Row<const float> x, Row<float> y) {
   auto words = team.hold(x, 0);
   team.each(x.size, [&](auto chunk) { team.store(y, chunk, words[chunk]); });
 }
+/// y = x, rounded to y's dtype.
+template <class Team, class T>
+ROOFTILE_TILE void copy_rounded(Team team, Row<const float> x, Row<T> y) {
+  auto numbers = team.hold(x, 0);
+  team.each(y.size, [&](auto chunk) { team.store(y, chunk, numbers[chunk]); });
+}
 /// The bytes at the ends.
 template <class Team>
 ROOFTILE_TILE void copy_bytes(Team team, Row<const std::uint8_t> x, Row<std::uint8_t> y) {

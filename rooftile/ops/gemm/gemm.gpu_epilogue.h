@@ -156,6 +156,20 @@ ROOFTILE_TILE Four activated(const Four& x, int activation) {
   }
 }
 
+ROOFTILE_TILE Four c_at(const GpuEpilogue& e, std::int64_t c_first, std::int64_t i, std::int64_t j,
+                        int live) {
+  return floats_at(e.c, c_first + i * e.c_row + j * e.c_column, e.c_column, live, e.out, e.c_words);
+}
+/// Whether four neighbours are y = alpha·sum + beta·c alone, all words: a product that is added to another.
+ROOFTILE_TILE bool adds_words(const GpuEpilogue& e) {
+  return e.c && !e.gate && !e.bias && e.activation == 0 && e.y_words && e.c_words;
+}
+ROOFTILE_TILE void add_words(const GpuEpilogue& e, std::int64_t y_first, std::int64_t i, std::int64_t j,
+                             const Four& sums, const Four& c) {
+  const Four v = fma(c, static_cast<float>(e.beta), fma(sums, static_cast<float>(e.alpha), Four{}));
+  store_floats(e, y_first + i * e.y_row + j * e.y_column, 4, v);
+}
+
 /// Elements (i, j) to (i, j + live - 1), live 1 to 4, of the matrix that `y_first` and `c_first` begin.
 ROOFTILE_TILE void finish(const GpuEpilogue& e, std::int64_t y_first, std::int64_t c_first, std::int64_t i,
                           std::int64_t j, int live, Four sums) {
@@ -165,7 +179,7 @@ ROOFTILE_TILE void finish(const GpuEpilogue& e, std::int64_t y_first, std::int64
   Four v = fma(sums, static_cast<float>(e.alpha), bias);
   if (e.activation != 0) v = activated(v, e.activation);
   if (e.c) {
-    const Four c = floats_at(e.c, c_first + i * e.c_row + j * e.c_column, e.c_column, live, e.out, e.c_words);
+    const Four c = c_at(e, c_first, i, j, live);
     v = e.gate ? v * c : fma(c, static_cast<float>(e.beta), v);
   }
   store_floats(e, y_first + i * e.y_row + j * e.y_column, live, v);

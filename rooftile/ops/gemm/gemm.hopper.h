@@ -168,13 +168,31 @@ ROOFTILE_TILE void store_any(const float (&sums)[Tile::kN / 2], std::byte* stagi
       }
     }
     __syncwarp();
-    ROOFTILE_UNROLL_BY(1) for (int e = lane; e < 16 * 16; e += 32) {
-      const int row = e / 16, column = e % 16 * 4;
-      const std::int64_t at_i = m + row, at_j = n + i * 64 + column, rest = p.n - at_j;
+    const auto sums_at = [&](int row, int column) {
       const float4 four = *reinterpret_cast<const float4*>(part + place(row, column));
-      if (at_i < p.m && rest > 0)
-        finish(p.epilogue, y_first, c_first, at_i, at_j, rest < 4 ? int(rest) : 4,
-               Four{{four.x, four.y, four.z, four.w}});
+      return Four{{four.x, four.y, four.z, four.w}};
+    };
+    const int column = lane % 16 * 4;
+    const std::int64_t at_j = n + i * 64 + column, rest = p.n - at_j;
+    const int live = rest < 4 ? int(rest) : 4;
+    if (adds_words(p.epilogue) && live == 4) {
+      // Four of c's words are on their way before the first is waited for.
+      ROOFTILE_UNROLL_BY(1) for (int first = lane / 16; first < 16; first += 8) {
+        Four c[4];
+        ROOFTILE_UNROLL for (int s = 0; s < 4; ++s) {
+          const std::int64_t at_i = m + first + s * 2;
+          if (at_i < p.m) c[s] = c_at(p.epilogue, c_first, at_i, at_j, live);
+        }
+        ROOFTILE_UNROLL for (int s = 0; s < 4; ++s) {
+          const int row = first + s * 2;
+          if (m + row < p.m) add_words(p.epilogue, y_first, m + row, at_j, sums_at(row, column), c[s]);
+        }
+      }
+    } else {
+      ROOFTILE_UNROLL_BY(1) for (int row = lane / 16; row < 16; row += 2) {
+        if (m + row < p.m && rest > 0)
+          finish(p.epilogue, y_first, c_first, m + row, at_j, live, sums_at(row, column));
+      }
     }
     __syncwarp();
   }

@@ -2,7 +2,7 @@
 
 #include "rooftile/core/check.h"
 #include "rooftile/core/signature.h"
-#include "rooftile/ops/blas1/blas1.h"
+#include "rooftile/ops/blas1/blas1.round.h"
 #include "rooftile/ops/cross_entropy/cross_entropy.parts.h"
 #include "rooftile/ops/gemm/gemm.h"
 #include "rooftile/ops/linear_cross_entropy/linear_cross_entropy.chunks.h"
@@ -168,21 +168,6 @@ struct BackwardParts {
 };
 std::size_t backward_bytes(const Queue&, const Call& c) { return BackwardParts(c, nullptr).bytes; }
 
-/// y ← x, y's rows one after the other in x, which is f32: products of no terms, of which x is the bias.
-Status round_to(const Queue& queue, const float* x, View y) {
-  if (y.stride[1] == 1 && (y.stride[0] == y.shape[1] || y.shape[0] == 1))
-    y = dense(y.mutable_data(), y.dtype, 1, y.shape[0] * y.shape[1]);
-  const std::int64_t columns = y.shape[1];
-  for (std::int64_t row = 0; row < y.shape[0]; ++row) {
-    View to = y, bias = dense(const_cast<float*>(x + row * columns), DType::f32, columns, 1);
-    to.data = static_cast<const std::byte*>(y.data) + row * y.stride[0] * (bits(y.dtype) / 8);
-    to.shape[0] = bias.rank = 1;
-    ROOFTILE_TRY(
-        gemm(queue, {dense(nullptr, y.dtype, 1, 0), dense(nullptr, y.dtype, 0, columns), {}, bias}, to));
-  }
-  return {};
-}
-
 /// One call's way through its chunks.
 class BackwardCall {
  public:
@@ -222,8 +207,7 @@ class BackwardCall {
       View dx = logits;
       if (parts_.rounded) {
         dx = chunks.in(parts_.rounded, type(), sizes_.classes, sizes_.pitch);
-        ROOFTILE_TRY(
-            round_to(queue_, parts_.logits, dense(parts_.rounded, type(), 1, chunks.rows() * sizes_.pitch)));
+        ROOFTILE_TRY(detail::round_to(queue_, logits, dx));
       }
       ConstView hidden = chunks.of(c_.view(kHidden), 1);
       if (c_.view(kDweight).present()) ROOFTILE_TRY(matrix_of(chunks, hidden));
@@ -232,9 +216,7 @@ class BackwardCall {
     }
     // [/backward]
     if (!parts_.dweight) return {};
-    View to = output_of(c_, kDweight);
-    if (by_columns_) static_cast<ConstView&>(to) = turned(to);
-    return round_to(queue_, parts_.dweight, to);
+    return detail::round_to(queue_, dweight_, output_of(c_, kDweight));
   }
 
  private:
