@@ -51,7 +51,8 @@ struct CopyRounded {
 };
 Status launch_rounded(const CudaLaunch& launch, const CopyProblem& p) {
   return with_type<f16, bf16>(p.to, [&]<class T>() {
-    const bool aligned = aligned_rows(p.rows, 0, p.y, sizeof(T)) && aligned_rows(p.rows, 1, p.x, sizeof(float));
+    const bool aligned =
+        aligned_rows(p.rows, 0, p.y, sizeof(T)) && aligned_rows(p.rows, 1, p.x, sizeof(float));
     return for_parts<16 / int(sizeof(T)), kWords, float>(launch, "copy", p.rows.rows, p.rows.columns, aligned,
                                                          CopyRounded<T>{p});
   });

@@ -73,25 +73,29 @@ ROOFTILE_TILE float float_at(const void* data, std::int64_t i, DType type) {
   if (type == DType::bf16) return __bfloat162float(element_at<__nv_bfloat16>(data, i));
   return element_at<float>(data, i);
 }
+/// Four neighbours in one word: of f32 and tf32, of f16 and bf16.
+ROOFTILE_TILE Four four_of(const float4& word, DType) { return {{word.x, word.y, word.z, word.w}}; }
+ROOFTILE_TILE Four four_of(const uint2& word, DType type) {
+  const unsigned half[4] = {word.x & 0xffff, word.x >> 16, word.y & 0xffff, word.y >> 16};
+  Four r;
+  ROOFTILE_UNROLL for (int i = 0; i < 4; ++i) {
+    r.v[i] = type == DType::f16 ? __half2float(__ushort_as_half(static_cast<std::uint16_t>(half[i])))
+                                : __uint_as_float(half[i] << 16);
+  }
+  return r;
+}
+template <class Word>
+ROOFTILE_TILE const Word* word_at(const void* data, std::int64_t i) {
+  return reinterpret_cast<const Word*>(static_cast<const std::byte*>(data) + i * int(sizeof(Word) / 4));
+}
+
 /// Up to four neighbours; 0 where there are fewer.
 ROOFTILE_TILE Four floats_at(const void* data, std::int64_t first, std::int64_t stride, int live, DType type,
                              bool words) {
+  if (words && live == 4)
+    return bits(type) == 32 ? four_of(*word_at<float4>(data, first), type)
+                            : four_of(*word_at<uint2>(data, first), type);
   Four r{};
-  if (words && live == 4) {
-    if (bits(type) == 32) {
-      const float4 v = *reinterpret_cast<const float4*>(static_cast<const float*>(data) + first);
-      r.v[0] = v.x, r.v[1] = v.y, r.v[2] = v.z, r.v[3] = v.w;
-      return r;
-    }
-    const uint2 v = *reinterpret_cast<const uint2*>(static_cast<const std::uint16_t*>(data) + first);
-    const std::uint16_t half[4] = {static_cast<std::uint16_t>(v.x), static_cast<std::uint16_t>(v.x >> 16),
-                                   static_cast<std::uint16_t>(v.y), static_cast<std::uint16_t>(v.y >> 16)};
-    ROOFTILE_UNROLL for (int i = 0; i < 4; ++i) {
-      r.v[i] = type == DType::f16 ? __half2float(__ushort_as_half(half[i]))
-                                  : __uint_as_float(static_cast<unsigned>(half[i]) << 16);
-    }
-    return r;
-  }
   ROOFTILE_UNROLL for (int i = 0; i < 4; ++i) {
     if (i < live) r.v[i] = float_at(data, first + i * stride, type);
   }
@@ -106,6 +110,17 @@ ROOFTILE_TILE unsigned rounded_to_tf32(float x) {
 ROOFTILE_TILE unsigned half_bits(float x, DType type) {
   return type == DType::f16 ? __half_as_ushort(__float2half_rn(x))
                             : __bfloat16_as_ushort(__float2bfloat16_rn(x));
+}
+/// Four neighbours, f32 or of 16 bits.
+template <class Word>
+ROOFTILE_TILE void store_word(const GpuEpilogue& e, std::int64_t at, const Four& v) {
+  Word* const y = const_cast<Word*>(word_at<Word>(e.y, at));
+  if constexpr (sizeof(Word) == 16) {
+    *y = Word{v.v[0], v.v[1], v.v[2], v.v[3]};
+  } else {
+    *y = Word{half_bits(v.v[0], e.out) | half_bits(v.v[1], e.out) << 16,
+              half_bits(v.v[2], e.out) | half_bits(v.v[3], e.out) << 16};
+  }
 }
 ROOFTILE_TILE void store_floats(const GpuEpilogue& e, std::int64_t at, int live, const Four& v) {
   if (bits(e.out) == 32) {
@@ -124,14 +139,10 @@ ROOFTILE_TILE void store_floats(const GpuEpilogue& e, std::int64_t at, int live,
     }
     return;
   }
+  if (e.y_words && live == 4) return store_word<uint2>(e, at, v);
   unsigned h[4];
   ROOFTILE_UNROLL for (int i = 0; i < 4; ++i) h[i] = half_bits(v.v[i], e.out);
   std::uint16_t* const y = static_cast<std::uint16_t*>(e.y) + at;
-  if (e.y_words && live == 4) {
-    const uint2 word{h[0] | h[1] << 16, h[2] | h[3] << 16};
-    *reinterpret_cast<uint2*>(y) = word;
-    return;
-  }
   ROOFTILE_UNROLL for (int i = 0; i < 4; ++i) {
     if (i < live) y[i * e.y_column] = static_cast<std::uint16_t>(h[i]);
   }
@@ -156,18 +167,25 @@ ROOFTILE_TILE Four activated(const Four& x, int activation) {
   }
 }
 
-ROOFTILE_TILE Four c_at(const GpuEpilogue& e, std::int64_t c_first, std::int64_t i, std::int64_t j,
-                        int live) {
-  return floats_at(e.c, c_first + i * e.c_row + j * e.c_column, e.c_column, live, e.out, e.c_words);
-}
 /// Whether four neighbours are y = alpha·sum + beta·c alone, all words: a product that is added to another.
 ROOFTILE_TILE bool adds_words(const GpuEpilogue& e) {
-  return e.c && !e.gate && !e.bias && e.activation == 0 && e.y_words && e.c_words;
+  return e.c && !e.gate && !e.bias && e.activation == 0 && e.y_words && e.c_words && e.out != DType::tf32;
 }
-ROOFTILE_TILE void add_words(const GpuEpilogue& e, std::int64_t y_first, std::int64_t i, std::int64_t j,
-                             const Four& sums, const Four& c) {
-  const Four v = fma(c, static_cast<float>(e.beta), fma(sums, static_cast<float>(e.alpha), Four{}));
-  store_floats(e, y_first + i * e.y_row + j * e.y_column, 4, v);
+/// Those at (i, j), (i + step, j), …, kCount of them, `sums(i)` without alpha. All of c is on its way before
+/// the first word is waited for.
+template <int kCount, class Word, class Sums>
+ROOFTILE_TILE void add_words(const GpuEpilogue& e, std::int64_t y_first, std::int64_t c_first, std::int64_t i,
+                             std::int64_t end, int step, std::int64_t j, const Sums& sums) {
+  Word c[kCount];
+  ROOFTILE_UNROLL for (int s = 0; s < kCount; ++s) {
+    if (i + s * step < end) c[s] = *word_at<Word>(e.c, c_first + (i + s * step) * e.c_row + j);
+  }
+  ROOFTILE_UNROLL for (int s = 0; s < kCount; ++s) {
+    if (i + s * step >= end) continue;
+    const Four v = fma(four_of(c[s], e.out), static_cast<float>(e.beta),
+                       fma(sums(s * step), static_cast<float>(e.alpha), Four{}));
+    store_word<Word>(e, y_first + (i + s * step) * e.y_row + j, v);
+  }
 }
 
 /// Elements (i, j) to (i, j + live - 1), live 1 to 4, of the matrix that `y_first` and `c_first` begin.
@@ -179,7 +197,7 @@ ROOFTILE_TILE void finish(const GpuEpilogue& e, std::int64_t y_first, std::int64
   Four v = fma(sums, static_cast<float>(e.alpha), bias);
   if (e.activation != 0) v = activated(v, e.activation);
   if (e.c) {
-    const Four c = c_at(e, c_first, i, j, live);
+    const Four c = floats_at(e.c, c_first + i * e.c_row + j * e.c_column, e.c_column, live, e.out, e.c_words);
     v = e.gate ? v * c : fma(c, static_cast<float>(e.beta), v);
   }
   store_floats(e, y_first + i * e.y_row + j * e.y_column, live, v);

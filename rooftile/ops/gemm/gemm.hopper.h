@@ -176,17 +176,12 @@ ROOFTILE_TILE void store_any(const float (&sums)[Tile::kN / 2], std::byte* stagi
     const std::int64_t at_j = n + i * 64 + column, rest = p.n - at_j;
     const int live = rest < 4 ? int(rest) : 4;
     if (adds_words(p.epilogue) && live == 4) {
-      // Four of c's words are on their way before the first is waited for.
       ROOFTILE_UNROLL_BY(1) for (int first = lane / 16; first < 16; first += 8) {
-        Four c[4];
-        ROOFTILE_UNROLL for (int s = 0; s < 4; ++s) {
-          const std::int64_t at_i = m + first + s * 2;
-          if (at_i < p.m) c[s] = c_at(p.epilogue, c_first, at_i, at_j, live);
-        }
-        ROOFTILE_UNROLL for (int s = 0; s < 4; ++s) {
-          const int row = first + s * 2;
-          if (m + row < p.m) add_words(p.epilogue, y_first, m + row, at_j, sums_at(row, column), c[s]);
-        }
+        const auto sums_of = [&](int below) { return sums_at(first + below, column); };
+        if (bits(p.epilogue.out) == 32)
+          add_words<4, float4>(p.epilogue, y_first, c_first, m + first, p.m, 2, at_j, sums_of);
+        else
+          add_words<4, uint2>(p.epilogue, y_first, c_first, m + first, p.m, 2, at_j, sums_of);
       }
     } else {
       ROOFTILE_UNROLL_BY(1) for (int row = lane / 16; row < 16; row += 2) {
