@@ -82,6 +82,17 @@ ROOFTILE_TILE float sum_of_row(float x) {
   return x + __shfl_xor_sync(0xffffffffu, x, 2);
 }
 
+/// A lane's weights of a row in a tile: those of each 16 keys are added first, which may be a warp's own.
+template <int kSixteens>
+struct SumOfSixteens {
+  static_assert(kSixteens == 2 || kSixteens == 4);
+  float of[kSixteens];
+  ROOFTILE_TILE float sum() const {
+    if constexpr (kSixteens == 2) return of[0] + of[1];
+    return (of[0] + of[1]) + (of[2] + of[3]);
+  }
+};
+
 /// softcap · tanh(x / softcap) with an error of a few ulp of softcap.
 ROOFTILE_TILE float capped(float x, float softcap) {
   const float power_of = rooftile::cuda::exp2_approx(x / softcap * (2 * kLog2E));
@@ -380,14 +391,16 @@ ROOFTILE_TILE void forward_mma(const AttentionProblem& p, const Its& its) {
     }
     ROOFTILE_UNROLL for (int i = 0; i < kTall; ++i) ROOFTILE_UNROLL for (int half = 0; half < 2; ++half) {
       const float from = base[i][half] == -HUGE_VALF ? 0 : base[i][half];
-      float sum = 0;
-      ROOFTILE_UNROLL for (int g = 0; g < 2 * kKeyTiles; ++g)
-          ROOFTILE_UNROLL for (int one = 0; one < 2; ++one) {
-        float& weight = s[i][g][2 * half + one];
-        weight = rooftile::cuda::exp2_approx_normal(fmaf(weight, factor, -from));
-        sum += weight;
+      SumOfSixteens<kKeyTiles> sums;
+      ROOFTILE_UNROLL for (int k = 0; k < kKeyTiles; ++k) {
+        float weight[4];
+        ROOFTILE_UNROLL for (int j = 0; j < 4; ++j) {
+          float& its_score = s[i][2 * k + j / 2][2 * half + j % 2];
+          weight[j] = its_score = rooftile::cuda::exp2_approx_normal(fmaf(its_score, factor, -from));
+        }
+        sums.of[k] = (weight[0] + weight[1]) + (weight[2] + weight[3]);
       }
-      l[i][half] += sum;
+      l[i][half] += sums.sum();
     }
     // [/softmax]
     if constexpr (!kPlain && Its::kDrops)

@@ -1,6 +1,5 @@
 #pragma once
-// Codes of a cache on their way to a tile of attention.mma.h: eight at a time from memory to a thread's
-// registers, where they wait, and as T to shared memory. Every code is a number of f16, and of bf16.
+// Codes of a cache as numbers of T, eight at a time. Every code is a number of f16, and of bf16.
 #include "rooftile/ops/attention/attention.mma.h"
 #include "rooftile/ops/gemm_scaled/gemm_scaled.gpu.h"
 
@@ -33,50 +32,5 @@ ROOFTILE_TILE uint2 gather_codes(const std::uint8_t* from, std::int64_t stride, 
   }
   return codes;
 }
-
-/// A thread's codes of a tile's keys or values, placed as copy_rows places elements.
-template <class T, class Shape>
-struct CodesAhead {
-  static constexpr bool kAny = true;
-  static constexpr int kWords = Shape::kWords, kStep = Shape::kThreads / kWords, kEach = Shape::kKeys / kStep;
-  uint2 codes[kEach];
-
-  ROOFTILE_TILE static int row_of(int i) { return static_cast<int>(threadIdx.x) / kWords + i * kStep; }
-  ROOFTILE_TILE static int word() { return static_cast<int>(threadIdx.x) % kWords; }
-
-  /// `words`: rows are whole words of 8 codes.
-  template <class From>
-  ROOFTILE_TILE void load(const From& from, std::int64_t first, std::int64_t live, int size, bool words) {
-    const int channels = size - word() * 8;
-    const std::uint8_t* its[kEach];  // pages are looked up side by side
-    ROOFTILE_UNROLL for (int i = 0; i < kEach; ++i) {
-      const bool any = row_of(i) < live && channels > 0;
-      const unsigned other = any && from.missing() != 0 ? 0x7F7F7F7Fu : 0;  // NaN in both formats
-      codes[i] = {other, other};
-      its[i] = any ? from.row(first + row_of(i)) : nullptr;
-    }
-    if (words) {
-      ROOFTILE_UNROLL for (int i = 0; i < kEach; ++i) {
-        if (its[i]) codes[i] = *reinterpret_cast<const uint2*>(its[i] + word() * 8);
-      }
-    } else {
-      ROOFTILE_UNROLL for (int i = 0; i < kEach; ++i) {
-        if (its[i]) codes[i] = gather_codes(its[i] + word() * 8 * from.stride, from.stride, channels);
-      }
-    }
-  }
-  template <class From>
-  ROOFTILE_TILE void store(std::byte* to, const From& from, int size) const {
-    if (word() * 8 >= (size + 15) / 16 * 16) return;
-    const auto put = [&](bool large) {  // a constant each time: one branch, not one for each pair
-      ROOFTILE_UNROLL for (int i = 0; i < kEach; ++i) {
-        const int row = row_of(i);
-        *reinterpret_cast<uint4*>(to + row * Shape::kRow + ((word() ^ row % 8) * 16)) =
-            numbers_of<T>(codes[i], large);
-      }
-    };
-    from.large() ? put(true) : put(false);
-  }
-};
 
 }  // namespace rooftile::attention_gpu

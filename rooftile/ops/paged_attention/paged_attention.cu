@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "rooftile/ops/paged_attention/paged_attention.codes.h"
+#include "rooftile/ops/paged_attention/paged_attention.decode.h"
 #include "rooftile/ops/paged_attention/paged_attention.problem.h"
 #include "rooftile/ops/quantize/quantize.tile.h"
 #include "rooftile/tile/cuda/row_range.h"
@@ -42,6 +42,7 @@ struct GroupRows {
 /// is std::uint8_t.
 template <class T>
 struct CacheRows {
+  using Element = T;
   const PagedAttentionProblem& p;
   const AttentionOperand& cache;
   std::int64_t batch, head, stride;
@@ -54,8 +55,11 @@ struct CacheRows {
     const unsigned size = p.page_size < 0x7fffffff ? static_cast<unsigned>(p.page_size) : 0x7fffffffu;
     const std::int64_t index = static_cast<unsigned>(token) / size, page = p.page(batch, index);
     if (page < 0) return nullptr;
-    return static_cast<const T*>(cache.data) + page * cache.stride[0] +
-           (token - index * p.page_size) * cache.stride[1] + head * cache.stride[2];
+    return at(page, token - index * p.page_size);
+  }
+  ROOFTILE_TILE const T* at(std::int64_t page, std::int64_t place) const {
+    return static_cast<const T*>(cache.data) + page * cache.stride[0] + place * cache.stride[1] +
+           head * cache.stride[2];
   }
   ROOFTILE_TILE float missing() const { return otherwise; }
   ROOFTILE_TILE bool large() const { return p.cache_dtype == DType::f8e5m2; }
@@ -72,8 +76,6 @@ struct CacheRows {
 template <class T, class C>
 struct HeadsOfAKey {
   static constexpr bool kDrops = false, kPart = false;
-  template <class Shape>
-  using Codes = std::conditional_t<std::is_same_v<T, C>, NoCodes, CodesAhead<T, Shape>>;
   const PagedAttentionProblem& p;
   Place place;
   std::int64_t group, tokens;
@@ -113,7 +115,7 @@ struct HeadsOfAKey {
   ROOFTILE_TILE void put_nan() const {
     const float nan = std::numeric_limits<float>::quiet_NaN();
     for (std::int64_t row = place.first; row < place.first + kDown && row < rows(); ++row) {
-      for (int c = static_cast<int>(threadIdx.x); c < static_cast<int>(p.e); c += kThreads)
+      for (int c = static_cast<int>(threadIdx.x); c < static_cast<int>(p.e); c += static_cast<int>(blockDim.x))
         its_y.put(row, c, nan);
       if (p.lse && threadIdx.x == 0) put_lse(row, nan);
     }
@@ -158,46 +160,64 @@ template <class C, int kSize, bool kPart>
 __global__ void __launch_bounds__(kThreads, 2) paged_simt(const __grid_constant__ PagedAttentionProblem p) {
   paged_block<float, C, kPart>(p, [&](const auto& its) { forward_tile<kSize, 1>(p, its); });
 }
-template <class T, class C, int kSize, bool kPart>
-__global__ void __launch_bounds__(kThreads, 2) paged_mma(const __grid_constant__ PagedAttentionProblem p) {
-  static_assert(SplitShape<kSize>::kQueries == kDown && SplitShape<kSize>::kThreads == kThreads);
-  paged_block<T, C, kPart>(p, [&](const auto& its) { forward_mma<T, SplitShape<kSize>, false>(p, its); });
+template <class T, class C, class Shape, bool kPart>
+__global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
+    paged_mma(const __grid_constant__ PagedAttentionProblem p) {
+  paged_block<T, C, kPart>(p, [&](const auto& its) { decode_rows<T, Shape>(p, its); });
 }
 
 // [merge]
 /// Adds up each row's chunks in ascending order, as a block that passes through all of them does: a block a
-/// row, a thread a channel.
+/// row, a thread a channel. 32 chunks at a time: a lane has the factors of one of them.
 template <class T>
 __global__ void __launch_bounds__(kThreads) merge_chunks(const __grid_constant__ PagedAttentionProblem p) {
-  constexpr int kAtOnce = 8;  // chunks that are loaded before the first of them is added
+  constexpr int kAtOnce = 32;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
   const Place place(p.b, p.g, p.rows(), 1);
   const HeadsOfAKey<T, T> its(p, place);  // no row of a cache is read
-  if (its.length() < 0) return;           // all NaN already
-  const AttentionRange keys = its.keys(place.first);
+  const AttentionRange keys = its.length() < 0 ? AttentionRange{0, 0} : its.keys(place.first);
+#if defined(ROOFTILE_HAS_SM90)
+  rooftile::cuda::wait_for_previous();
+#endif
+  if (its.length() < 0) return;  // all NaN already
   const std::int64_t first = keys.begin / kAttentionChunk,
                      end = keys.size() == 0 ? first : (keys.end - 1) / kAttentionChunk + 1;
   const float* const parts = p.part(place.batch, place.head, place.first, 0);
   const std::int64_t each = p.part_floats();
-  for (int channel = static_cast<int>(threadIdx.x); channel < static_cast<int>(p.e); channel += kThreads) {
+  for (std::int64_t channels = 0; channels < p.e; channels += kThreads) {
+    const std::int64_t channel = channels + static_cast<int>(threadIdx.x);
+    const float* const sums = parts + (channel < p.e ? channel : 0);
     RowWeights<T> total{-HUGE_VALF, 0};
     float y = 0;
     for (std::int64_t chunk = first; chunk < end; chunk += kAtOnce) {
-      float2 weights[kAtOnce];
-      float sum[kAtOnce];
-      ROOFTILE_UNROLL for (int c = 0; c < kAtOnce; ++c) {
-        if (chunk + c >= end) continue;
-        const float* const part = parts + (chunk + c) * each;
-        weights[c] = *reinterpret_cast<const float2*>(part + p.part_channels());
-        sum[c] = part[channel];
+      const int count = end - chunk < kAtOnce ? static_cast<int>(end - chunk) : kAtOnce;
+      RowWeights<T> weights{-HUGE_VALF, 0};
+      if (lane < count) {
+        const float2 two = *reinterpret_cast<const float2*>(parts + (chunk + lane) * each + p.part_channels());
+        weights = {two.x, two.y};
       }
+      float sum[kAtOnce];
+      ROOFTILE_UNROLL for (int c = 0; c < kAtOnce; ++c) sum[c] = c < count ? sums[(chunk + c) * each] : 0;
+      float most = weights.most;  // of the total with this chunk
+      ROOFTILE_UNROLL for (int far = 1; far < kAtOnce; far *= 2) {
+        const float other = __shfl_up_sync(0xffffffffu, most, far);
+        if (lane >= far) most = fmaxf(most, other);
+      }
+      const float before = __shfl_up_sync(0xffffffffu, most, 1);
+      RowWeights<T> those{lane == 0 ? total.most : fmaxf(total.most, before), 0};
+      const Merge<T> mine(those, weights);
       ROOFTILE_UNROLL for (int c = 0; c < kAtOnce; ++c) {
-        if (chunk + c >= end) break;
-        const Merge<T> merged(total, {weights[c].x, weights[c].y});
+        if (c >= count) break;
+        Merge<T> merged = mine;
+        merged.keep = __shfl_sync(0xffffffffu, mine.keep, c);
+        merged.take = __shfl_sync(0xffffffffu, mine.take, c);
+        total.sum = merged(total.sum, __shfl_sync(0xffffffffu, weights.sum, c));
         y = merged(y, sum[c]);
       }
+      total.most = __shfl_sync(0xffffffffu, those.most, count - 1);
     }
     const float scale = total.finish(its.sink(place.first), its.value_scale());
-    its.y().put(place.first, channel, y * scale + 0.f);
+    if (channel < p.e) its.y().put(place.first, static_cast<int>(channel), y * scale + 0.f);
     if (p.lse && channel == 0) its.put_lse(place.first, total.lse());
   }
 }
@@ -205,14 +225,14 @@ __global__ void __launch_bounds__(kThreads) merge_chunks(const __grid_constant__
 
 /// One launch, or two: parts of rows, and the rows.
 template <class T, class Kernel>
-Status launch_paged(const CudaLaunch& launch, const PagedAttentionProblem& p, std::size_t shared_bytes,
-                    Kernel whole, Kernel part) {
+Status launch_paged(const CudaLaunch& launch, const PagedAttentionProblem& p, unsigned threads,
+                    std::size_t shared_bytes, Kernel whole, Kernel part) {
   const std::int64_t blocks = p.b * p.g * p.tiles(p.rows(), kDown) * (p.parts ? p.chunks() : 1);
   if (blocks > 0x7fffffff)
     return Status::error("paged_attention: a grid has at most 2147483647 blocks, this call would take %lld",
                          static_cast<long long>(blocks));
   const char* const function = "paged_attention";
-  if (Status s = cuda::launch(launch, function, {static_cast<unsigned>(blocks), kThreads, shared_bytes},
+  if (Status s = cuda::launch(launch, function, {static_cast<unsigned>(blocks), threads, shared_bytes},
                               p.parts ? part : whole, p);
       !s || !p.parts)
     return s;
@@ -228,7 +248,7 @@ Status launch_paged_simt(const CudaLaunch& launch, const PagedAttentionProblem& 
   if (p.b * p.s * p.h == 0) return {};
   return with_cache<float>(p, [&]<class C>() {
     return with_size(p, [&]<int kSize>() {
-      return launch_paged<float>(launch, p, kForwardFloats<kSize, 1> * sizeof(float),
+      return launch_paged<float>(launch, p, kThreads, kForwardFloats<kSize, 1> * sizeof(float),
                                  paged_simt<C, kSize, false>, paged_simt<C, kSize, true>);
     });
   });
@@ -247,8 +267,9 @@ Status launch_paged_mma(const CudaLaunch& launch, const PagedAttentionProblem& p
   return tile::with_type<f16, bf16>(p.dtype, [&]<class T>() {
     return with_cache<T>(p, [&]<class C>() {
       return with_size(p, [&]<int kSize>() {
-        return launch_paged<T>(launch, p, SplitShape<kSize>::kShared, paged_mma<T, C, kSize, false>,
-                               paged_mma<T, C, kSize, true>);
+        using Shape = DecodeShape<kSize, !std::is_same_v<T, C>>;
+        return launch_paged<T>(launch, p, Shape::kThreads, Shape::kShared, paged_mma<T, C, Shape, false>,
+                               paged_mma<T, C, Shape, true>);
       });
     });
   });

@@ -37,9 +37,13 @@ struct PagedAttentionProblem : AttentionProblem {
     const std::int64_t its = lengths[batch * lengths_stride];
     return its < 0 || its > pages_each * page_size ? -1 : its;
   }
+  /// What the table says, which may be no page of the cache.
+  ROOFTILE_ATTENTION std::int32_t table_at(std::int64_t batch, std::int64_t index) const {
+    return table[batch * table_stride[0] + index * table_stride[1]];
+  }
   /// -1: no page of the cache. `index` is below the pages that a length reaches, so the table has it.
   ROOFTILE_ATTENTION std::int64_t page(std::int64_t batch, std::int64_t index) const {
-    const std::int64_t its = table[batch * table_stride[0] + index * table_stride[1]];
+    const std::int64_t its = table_at(batch, index);
     return its < 0 || its >= pages ? -1 : its;
   }
 
