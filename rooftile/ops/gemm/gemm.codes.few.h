@@ -1,8 +1,8 @@
 #pragma once
-// x·Wᵀ for few rows of x, whose limit is reading W. Most of a block's warps dequantise a slab of K
-// into shared memory while a few others multiply the slab before, W as the left operand; the packed weights
-// of further slabs are on their way into registers. So the one chain per element costs no more than its
-// instructions' latency.
+// x·Wᵀ for few rows of x, whose limit is reading W. Packed weights and x come by cp.async, several slabs of K
+// ahead. A warp has 16 rows of W as the left operand: each lane dequantises just those weights that its
+// fragments take, in registers. So the one chain per element costs little more than its instructions'
+// latency.
 #include "rooftile/backend/cuda/ptx.h"
 #include "rooftile/backend/cuda/shared.h"
 #include "rooftile/ops/gemm/gemm.codes.gpu.h"
@@ -10,178 +10,215 @@
 
 namespace rooftile::codes_gpu {
 
-/// kGroups times 16 rows of W, a consumer warp for each; up to kM rows of x; kSlab of K at a time, weights of
-/// kAhead slabs in registers. With a third stage x's copies have the time of two slabs.
-template <int kGroups_, int kM_, int kSlab_, int kStages_, int kAhead_>
+/// Up to kM rows of x; kSlab of K at a time, of kStages slabs all but one in flight.
+template <class V, int kM_, int kSlab_, int kStages_>
 struct FewShape {
-  static constexpr int kGroups = kGroups_, kM = kM_, kSlab = kSlab_, kStages = kStages_, kAhead = kAhead_;
-  static constexpr int kN = 16 * kGroups, kRun = kCodesRun, kAcross = kSlab / kRun;
-  static constexpr int kProducers = kN * kAcross, kThreads = kProducers + 32 * kGroups;
-  static constexpr int kRow = kSlab * 2, kWords = kRow / 16;  // of a row of a slab: bytes, 16-byte vectors
-  static constexpr int kX = kN * kRow, kStage = kX + kM * kRow, kShared = kStages * kStage;  // bytes
+  using Factor = typename V::Factor;
+  static constexpr int kM = kM_, kSlab = kSlab_, kStages = kStages_, kMaxWarps = 4, kRows = 16;
+  static constexpr int kRuns = kSlab / kCodesRun, kWords = kSlab / 8;  // of a row of W; of x
+  // Rows of a slab in bytes. The 16 more put the 8 rows that are read at once into all banks.
+  static constexpr int kRowX = kSlab * 2 + 16, kRowW = kSlab / 2 + 16;
+  static constexpr int kStageX = kM * kRowX, kStageW = kRows * kRowW;  // of the block; of a warp
+  // Factors are loaded a chunk of K ahead: no slab of fewer rows takes as long as memory's latency.
+  static constexpr int kChunk = 512, kChunkRuns = kChunk / kCodesRun, kFactorRow = kChunkRuns + 1;
+  static constexpr int kFactors = kRows * kFactorRow;
+  static constexpr int kX = kStages * kStageX,
+                       kOfWarp = kStages * kStageW + 2 * kFactors * int(sizeof(Factor));
   static constexpr int kPitch = 20;  // floats; of y's part
-  static_assert(kGroups * kM * kPitch * 4 <= kShared && kShared <= 98304);
-
-  /// Vector `word` of a row. The 8 rows that ldmatrix reads at once are in all banks, and so are the same
-  /// vector of 8 runs, which producers write at once.
-  ROOFTILE_TILE static int place(int row, int word) {
-    return row * kRow + ((word & ~7) | ((word ^ row ^ word / 8 % 2 * 2 ^ word / 16 % 2) & 7)) * 16;
-  }
-  /// Producers and consumers meet here; they are in different places of the code.
-  ROOFTILE_TILE static void meet() { rooftile::cuda::named_barrier_sync(1, kThreads); }
+  static_assert(kM * kPitch * 4 <= kOfWarp && kX + kMaxWarps * kOfWarp <= 98304 && kChunk % kSlab == 0);
 };
 
-/// A thread that dequantises a run of each slab.
-template <class T, class V, class Shape>
-class Producer {
+/// What turns a warp's codes into weights, two chunks of K in shared memory and the next one in registers.
+template <class V, class Shape>
+class FactorRing {
   using W = typename V::Weight;
-  using Scale = typename V::Scale;
+  using Factor = typename V::Factor;
+  static constexpr int kEach = Shape::kRows * Shape::kChunkRuns / kWarp;  // of a lane
+  static constexpr int kAtOnce = kWarp / Shape::kChunkRuns;               // rows
 
  public:
-  ROOFTILE_TILE Producer(const W& w, const V& values, std::int64_t first)
-      : w_(w),
-        values_(values),
-        row_(static_cast<int>(threadIdx.x) / Shape::kAcross),
-        run_(static_cast<int>(threadIdx.x) % Shape::kAcross),
-        line_(w.line(first + row_)),
-        k_(run_ * Shape::kRun),
-        end_(first + row_ < w.n ? w.k : 0) {
-    ROOFTILE_UNROLL for (int h = 0; h < Shape::kAhead; ++h) fetch(h);
+  ROOFTILE_TILE FactorRing(const W& w, const V& values, Factor* ring, std::int64_t first)
+      : w_(w), values_(values), ring_(ring), first_(first) {
+    ROOFTILE_UNROLL_BY(1) for (int chunk = 0; chunk < 2; ++chunk) {
+      if (chunk > 0) store(0);
+      fetch(chunk);
+    }
   }
-  /// The next slab's weights.
-  ROOFTILE_TILE void fill(std::byte* stage) {
-    const unsigned words[4] = {held_[0].x, held_[0].y, held_[0].z, held_[0].w};
-    const Scale scale = scales_[0];
-    ROOFTILE_UNROLL for (int h = 1; h < Shape::kAhead; ++h) {
-      held_[h - 1] = held_[h];
-      scales_[h - 1] = scales_[h];
-    }
-    fetch(Shape::kAhead - 1);
-    ROOFTILE_UNROLL for (int i = 0; i < 4; ++i) {
-      *reinterpret_cast<uint4*>(stage + Shape::place(row_, run_ * 4 + i)) =
-          narrowed<T>(values_.template many<8>(w_, words[i], scale)).word(0);
-    }
+  /// Makes `chunk`, which was asked for last, ready; asks for the next.
+  ROOFTILE_TILE void put(int chunk) {
+    store(chunk);
+    fetch(chunk + 1);
   }
 
  private:
-  /// Zeros past W's ends.
-  ROOFTILE_TILE void fetch(int to) {
-    held_[to] = k_ < end_ ? run_at(w_, line_, k_) : uint4{0, 0, 0, 0};
-    scales_[to] = k_ < end_ ? values_.scale(w_, line_, k_) : Scale{};
-    k_ += Shape::kSlab;
+  ROOFTILE_TILE static int row() { return static_cast<int>(threadIdx.x) % kWarp / Shape::kChunkRuns; }
+  ROOFTILE_TILE static int run() { return static_cast<int>(threadIdx.x) % Shape::kChunkRuns; }
+  ROOFTILE_TILE void store(int chunk) {
+    Factor* const to = ring_ + chunk % 2 * Shape::kFactors + row() * Shape::kFactorRow + run();
+    ROOFTILE_UNROLL for (int i = 0; i < kEach; ++i) {
+      to[i * kAtOnce * Shape::kFactorRow] = values_.factor(w_, held_[i]);
+    }
+  }
+  /// Rows of W past the last are that one again; their sums are not stored.
+  ROOFTILE_TILE void fetch(int chunk) {
+    const std::int64_t k = std::int64_t{chunk} * Shape::kChunk + run() * kCodesRun;
+    if (k >= w_.k) return;
+    const std::int64_t group = w_.group_of(k);
+    ROOFTILE_UNROLL for (int i = 0; i < kEach; ++i) {
+      const std::int64_t row = first_ + FactorRing::row() + i * kAtOnce;
+      held_[i] = values_.scale(w_, w_.line(row < w_.n ? row : w_.n - 1), group);
+    }
   }
 
   const W& w_;
   const V& values_;
-  int row_, run_;
-  typename W::Line line_;
-  std::int64_t k_, end_;
-  uint4 held_[Shape::kAhead];
-  Scale scales_[Shape::kAhead];
+  Factor* ring_;
+  std::int64_t first_;
+  typename V::Scale held_[kEach] = {};
 };
 
-/// x's part of a slab, and the end of a group of copies, also where no slab is left.
-template <class Shape>
-ROOFTILE_TILE void copy_x(const GpuProduct& p, std::byte* stages, int slab) {
-  std::byte* const to = stages + slab % Shape::kStages * Shape::kStage + Shape::kX;
+/// A slab of x for the block and of W for the warp, and the end of a group of copies, also where none is
+/// left.
+template <class W, class Shape>
+ROOFTILE_TILE void copy_slab(const GpuProduct& p, const W& w, std::byte* x, std::byte* weights, int slab,
+                             std::int64_t first, int threads) {
+  const int thread = static_cast<int>(threadIdx.x), stage = slab % Shape::kStages;
   const std::int64_t k = std::int64_t{slab} * Shape::kSlab;
+  ROOFTILE_UNROLL for (int e = thread % kWarp; e < Shape::kRows * Shape::kRuns; e += kWarp) {
+    const int its = e / Shape::kRuns, run = e % Shape::kRuns;
+    const std::int64_t row = first + its < w.n ? first + its : w.n - 1, at = k + run * kCodesRun;
+    if (at < w.k)
+      rooftile::cuda::cp_async_16(weights + stage * Shape::kStageW + its * Shape::kRowW + run * 16,
+                                  w.code(w.line(row), at));
+  }
   const int words = static_cast<int>(p.m) * Shape::kWords;
-  ROOFTILE_UNROLL_BY(1) for (int e = static_cast<int>(threadIdx.x); e < words; e += Shape::kProducers) {
+  ROOFTILE_UNROLL_BY(1) for (int e = thread; e < words; e += threads) {
     const int row = e / Shape::kWords, word = e % Shape::kWords;
     if (k + word * 8 < p.k)
-      rooftile::cuda::cp_async_16(to + Shape::place(row, word),
+      rooftile::cuda::cp_async_16(x + stage * Shape::kStageX + row * Shape::kRowX + word * 16,
                                   p.a.data + (row * p.a.mn_stride + k + word * 8) * 2);
   }
   rooftile::cuda::cp_async_commit();
 }
 
+/// Of a row's run the 8 weights that a lane's fragments take: byte `pair` of each word, in order.
+ROOFTILE_TILE unsigned weights_of_lane(const std::byte* run, int pair) {
+  const uint4 words = *reinterpret_cast<const uint4*>(run);
+  const unsigned which = static_cast<unsigned>(pair | (pair + 4) << 4);
+  return __byte_perm(__byte_perm(words.x, words.y, which), __byte_perm(words.z, words.w, which), 0x5410);
+}
+
 template <class T, class V, class Shape>
-__global__ void __launch_bounds__(Shape::kThreads, 2)
-    gemm_codes_few(const __grid_constant__ GpuProduct p, const __grid_constant__ typename V::Weight w) {
-  constexpr int kPairs = Shape::kM / 16;
-  ROOFTILE_DYNAMIC_SHARED(stages);
-  const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, m = static_cast<int>(p.m);
-  const std::int64_t first = std::int64_t{blockIdx.x} * Shape::kN;
-  const int slabs = static_cast<int>((p.k + Shape::kSlab - 1) / Shape::kSlab);
+__global__ void __launch_bounds__(Shape::kMaxWarps* kWarp, 2)
+    gemm_codes_few(const __grid_constant__ GpuProduct p, const __grid_constant__ typename V::Weight w,
+                   int warps) {
+  using Factor = typename V::Factor;
+  constexpr int kTiles = Shape::kM / 8;
+  ROOFTILE_DYNAMIC_SHARED(memory);
+  const int warp = static_cast<int>(threadIdx.x) / kWarp, lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int m = static_cast<int>(p.m), slabs = static_cast<int>((p.k + Shape::kSlab - 1) / Shape::kSlab);
+  const std::int64_t first = (std::int64_t{blockIdx.x} * warps + warp) * Shape::kRows;
+  std::byte* const weights = memory + Shape::kX + warp * Shape::kOfWarp;
+  Factor* const factors = reinterpret_cast<Factor*>(weights + Shape::kStages * Shape::kStageW);
+  const auto copy = [&](int slab) {
+    if (slab < slabs)
+      copy_slab<typename V::Weight, Shape>(p, w, memory, weights, slab, first, warps * kWarp);
+    else
+      rooftile::cuda::cp_async_commit();
+  };
+
+  ROOFTILE_UNROLL_BY(1) for (int s = 0; s < Shape::kStages - 1; ++s) copy(s);
   const V values(w);
+  FactorRing<V, Shape> ring(w, values, factors, first);
 
-  if (thread < Shape::kProducers) {
-    constexpr int kEarly = Shape::kStages - 2;  // slabs by which x comes before the weights
-    Producer<T, V, Shape> weights(w, values, first);
-    ROOFTILE_UNROLL for (int s = 0; s < kEarly; ++s) copy_x<Shape>(p, stages, s);
-    // Slab s is multiplied while s + 1 is filled; its stage's last slab has been multiplied.
-    ROOFTILE_UNROLL_BY(1) for (int s = -1; s < slabs; ++s) {
-      if (s + 1 < slabs) {
-        copy_x<Shape>(p, stages, s + 1 + kEarly);
-        weights.fill(stages + (s + 1) % Shape::kStages * Shape::kStage);
-        rooftile::cuda::cp_async_wait<kEarly>();
-      }
-      Shape::meet();
-    }
-    rooftile::cuda::cp_async_wait<0>();
-    return;
+  // A word of four matrices of x: of one tile those of two steps, of two tiles those of one. Rows of x past
+  // the last are that one again: their columns are not stored.
+  const int row = lane / 4, word = kTiles == 1 ? lane / 8 : lane / 8 % 2;
+  int places[(kTiles + 1) / 2];
+  ROOFTILE_UNROLL for (int i = 0; i < (kTiles + 1) / 2; ++i) {
+    const int its = i * 16 + lane % 8 + (kTiles == 1 ? 0 : lane / 16 * 8);
+    places[i] = (its < m ? its : m - 1) * Shape::kRowX + word * 16;
   }
-
-  // Rows of x past the last are that one again: their columns are not stored.
-  const int group = (thread - Shape::kProducers) / 32;
-  const int left_row = group * 16 + lane % 16, left_word = lane / 16;
-  const int right = lane % 8 + lane / 16 * 8, right_word = lane / 8 % 2;
-  float sums[2 * kPairs][4] = {};
-  Shape::meet();
+  float sums[kTiles][4] = {};
   ROOFTILE_UNROLL_BY(1) for (int s = 0; s < slabs; ++s) {
-    const std::byte* const stage = stages + s % Shape::kStages * Shape::kStage;
-    const std::int64_t rest = p.k - std::int64_t{s} * Shape::kSlab;
-    const int steps = static_cast<int>((rest < Shape::kSlab ? rest : Shape::kSlab) / 16);
-    ROOFTILE_UNROLL_BY(4) for (int step = 0; step < steps; ++step) {
-      unsigned left[4];
-      rooftile::cuda::load_matrix(left, stage + Shape::place(left_row, 2 * step + left_word));
-      ROOFTILE_UNROLL for (int i = 0; i < kPairs; ++i) {
-        if (i * 16 >= m) break;
-        const int row = i * 16 + right < m ? i * 16 + right : m - 1;
-        unsigned pairs[4];
-        rooftile::cuda::load_matrix(pairs, stage + Shape::kX + Shape::place(row, 2 * step + right_word));
-        const unsigned low[2] = {pairs[0], pairs[1]}, high[2] = {pairs[2], pairs[3]};
-        gemm_gpu::multiply_add<T>(sums[2 * i], left, low);
-        if (i * 16 + 8 < m) gemm_gpu::multiply_add<T>(sums[2 * i + 1], left, high);
+    rooftile::cuda::cp_async_wait<Shape::kStages - 2>();
+    __syncthreads();
+    copy(s + Shape::kStages - 1);
+    const int chunk = s * Shape::kSlab / Shape::kChunk;
+    if (s * Shape::kSlab % Shape::kChunk == 0) ring.put(chunk + 1);
+
+    const std::byte* const x = memory + s % Shape::kStages * Shape::kStageX;
+    const std::byte* const codes = weights + s % Shape::kStages * Shape::kStageW + row * Shape::kRowW;
+    const Factor* const its = factors + chunk % 2 * Shape::kFactors + row * Shape::kFactorRow +
+                              s * Shape::kRuns % Shape::kChunkRuns;
+    const std::int64_t rest = (p.k - std::int64_t{s} * Shape::kSlab) / kCodesRun;
+    const int runs = rest < Shape::kRuns ? static_cast<int>(rest) : Shape::kRuns;
+    ROOFTILE_UNROLL_BY(4) for (int r = 0; r < runs; ++r) {
+      unsigned left[2][4];
+      ROOFTILE_UNROLL for (int half = 0; half < 2; ++half) {
+        const unsigned eight = weights_of_lane(codes + half * 8 * Shape::kRowW + r * 16, lane % 4);
+        const uint4 pairs =
+            narrowed<T>(values.template many<8>(w, eight, its[half * 8 * Shape::kFactorRow + r])).word(0);
+        left[0][half] = pairs.x, left[0][2 + half] = pairs.y;
+        left[1][half] = pairs.z, left[1][2 + half] = pairs.w;
+      }
+      ROOFTILE_UNROLL for (int step = 0; step < 2; ++step) {
+        ROOFTILE_UNROLL for (int i = 0; i < (kTiles + 1) / 2; ++i) {
+          if (kTiles == 1 && step == 1) break;
+          unsigned right[4];
+          rooftile::cuda::load_matrix(right, x + places[i] + r * 64 + step * 32);
+          const unsigned low[2] = {right[0], right[1]}, high[2] = {right[2], right[3]};
+          gemm_gpu::multiply_add<T>(sums[2 * i], left[step], low);
+          if constexpr (kTiles == 1)
+            gemm_gpu::multiply_add<T>(sums[0], left[1], high);
+          else
+            gemm_gpu::multiply_add<T>(sums[2 * i + 1], left[step], high);
+        }
       }
     }
-    Shape::meet();
   }
+  rooftile::cuda::cp_async_wait<0>();
+  __syncwarp();
 
-  // Through shared memory: from fragments, whose rows are y's columns, to four neighbours in y.
-  float* const part = reinterpret_cast<float*>(stages) + group * Shape::kM * Shape::kPitch;
-  ROOFTILE_UNROLL for (int i = 0; i < 8 * kPairs; ++i) {
-    const int row = i / 4 * 8 + lane % 4 * 2 + i % 2, column = lane / 4 + i / 2 % 2 * 8;
-    part[row * Shape::kPitch + column] = sums[i / 4][i % 4];
+  // Through the warp's shared memory: from fragments, whose rows are y's columns, to four neighbours in y.
+  float* const part = reinterpret_cast<float*>(weights);
+  ROOFTILE_UNROLL for (int i = 0; i < 4 * kTiles; ++i) {
+    const int its = i / 4 * 8 + lane % 4 * 2 + i % 2, column = lane / 4 + i / 2 % 2 * 8;
+    part[its * Shape::kPitch + column] = sums[i / 4][i % 4];
   }
   __syncwarp();
-  ROOFTILE_UNROLL_BY(1) for (int e = lane; e < m * 4; e += 32) {
-    const int row = e / 4, column = e % 4 * 4;
-    const std::int64_t at = first + group * 16 + column, rest = p.n - at;
-    const float4 four = *reinterpret_cast<const float4*>(part + row * Shape::kPitch + column);
+  ROOFTILE_UNROLL_BY(1) for (int e = lane; e < m * 4; e += kWarp) {
+    const int its = e / 4, column = e % 4 * 4;
+    const std::int64_t at = first + column, rest = p.n - at;
+    const float4 four = *reinterpret_cast<const float4*>(part + its * Shape::kPitch + column);
     if (rest > 0)
-      finish(p.epilogue, 0, 0, row, at, rest < 4 ? static_cast<int>(rest) : 4,
+      finish(p.epilogue, 0, 0, its, at, rest < 4 ? static_cast<int>(rest) : 4,
              gemm_gpu::Four{{four.x, four.y, four.z, four.w}});
   }
 }
 
-/// All of x comes from L2 once per block: more rows of W each where x has more.
-using Fewest = FewShape<2, 16, 512, 2, 2>;
-using Few = FewShape<4, kMaxFewRows, 128, 3, 4>;
-
 template <class T, class V, class Shape>
 Status launch_shape(const CudaLaunch& launch, const GemmCodes<typename V::Weight>& problem) {
   const GpuProduct p = product_of(problem, 2);
-  const auto blocks = static_cast<unsigned>((p.n + Shape::kN - 1) / Shape::kN);
-  return rooftile::cuda::launch(launch, V::Weight::kFunction, {blocks, Shape::kThreads, Shape::kShared},
-                                gemm_codes_few<T, V, Shape>, p, weight_of(problem));
+  // Blocks share x, which comes from L2: as many rows of W each as leave no multiprocessor without one.
+  const auto blocks_of = [&](int warps) { return (p.n + 16 * warps - 1) / (16 * warps); };
+  int warps = Shape::kMaxWarps;
+  while (warps > 1 && blocks_of(warps / 2) <= launch.multiprocessors) warps /= 2;
+  return rooftile::cuda::launch(
+      launch, V::Weight::kFunction,
+      {static_cast<unsigned>(blocks_of(warps)), static_cast<unsigned>(warps * kWarp),
+       static_cast<std::size_t>(Shape::kX + warps * Shape::kOfWarp)},
+      gemm_codes_few<T, V, Shape>, p, weight_of(problem), warps);
 }
 template <class V>
 Status launch_few(const CudaLaunch& launch, const GemmCodes<typename V::Weight>& p) {
   if (p.product.empty()) return {};
+  const std::int64_t m = p.product.m;
   return with_type<bf16, f16>(p.product.type, [&]<class T>() {
-    return p.product.m <= Fewest::kM ? launch_shape<T, V, Fewest>(launch, p)
-                                     : launch_shape<T, V, Few>(launch, p);
+    return m <= 8    ? launch_shape<T, V, FewShape<V, 8, 512, 3>>(launch, p)
+           : m <= 16 ? launch_shape<T, V, FewShape<V, 16, 256, 4>>(launch, p)
+           : m <= 32 ? launch_shape<T, V, FewShape<V, 32, 256, 3>>(launch, p)
+                     : launch_shape<T, V, FewShape<V, kMaxFewRows, 128, 3>>(launch, p);
   });
 }
 

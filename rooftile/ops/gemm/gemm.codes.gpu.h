@@ -4,8 +4,9 @@
 //   Weight                the weight's struct
 //   Scale                 what a run of weights shares, as it is loaded; Scale{} with codes of 0 are zeros
 //   Values(w)             by all threads of a block, which may put a table into its shared memory
-//   scale(w, line, k)     loads
-//   many<N>(w, word, scale)  N weights of a word, the first in its lowest byte
+//   scale(w, line, group)  loads
+//   Factor, factor(w, scale)  what a Scale is computed into
+//   many<N>(w, word, factor)  N weights of a word, the first in its lowest byte
 #include "rooftile/ops/gemm/gemm.codes.h"
 #include "rooftile/ops/gemm/gemm.gpu.h"
 #include "rooftile/tile/cuda/elements.h"
@@ -45,7 +46,10 @@ ROOFTILE_TILE Tile<float, N> weights_at(const V& values, const W& w, std::int64_
     weights.v[i] = 0;
     if (i >= live) continue;
     const unsigned byte = *w.code(line, k + i), code = w.high(line, k + i) ? byte >> 4 : byte & 15;
-    weights.v[i] = values.template many<1>(w, code << W::shift(0), values.scale(w, line, k + i)).v[0];
+    weights.v[i] = values
+                       .template many<1>(w, code << W::shift(0),
+                                         values.factor(w, values.scale(w, line, w.group_of(k + i))))
+                       .v[0];
   }
   return weights;
 }

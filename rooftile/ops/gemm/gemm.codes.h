@@ -7,6 +7,7 @@
 //   in_runs(bytes)        whether kCodesRun weights of a row, from a multiple of that on, are 16 bytes that
 //                         are aligned to `bytes`, and share what turns them into values
 //   line(row)             what is computed once for a row
+//   group_of(k)           what scales are found by, with a line
 //   code(line, k)         the byte with the code of (row, k); high(line, k): whether it is in the upper half
 //   shift(element)        how far an element of a word of eight is shifted; bytes in memory's order
 #include <algorithm>

@@ -32,8 +32,9 @@ class WeightTile : public StageLayout<T, Order::k_first, Shape::kN, Shape::kRow>
     if (w_.runs) {
       ROOFTILE_UNROLL for (int r = 0; r < kRuns; ++r) {
         const unsigned words[4] = {held_[r].x, held_[r].y, held_[r].z, held_[r].w};
+        const auto factor = values_.factor(w_, scales_[r]);
         ROOFTILE_UNROLL for (int i = 0; i < 4; ++i) {
-          put(to, r, i, values_.template many<8>(w_, words[i], scales_[r]));
+          put(to, r, i, values_.template many<8>(w_, words[i], factor));
         }
       }
       return fetch(first + kDepth);
@@ -64,7 +65,7 @@ class WeightTile : public StageLayout<T, Order::k_first, Shape::kN, Shape::kRow>
       const bool there = row < w_.n && at < w_.k;
       const auto line = w_.line(row);
       held_[r] = there ? run_at(w_, line, at) : uint4{0, 0, 0, 0};
-      scales_[r] = there ? values_.scale(w_, line, at) : Scale{};
+      scales_[r] = there ? values_.scale(w_, line, w_.group_of(at)) : Scale{};
     }
   }
 

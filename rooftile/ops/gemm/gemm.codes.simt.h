@@ -24,7 +24,7 @@ class TurnedWeights {
   ROOFTILE_TILE void copy(float* to, std::int64_t first, std::int64_t k_left) {
     Tile<float, kWeights> weights;
     if (w_.runs) {
-      weights = values_.template many<kWeights>(w_, held_, scale_);
+      weights = values_.template many<kWeights>(w_, held_, values_.factor(w_, scale_));
       fetch(first + Shape::kDepth);
     } else {
       const std::int64_t left = row_ < w_.n ? k_left - step() : 0;
@@ -46,7 +46,7 @@ class TurnedWeights {
     const bool there = row_ < w_.n && at < w_.k;
     const auto line = w_.line(row_);
     held_ = there ? *reinterpret_cast<const std::uint16_t*>(w_.code(line, at)) : 0u;
-    scale_ = there ? values_.scale(w_, line, at) : Scale{};
+    scale_ = there ? values_.scale(w_, line, w_.group_of(at)) : Scale{};
   }
 
   const W& w_;

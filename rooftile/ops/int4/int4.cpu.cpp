@@ -164,11 +164,11 @@ struct Int4Lanes {
   alignas(64) float scales[kLanes] = {}, zeros[kLanes] = {};
 
   static float scale_of(const Weight& w, Weight::Line line, std::int64_t k) {
-    return number_at<float>(w.scales, w.scale_type, w.scale_at(line, k));
+    return number_at<float>(w.scales, w.scale_type, w.scale_at(line, w.group_of(k)));
   }
   void set(const Weight& w, int lane, Weight::Line line, std::int64_t k) {
     scales[lane] = scale_of(w, line, k);
-    zeros[lane] = static_cast<float>(w.zero(line, k));
+    zeros[lane] = static_cast<float>(w.zero(line, w.group_of(k)));
   }
   template <class Put>
   ROOFTILE_TILE void each(const std::uint32_t (&words)[kLanes], Put put) const {
@@ -179,7 +179,8 @@ struct Int4Lanes {
       put((__builtin_convertvector(codes >> Weight::shift(e) & 15, Vec<float>) - zero) * scale);
   }
   static float one(const Weight& w, Weight::Line line, std::int64_t k, unsigned code) {
-    return (static_cast<float>(code) - static_cast<float>(w.zero(line, k))) * scale_of(w, line, k);
+    return (static_cast<float>(code) - static_cast<float>(w.zero(line, w.group_of(k)))) *
+           scale_of(w, line, k);
   }
 };
 

@@ -20,25 +20,43 @@ ROOFTILE_TILE float scale_of(unsigned bits, DType type) {
                                : widen<float>(f16{static_cast<std::uint16_t>(bits)});
 }
 
+/// What a group's codes are computed with.
+struct Int4Factor {
+  float scale, zero;  ///< zero: above 2^23
+};
+/// N weights of a word. Four codes are masked at once; then one instruction puts a code's byte below 2^23. It
+/// takes the other bytes from 2^23 + zero, which are the same.
+template <int N>
+ROOFTILE_TILE Tile<float, N> dequantised(unsigned word, const Int4Factor& its) {
+  static_assert(Int4Weight::shift(0) == 0 && Int4Weight::shift(1) == 4);
+  const unsigned codes[2] = {word & 0x0F0F0F0F, word >> 4 & 0x0F0F0F0F};
+  Tile<float, N> weights;
+  ROOFTILE_UNROLL for (int i = 0; i < N; ++i) {
+    const unsigned above =
+        __byte_perm(codes[i % 2], __float_as_uint(its.zero), 0x7650 + static_cast<unsigned>(i / 2));
+    weights.v[i] = (__uint_as_float(above) - its.zero) * its.scale;
+  }
+  return weights;
+}
+
 struct Int4Values {
   using Weight = Int4Weight;
+  using Factor = Int4Factor;
   /// Nothing is computed before its first use: the loads are still on their way.
   struct Scale {
     unsigned bits = 0, zero = 0;
   };
 
   ROOFTILE_TILE explicit Int4Values(const Weight&) {}
-  ROOFTILE_TILE Scale scale(const Weight& w, Weight::Line line, std::int64_t k) const {
-    return {load_bits(w.scales, w.scale_at(line, k), w.scale_type), w.zero(line, k)};
+  ROOFTILE_TILE Scale scale(const Weight& w, Weight::Line line, std::int64_t group) const {
+    return {load_bits(w.scales, w.scale_at(line, group), w.scale_type), w.zero(line, group)};
+  }
+  ROOFTILE_TILE Factor factor(const Weight& w, const Scale& its) const {
+    return {scale_of(its.bits, w.scale_type), above_2_23(its.zero)};
   }
   template <int N>
-  ROOFTILE_TILE Tile<float, N> many(const Weight& w, unsigned word, const Scale& its) const {
-    const float scale = scale_of(its.bits, w.scale_type), zero = above_2_23(its.zero);
-    Tile<float, N> weights;
-    ROOFTILE_UNROLL for (int i = 0; i < N; ++i) {
-      weights.v[i] = (above_2_23(word >> Weight::shift(i) & 15) - zero) * scale;
-    }
-    return weights;
+  ROOFTILE_TILE Tile<float, N> many(const Weight&, unsigned word, const Factor& its) const {
+    return dequantised<N>(word, its);
   }
 };
 

@@ -35,12 +35,11 @@ struct Int4Weight {
            : its >> 32 == 0 ? static_cast<std::uint32_t>(its) / static_cast<std::uint32_t>(group)
                             : its / group;
   }
-  constexpr std::int64_t scale_at(Line line, std::int64_t its) const {
-    return line.row * scale_row + group_of(its) * scale_column;
+  constexpr std::int64_t scale_at(Line line, std::int64_t its_group) const {
+    return line.row * scale_row + its_group * scale_column;
   }
-  constexpr unsigned zero(Line line, std::int64_t its) const {
-    return zeros ? zeros[line.row * zero_row + group_of(its) * zero_column]
-                 : static_cast<unsigned>(kInt4Middle);
+  constexpr unsigned zero(Line line, std::int64_t its_group) const {
+    return zeros ? zeros[line.row * zero_row + its_group * zero_column] : static_cast<unsigned>(kInt4Middle);
   }
   /// A byte's first is in its low nibble.
   static constexpr int shift(int element) { return 4 * element; }

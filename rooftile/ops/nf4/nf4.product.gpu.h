@@ -11,6 +11,7 @@ using namespace rooftile::tile;
 struct Nf4Values {
   using Weight = Nf4Weight;
   using Scale = float;
+  using Factor = float;
   const float* levels;
 
   ROOFTILE_TILE explicit Nf4Values(const Nf4Weight& w) {
@@ -22,11 +23,16 @@ struct Nf4Values {
   ROOFTILE_TILE float scale(const Nf4Weight& w, Nf4Weight::Line line, std::int64_t k) const {
     return w.scale(line, k);
   }
+  ROOFTILE_TILE float factor(const Nf4Weight&, float scale) const { return scale; }
+  /// A level's place in bytes, 4 times its code: of four codes by one shift and mask.
   template <int N>
   ROOFTILE_TILE Tile<float, N> many(const Nf4Weight&, unsigned word, float scale) const {
+    static_assert(Nf4Weight::shift(0) == 4 && Nf4Weight::shift(1) == 0);
+    const unsigned places[2] = {word >> 2 & 0x3C3C3C3C, word << 2 & 0x3C3C3C3C};
     Tile<float, N> weights;
     ROOFTILE_UNROLL for (int i = 0; i < N; ++i) {
-      weights.v[i] = levels[word >> Nf4Weight::shift(i) & 15] * scale;
+      const unsigned place = __byte_perm(places[i % 2], 0, 0x4440 + static_cast<unsigned>(i / 2));
+      weights.v[i] = *reinterpret_cast<const float*>(reinterpret_cast<const char*>(levels) + place) * scale;
     }
     return weights;
   }

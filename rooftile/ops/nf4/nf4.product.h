@@ -39,6 +39,7 @@ struct Nf4Weight {
     return packed + (line.first + its) / 2 * packed_stride;
   }
   constexpr bool high(Line line, std::int64_t its) const { return (line.first + its) % 2 == 0; }
+  constexpr std::int64_t group_of(std::int64_t its) const { return its; }  // blocks are of all rows
   constexpr float scale(Line line, std::int64_t its) const {
     return absmax[((line.first + its) >> block_log) * absmax_stride];
   }
