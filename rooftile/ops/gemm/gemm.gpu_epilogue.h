@@ -167,23 +167,28 @@ ROOFTILE_TILE Four activated(const Four& x, int activation) {
   }
 }
 
-/// Whether four neighbours are y = alpha·sum + beta·c alone, all words: a product that is added to another.
-ROOFTILE_TILE bool adds_words(const GpuEpilogue& e) {
-  return e.c && !e.gate && !e.bias && e.activation == 0 && e.y_words && e.c_words && e.out != DType::tf32;
+/// Whether rows of four neighbours are words throughout, and share their bias.
+ROOFTILE_TILE bool in_words(const GpuEpilogue& e) {
+  return e.y_words && (!e.c || e.c_words) && (!e.bias || e.bias_row == 0) && e.out != DType::tf32;
 }
-/// Those at (i, j), (i + step, j), …, kCount of them, `sums(i)` without alpha. All of c is on its way before
-/// the first word is waited for.
-template <int kCount, class Word, class Sums>
-ROOFTILE_TILE void add_words(const GpuEpilogue& e, std::int64_t y_first, std::int64_t c_first, std::int64_t i,
-                             std::int64_t end, int step, std::int64_t j, const Sums& sums) {
+/// `finish` of (i, j), (i + step, j), …, kCount of them, below row `end`: `value(s)` is what becomes of sum s
+/// before c. All of c is on its way before the first word is waited for; one by one, a tile of 128 × 256 that
+/// is added to f32 takes 40 µs on an H200.
+template <int kCount, class Word, class Value>
+ROOFTILE_TILE void finish_words(const GpuEpilogue& e, std::int64_t y_first, std::int64_t c_first,
+                                std::int64_t i, std::int64_t end, int step, std::int64_t j,
+                                const Value& value) {
   Word c[kCount];
   ROOFTILE_UNROLL for (int s = 0; s < kCount; ++s) {
-    if (i + s * step < end) c[s] = *word_at<Word>(e.c, c_first + (i + s * step) * e.c_row + j);
+    if (e.c && i + s * step < end) c[s] = *word_at<Word>(e.c, c_first + (i + s * step) * e.c_row + j);
   }
   ROOFTILE_UNROLL for (int s = 0; s < kCount; ++s) {
     if (i + s * step >= end) continue;
-    const Four v = fma(four_of(c[s], e.out), static_cast<float>(e.beta),
-                       fma(sums(s * step), static_cast<float>(e.alpha), Four{}));
+    Four v = value(s);
+    if (e.c) {
+      const Four its = four_of(c[s], e.out);
+      v = e.gate ? v * its : fma(its, static_cast<float>(e.beta), v);
+    }
     store_word<Word>(e, y_first + (i + s * step) * e.y_row + j, v);
   }
 }

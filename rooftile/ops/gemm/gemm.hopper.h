@@ -168,25 +168,37 @@ ROOFTILE_TILE void store_any(const float (&sums)[Tile::kN / 2], std::byte* stagi
       }
     }
     __syncwarp();
-    const auto sums_at = [&](int row, int column) {
-      const float4 four = *reinterpret_cast<const float4*>(part + place(row, column));
-      return Four{{four.x, four.y, four.z, four.w}};
-    };
+    // A lane's words are below each other.
     const int column = lane % 16 * 4;
     const std::int64_t at_j = n + i * 64 + column, rest = p.n - at_j;
     const int live = rest < 4 ? int(rest) : 4;
-    if (adds_words(p.epilogue) && live == 4) {
+    const auto word_at = [&](int row) { return reinterpret_cast<float4*>(part + place(row, column)); };
+    const auto sums_at = [&](int row) { return four_of(*word_at(row), DType::f32); };
+    const GpuEpilogue& e = p.epilogue;
+    if (in_words(e) && live == 4) {
+      Four bias{};
+      if (e.bias) bias = floats_at(e.bias, at_j * e.bias_column, e.bias_column, 4, e.bias_type, false);
+      const float alpha = static_cast<float>(e.alpha);
+      if (e.activation != 0) {  // in a loop of its own: its code is there once
+        ROOFTILE_UNROLL_BY(1) for (int row = lane / 16; row < 16; row += 2) {
+          const Four v = activated(fma(sums_at(row), alpha, bias), e.activation);
+          const float4 word{v.v[0], v.v[1], v.v[2], v.v[3]};
+          *word_at(row) = word;
+        }
+      }
       ROOFTILE_UNROLL_BY(1) for (int first = lane / 16; first < 16; first += 8) {
-        const auto sums_of = [&](int below) { return sums_at(first + below, column); };
-        if (bits(p.epilogue.out) == 32)
-          add_words<4, float4>(p.epilogue, y_first, c_first, m + first, p.m, 2, at_j, sums_of);
+        const auto value = [&](int s) {
+          const Four its = sums_at(first + s * 2);
+          return e.activation != 0 ? its : fma(its, alpha, bias);
+        };
+        if (bits(e.out) == 32)
+          finish_words<4, float4>(e, y_first, c_first, m + first, p.m, 2, at_j, value);
         else
-          add_words<4, uint2>(p.epilogue, y_first, c_first, m + first, p.m, 2, at_j, sums_of);
+          finish_words<4, uint2>(e, y_first, c_first, m + first, p.m, 2, at_j, value);
       }
     } else {
       ROOFTILE_UNROLL_BY(1) for (int row = lane / 16; row < 16; row += 2) {
-        if (m + row < p.m && rest > 0)
-          finish(p.epilogue, y_first, c_first, m + row, at_j, live, sums_at(row, column));
+        if (m + row < p.m && rest > 0) finish(e, y_first, c_first, m + row, at_j, live, sums_at(row));
       }
     }
     __syncwarp();

@@ -115,7 +115,8 @@ struct HeadsOfAKey {
   ROOFTILE_TILE void put_nan() const {
     const float nan = std::numeric_limits<float>::quiet_NaN();
     for (std::int64_t row = place.first; row < place.first + kDown && row < rows(); ++row) {
-      for (int c = static_cast<int>(threadIdx.x); c < static_cast<int>(p.e); c += static_cast<int>(blockDim.x))
+      for (int c = static_cast<int>(threadIdx.x); c < static_cast<int>(p.e);
+           c += static_cast<int>(blockDim.x))
         its_y.put(row, c, nan);
       if (p.lse && threadIdx.x == 0) put_lse(row, nan);
     }
@@ -193,7 +194,8 @@ __global__ void __launch_bounds__(kThreads) merge_chunks(const __grid_constant__
       const int count = end - chunk < kAtOnce ? static_cast<int>(end - chunk) : kAtOnce;
       RowWeights<T> weights{-HUGE_VALF, 0};
       if (lane < count) {
-        const float2 two = *reinterpret_cast<const float2*>(parts + (chunk + lane) * each + p.part_channels());
+        const float2 two =
+            *reinterpret_cast<const float2*>(parts + (chunk + lane) * each + p.part_channels());
         weights = {two.x, two.y};
       }
       float sum[kAtOnce];

@@ -25,7 +25,8 @@ struct DecodeShape {
   static constexpr int kNumbers = kKeys * kRow;               ///< bytes of a half
   static constexpr int kHalves = kSize == 64 ? 6 : 3;         ///< that there is room for
   // Of codes one of them holds the half that is multiplied, as numbers.
-  static constexpr int kSlots = kCodes ? 2 * (kHalves - 1) : kHalves, kSlot = kCodes ? kNumbers / 2 : kNumbers;
+  static constexpr int kSlots = kCodes ? 2 * (kHalves - 1) : kHalves,
+                       kSlot = kCodes ? kNumbers / 2 : kNumbers;
   static constexpr int kRing = kHalves * kNumbers;
   /// Queries, then a step's weights.
   static constexpr int kQueryBytes = kQueries * kRow, kWeightBytes = kWarps * 512;
@@ -35,7 +36,7 @@ struct DecodeShape {
 /// What the warps of a block tell each other at each step.
 template <class Shape>
 struct DecodeExchange {
-  float most[Shape::kWarps][16];    ///< of each row's scores
+  float most[Shape::kWarps][16];   ///< of each row's scores
   float2 sums[Shape::kWarps][32];  ///< of each lane's weights, of its two rows
 };
 
@@ -105,22 +106,20 @@ class DecodeRing {
     constexpr unsigned long long kZeros = 0, kMissing = 1;  // other than any row's address
     unsigned long long mine = kZeros;
     if (any_)
-      mine = page_ >= 0 && page_ < p_.pages
-                 ? reinterpret_cast<unsigned long long>(from.at(page_, in_page_))
-                 : kMissing;
+      mine = page_ >= 0 && page_ < p_.pages ? reinterpret_cast<unsigned long long>(from.at(page_, in_page_))
+                                            : kMissing;
     const int channels = size - word() * 8;
     const bool whole = p_.words;
     ROOFTILE_UNROLL_BY(kUnroll) for (int i = 0; i < 16 / kAtOnce; ++i) {
-      const unsigned long long its =
-          __shfl_sync(0xffffffffu, mine, i * kAtOnce + lane() / Shape::kWords);
+      const unsigned long long its = __shfl_sync(0xffffffffu, mine, i * kAtOnce + lane() / Shape::kWords);
       if (word() * 8 >= padded(size)) continue;
       std::byte* const to = slot + place_in_slot(row(i));
       if (its == kMissing) {
         put(to, from.missing() != 0 && channels > 0);
       } else if (whole) {
         const bool copies = its != kZeros && channels > 0;
-        const Element* const word_at =
-            copies ? reinterpret_cast<const Element*>(its) + word() * 8 : static_cast<const Element*>(p_.q.data);
+        const Element* const word_at = copies ? reinterpret_cast<const Element*>(its) + word() * 8
+                                              : static_cast<const Element*>(p_.q.data);
         if constexpr (Shape::kCodes)
           rooftile::cuda::cp_async<8>(to, word_at, copies ? 8 : 0);
         else
@@ -157,9 +156,9 @@ class DecodeRing {
       // A thread's codes are its own: it alone reads them.
       std::byte* const numbers = ring_ + Shape::kSlots * Shape::kSlot;
       const auto convert = [&](bool large) {  // a constant each time: one branch, not one for each pair
-        ROOFTILE_UNROLL_BY(4) for (int i = 0; i < 16 / kAtOnce; ++i)
-          *reinterpret_cast<uint4*>(numbers + place(row(i))) =
-              numbers_of<T>(*reinterpret_cast<const uint2*>(slot + place_in_slot(row(i))), large);
+        ROOFTILE_UNROLL_BY(4)
+            for (int i = 0; i < 16 / kAtOnce; ++i) * reinterpret_cast<uint4*>(numbers + place(row(i))) =
+            numbers_of<T>(*reinterpret_cast<const uint2*>(slot + place_in_slot(row(i))), large);
       };
       if (word() * 8 < padded(size)) from.large() ? convert(true) : convert(false);
       fill();
@@ -206,7 +205,7 @@ ROOFTILE_TILE void decode_rows(const PagedAttentionProblem& p, const Its& its) {
   copy_rows<Shape, false>(area, its.q(), begin, Shape::kQueries, rows - begin, d, p.words);
   rooftile::cuda::cp_async_commit();
   DecodeRing<Shape, T, std::remove_cvref_t<decltype(its.k())>> ring(p, its.k(), its.v(), all.begin, all.end,
-                                                                   shared);
+                                                                    shared);
 
   // Where a lane's row of each fragment is: 16 queries; the warp's 16 keys; 16 keys by values, turned.
   const int swizzle = lane % 8;
@@ -233,13 +232,14 @@ ROOFTILE_TILE void decode_rows(const PagedAttentionProblem& p, const Its& its) {
     base[half] = -HUGE_VALF, l[half] = 0;
     total_weights[half] = {-HUGE_VALF, 0};
   }
-  ROOFTILE_UNROLL for (int g = 0; g < 2 * kOut; ++g) ROOFTILE_UNROLL for (int r = 0; r < 4; ++r)
-      y[g][r] = total[g][r] = 0;
+  ROOFTILE_UNROLL for (int g = 0; g < 2 * kOut; ++g) ROOFTILE_UNROLL for (int r = 0; r < 4; ++r) y[g][r] =
+      total[g][r] = 0;
   /// A chunk is done.
   const auto end_chunk = [&] {
     ROOFTILE_UNROLL for (int half = 0; half < 2; ++half) {
       const Merge<T> merged(total_weights[half], {base[half], sum_of_row(l[half])});
-      ROOFTILE_UNROLL for (int g = 0; g < 2 * kOut; ++g) ROOFTILE_UNROLL for (int r = 2 * half; r < 2 * half + 2; ++r) {
+      ROOFTILE_UNROLL for (int g = 0; g < 2 * kOut; ++g)
+          ROOFTILE_UNROLL for (int r = 2 * half; r < 2 * half + 2; ++r) {
         total[g][r] = merged(total[g][r], y[g][r]);
         y[g][r] = 0;
       }
@@ -271,8 +271,8 @@ ROOFTILE_TILE void decode_rows(const PagedAttentionProblem& p, const Its& its) {
       }
     }
     ROOFTILE_UNROLL for (int half = 0; half < 2; ++half) {
-      const float most = max_of_row(fmaxf(fmaxf(s[0][2 * half], s[0][2 * half + 1]),
-                                          fmaxf(s[1][2 * half], s[1][2 * half + 1])));
+      const float most = max_of_row(
+          fmaxf(fmaxf(s[0][2 * half], s[0][2 * half + 1]), fmaxf(s[1][2 * half], s[1][2 * half + 1])));
       if (lane % 4 == 0) exchange.most[warp][half * 8 + lane / 4] = most;
     }
     __syncthreads();
@@ -303,8 +303,9 @@ ROOFTILE_TILE void decode_rows(const PagedAttentionProblem& p, const Its& its) {
       sums[half] = (s[0][2 * half] + s[0][2 * half + 1]) + (s[1][2 * half] + s[1][2 * half + 1]);
     }
     exchange.sums[warp][lane] = {sums[0], sums[1]};
-    reinterpret_cast<uint4*>(area)[warp * 32 + lane] = {pair_of<T>(s[0][0], s[0][1]), pair_of<T>(s[0][2], s[0][3]),
-                                                        pair_of<T>(s[1][0], s[1][1]), pair_of<T>(s[1][2], s[1][3])};
+    reinterpret_cast<uint4*>(area)[warp * 32 + lane] = {
+        pair_of<T>(s[0][0], s[0][1]), pair_of<T>(s[0][2], s[0][3]), pair_of<T>(s[1][0], s[1][1]),
+        pair_of<T>(s[1][2], s[1][3])};
     const std::byte* const values = ring.values();
 
     ROOFTILE_UNROLL for (int t = 0; t < Shape::kTiles; ++t) {
