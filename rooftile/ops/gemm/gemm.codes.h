@@ -105,8 +105,8 @@ template <class W>
 inline constexpr Variant kCodesVariants[] = {
     {"tile", "gemm's micro-kernel; strips of weights dequantised in registers into its order", Role::standard,
      accepts<codes::any<W>>},
-    {"few_rows", "tensor cores; most warps dequantise into shared memory for two that multiply",
-     Role::standard, accepts<codes::few_rows<W>>},
+    {"few_rows", "tensor cores; each warp dequantises in registers what its fragments take", Role::standard,
+     accepts<codes::few_rows<W>>},
     {"mma", "gemm's tensor cores; weights dequantised in registers on their way to shared memory",
      Role::standard, accepts<codes::tensor_cores<W>>},
     {"simt", "gemm's register tile; weights dequantised on their way to shared memory", Role::standard,
