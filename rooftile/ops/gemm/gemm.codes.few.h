@@ -20,7 +20,8 @@ struct FewShape {
   static constexpr int kRowX = kSlab * 2 + 16, kRowW = kSlab / 2 + 16;
   static constexpr int kStageX = kM * kRowX, kStageW = kRows * kRowW;  // of the block; of a warp
   // Factors are loaded a chunk of K ahead: no slab of fewer rows takes as long as memory's latency.
-  static constexpr int kChunk = 512, kChunkRuns = kChunk / kCodesRun, kFactorRow = kChunkRuns + 1;
+  static constexpr int kChunkRuns = 1 << kSharedRunsLog, kChunk = kChunkRuns * kCodesRun,
+                       kFactorRow = kChunkRuns + 1;
   static constexpr int kFactors = kRows * kFactorRow;
   static constexpr int kX = kStages * kStageX,
                        kOfWarp = kStages * kStageW + 2 * kFactors * int(sizeof(Factor));
@@ -29,16 +30,23 @@ struct FewShape {
 };
 
 /// What turns a warp's codes into weights, two chunks of K in shared memory and the next one in registers.
+/// Once for all runs of a chunk that share it.
 template <class V, class Shape>
 class FactorRing {
   using W = typename V::Weight;
   using Factor = typename V::Factor;
-  static constexpr int kEach = Shape::kRows * Shape::kChunkRuns / kWarp;  // of a lane
-  static constexpr int kAtOnce = kWarp / Shape::kChunkRuns;               // rows
+  static constexpr int kEach = Shape::kRows * Shape::kChunkRuns / kWarp;  // of a lane, at most
 
  public:
-  ROOFTILE_TILE FactorRing(const W& w, const V& values, Factor* ring, std::int64_t first)
-      : w_(w), values_(values), ring_(ring), first_(first) {
+  ROOFTILE_TILE FactorRing(const W& w, const V& values, Factor* ring, std::int64_t first, int last)
+      : w_(w),
+        values_(values),
+        ring_(ring),
+        first_(first),
+        last_(last),
+        shared_(w.shared_log()),
+        in_row_log_(kSharedRunsLog - shared_),
+        lane_(static_cast<int>(threadIdx.x) % kWarp) {
     ROOFTILE_UNROLL_BY(1) for (int chunk = 0; chunk < 2; ++chunk) {
       if (chunk > 0) store(0);
       fetch(chunk);
@@ -49,24 +57,30 @@ class FactorRing {
     store(chunk);
     fetch(chunk + 1);
   }
+  ROOFTILE_TILE const Factor* row(int chunk, int its) const {
+    return ring_ + chunk % 2 * Shape::kFactors + its * Shape::kFactorRow;
+  }
+  /// Which one in its row a chunk's run takes.
+  ROOFTILE_TILE int of(int run) const { return run >> shared_; }
 
  private:
-  ROOFTILE_TILE static int row() { return static_cast<int>(threadIdx.x) % kWarp / Shape::kChunkRuns; }
-  ROOFTILE_TILE static int run() { return static_cast<int>(threadIdx.x) % Shape::kChunkRuns; }
+  ROOFTILE_TILE int row_of(int i) const { return (i * kWarp + lane_) >> in_row_log_; }
+  ROOFTILE_TILE int column() const { return lane_ & ((1 << in_row_log_) - 1); }
+  ROOFTILE_TILE bool lives(int i) const { return row_of(i) < Shape::kRows; }
   ROOFTILE_TILE void store(int chunk) {
-    Factor* const to = ring_ + chunk % 2 * Shape::kFactors + row() * Shape::kFactorRow + run();
+    Factor* const to = ring_ + chunk % 2 * Shape::kFactors + column();
     ROOFTILE_UNROLL for (int i = 0; i < kEach; ++i) {
-      to[i * kAtOnce * Shape::kFactorRow] = values_.factor(w_, held_[i]);
+      if (lives(i)) to[row_of(i) * Shape::kFactorRow] = values_.factor(w_, held_[i]);
     }
   }
-  /// Rows of W past the last are that one again; their sums are not stored.
   ROOFTILE_TILE void fetch(int chunk) {
-    const std::int64_t k = std::int64_t{chunk} * Shape::kChunk + run() * kCodesRun;
+    const std::int64_t k = std::int64_t{chunk} * Shape::kChunk + (column() << shared_) * kCodesRun;
     if (k >= w_.k) return;
     const std::int64_t group = w_.group_of(k);
     ROOFTILE_UNROLL for (int i = 0; i < kEach; ++i) {
-      const std::int64_t row = first_ + FactorRing::row() + i * kAtOnce;
-      held_[i] = values_.scale(w_, w_.line(row < w_.n ? row : w_.n - 1), group);
+      if (!lives(i)) break;
+      const int its = row_of(i);
+      held_[i] = values_.scale(w_, w_.line(first_ + (its < last_ ? its : last_)), group);
     }
   }
 
@@ -74,22 +88,27 @@ class FactorRing {
   const V& values_;
   Factor* ring_;
   std::int64_t first_;
+  int last_, shared_, in_row_log_, lane_;
   typename V::Scale held_[kEach] = {};
 };
 
 /// A slab of x for the block and of W for the warp, and the end of a group of copies, also where none is
-/// left.
-template <class W, class Shape>
-ROOFTILE_TILE void copy_slab(const GpuProduct& p, const W& w, std::byte* x, std::byte* weights, int slab,
-                             std::int64_t first, int threads) {
+/// left. `codes`: the warp's first row of W, `pitch` bytes from the next; `last`: that of its rows which is
+/// W's last and stands for those past it, whose sums are not stored.
+template <class Shape>
+ROOFTILE_TILE void copy_slab(const GpuProduct& p, const std::uint8_t* codes, std::int64_t pitch, int last,
+                             std::byte* x, std::byte* weights, int slab, int threads) {
+  constexpr int kAtOnce = kWarp / Shape::kRuns;  // rows
   const int thread = static_cast<int>(threadIdx.x), stage = slab % Shape::kStages;
   const std::int64_t k = std::int64_t{slab} * Shape::kSlab;
-  ROOFTILE_UNROLL for (int e = thread % kWarp; e < Shape::kRows * Shape::kRuns; e += kWarp) {
-    const int its = e / Shape::kRuns, run = e % Shape::kRuns;
-    const std::int64_t row = first + its < w.n ? first + its : w.n - 1, at = k + run * kCodesRun;
-    if (at < w.k)
-      rooftile::cuda::cp_async_16(weights + stage * Shape::kStageW + its * Shape::kRowW + run * 16,
-                                  w.code(w.line(row), at));
+  const int run = thread % Shape::kRuns, first = thread % kWarp / Shape::kRuns;
+  if (k + run * kCodesRun < p.k) {
+    std::byte* const to = weights + stage * Shape::kStageW + first * Shape::kRowW + run * 16;
+    const std::uint8_t* const from = codes + k / 2 + run * 16;
+    ROOFTILE_UNROLL for (int i = 0; i < Shape::kRows / kAtOnce; ++i) {
+      const int row = first + i * kAtOnce;
+      rooftile::cuda::cp_async_16(to + i * kAtOnce * Shape::kRowW, from + (row < last ? row : last) * pitch);
+    }
   }
   const int words = static_cast<int>(p.m) * Shape::kWords;
   ROOFTILE_UNROLL_BY(1) for (int e = thread; e < words; e += threads) {
@@ -120,16 +139,19 @@ __global__ void __launch_bounds__(Shape::kMaxWarps* kWarp, 2)
   const std::int64_t first = (std::int64_t{blockIdx.x} * warps + warp) * Shape::kRows;
   std::byte* const weights = memory + Shape::kX + warp * Shape::kOfWarp;
   Factor* const factors = reinterpret_cast<Factor*>(weights + Shape::kStages * Shape::kStageW);
+  const int last = static_cast<int>(p.n - first < Shape::kRows ? p.n - first : Shape::kRows) - 1;
+  const std::uint8_t* const from = w.code(w.line(first), 0);
+  const std::int64_t pitch = w.code(w.line(first + 1), 0) - from;
   const auto copy = [&](int slab) {
     if (slab < slabs)
-      copy_slab<typename V::Weight, Shape>(p, w, memory, weights, slab, first, warps * kWarp);
+      copy_slab<Shape>(p, from, pitch, last, memory, weights, slab, warps * kWarp);
     else
       rooftile::cuda::cp_async_commit();
   };
 
   ROOFTILE_UNROLL_BY(1) for (int s = 0; s < Shape::kStages - 1; ++s) copy(s);
   const V values(w);
-  FactorRing<V, Shape> ring(w, values, factors, first);
+  FactorRing<V, Shape> ring(w, values, factors, first, last);
 
   // A word of four matrices of x: of one tile those of two steps, of two tiles those of one. Rows of x past
   // the last are that one again: their columns are not stored.
@@ -149,8 +171,8 @@ __global__ void __launch_bounds__(Shape::kMaxWarps* kWarp, 2)
 
     const std::byte* const x = memory + s % Shape::kStages * Shape::kStageX;
     const std::byte* const codes = weights + s % Shape::kStages * Shape::kStageW + row * Shape::kRowW;
-    const Factor* const its = factors + chunk % 2 * Shape::kFactors + row * Shape::kFactorRow +
-                              s * Shape::kRuns % Shape::kChunkRuns;
+    const Factor* const its = ring.row(chunk, row);
+    const int first_run = s * Shape::kRuns % Shape::kChunkRuns;
     const std::int64_t rest = (p.k - std::int64_t{s} * Shape::kSlab) / kCodesRun;
     const int runs = rest < Shape::kRuns ? static_cast<int>(rest) : Shape::kRuns;
     ROOFTILE_UNROLL_BY(4) for (int r = 0; r < runs; ++r) {
@@ -158,7 +180,9 @@ __global__ void __launch_bounds__(Shape::kMaxWarps* kWarp, 2)
       ROOFTILE_UNROLL for (int half = 0; half < 2; ++half) {
         const unsigned eight = weights_of_lane(codes + half * 8 * Shape::kRowW + r * 16, lane % 4);
         const uint4 pairs =
-            narrowed<T>(values.template many<8>(w, eight, its[half * 8 * Shape::kFactorRow + r])).word(0);
+            narrowed<T>(
+                values.template many<8>(w, eight, its[half * 8 * Shape::kFactorRow + ring.of(first_run + r)]))
+                .word(0);
         left[0][half] = pairs.x, left[0][2 + half] = pairs.y;
         left[1][half] = pairs.z, left[1][2 + half] = pairs.w;
       }

@@ -6,10 +6,11 @@
 //   runs                  a GPU's launch sets it: in_runs(16)
 //   in_runs(bytes)        whether kCodesRun weights of a row, from a multiple of that on, are 16 bytes that
 //                         are aligned to `bytes`, and share what turns them into values
-//   line(row)             what is computed once for a row
-//   group_of(k)           what scales are found by, with a line
-//   code(line, k)         the byte with the code of (row, k); high(line, k): whether it is in the upper half
-//   shift(element)        how far an element of a word of eight is shifted; bytes in memory's order
+//   shared_log()          log2 of the runs, at most 2^kSharedRunsLog and from a multiple of that on, which
+//   share it line(row)             what is computed once for a row group_of(k)           what scales are
+//   found by, with a line code(line, k)         the byte with the code of (row, k); high(line, k): whether it
+//   is in the upper half shift(element)        how far an element of a word of eight is shifted; bytes in
+//   memory's order
 #include <algorithm>
 
 #include "rooftile/core/check.h"
@@ -18,7 +19,7 @@
 
 namespace rooftile {
 
-inline constexpr int kCodesRun = 32, kMaxFewRows = 64;
+inline constexpr int kCodesRun = 32, kMaxFewRows = 64, kSharedRunsLog = 4;
 
 /// gemm's product, whose b is not in memory: b[k, n] is weight (n, k).
 template <class W>
@@ -104,8 +105,8 @@ template <class W>
 inline constexpr Variant kCodesVariants[] = {
     {"tile", "gemm's micro-kernel; strips of weights dequantised in registers into its order", Role::standard,
      accepts<codes::any<W>>},
-    {"few_rows", "tensor cores; most warps dequantise into shared memory for two that multiply",
-     Role::standard, accepts<codes::few_rows<W>>},
+    {"few_rows", "tensor cores; each warp dequantises in registers what its fragments take", Role::standard,
+     accepts<codes::few_rows<W>>},
     {"mma", "gemm's tensor cores; weights dequantised in registers on their way to shared memory",
      Role::standard, accepts<codes::tensor_cores<W>>},
     {"simt", "gemm's register tile; weights dequantised on their way to shared memory", Role::standard,

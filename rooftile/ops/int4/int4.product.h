@@ -22,6 +22,9 @@ struct Int4Weight {
     return k % kCodesRun == 0 && (group % kCodesRun == 0 || group >= k) && packed_column == 1 &&
            (reinterpret_cast<std::uintptr_t>(packed) | rows) % bytes == 0;
   }
+  constexpr int shared_log() const {
+    return group_log < 5 ? 0 : group_log - 5 < kSharedRunsLog ? group_log - 5 : kSharedRunsLog;
+  }
   struct Line {
     std::int64_t row;
   };

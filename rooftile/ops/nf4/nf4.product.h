@@ -31,6 +31,10 @@ struct Nf4Weight {
   bool in_runs(std::uintptr_t bytes) const {
     return k % kCodesRun == 0 && packed_stride == 1 && reinterpret_cast<std::uintptr_t>(packed) % bytes == 0;
   }
+  constexpr int shared_log() const {
+    const int log = block_log - 5 < kSharedRunsLog ? block_log - 5 : kSharedRunsLog;
+    return k & ((std::int64_t{kCodesRun} << log) - 1) ? 0 : log;  // else blocks begin within rows
+  }
   struct Line {
     std::int64_t first;
   };
