@@ -5,7 +5,7 @@
 // makes its weights; and each multiplies all weights of the step with its own channels of the values.
 //
 // Shared memory has a ring of halves of steps: a step's keys, then its values. Copies run kSlots - 1 halves
-// ahead: 64 KiB to a block, two blocks to an SM, where an H200 needs about 40 KiB on their way to each SM.
+// ahead: 64 KiB to a block, two blocks to an SM, where an H200 needs about 40 KiB in flight per SM.
 // A lane looks up the page of one key, a step ahead.
 #include "rooftile/ops/paged_attention/paged_attention.codes.h"
 #include "rooftile/ops/paged_attention/paged_attention.problem.h"
