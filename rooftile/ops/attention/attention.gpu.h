@@ -418,17 +418,10 @@ struct QueryTile {
       : p(all), place(p.b, p.h, p.tiles(p.s, tall), 1, p.together), any(p.take_queries(place.first, tall)) {}
 };
 
-/// Keys and values are of the queries' dtype, and copied.
-struct NoCodes {
-  static constexpr bool kAny = false;
-};
-
 /// A head's queries, one after the other.
 template <class T>
 struct WholeHead {
   static constexpr bool kDrops = true, kPart = false;
-  template <class>
-  using Codes = NoCodes;
   const AttentionProblem& p;
   int batch, head, key_head;
   std::int64_t first_row;

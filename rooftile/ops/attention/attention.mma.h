@@ -21,17 +21,15 @@ template <int kSize>
 inline constexpr int kMmaTiles = kAttentionChunk / kMmaKeys<kSize>;
 
 /// kSize: channels that there is room for; kTall: 16s of queries to a warp; kHold: queries in registers, not
-/// in shared memory; kSplit: all warps have the same queries, and each a share of y's channels; kBlocks: of
-/// an SM.
-template <int kSize_, int kTall_, int kWarps_, bool kHold_, bool kSplit_, int kBlocks_>
+/// in shared memory; kBlocks: of an SM.
+template <int kSize_, int kTall_, int kWarps_, bool kHold_, int kBlocks_>
 struct MmaShape {
   static constexpr int kSize = kSize_, kTall = kTall_, kThreads = kWarps_ * 32, kBlocks = kBlocks_;
-  static constexpr bool kHold = kHold_, kSplit = kSplit_;
+  static constexpr bool kHold = kHold_;
   static constexpr int kKeys = kMmaKeys<kSize>;
-  static constexpr int kQueries = 16 * kTall * (kSplit ? 1 : kWarps_);
-  static constexpr int kChannels = kSplit ? kSize / kWarps_ : kSize;  ///< of y, in a warp
-  static constexpr int kRow = kSize * 2, kWords = kRow / 16;          ///< bytes and words of a row
-  static constexpr int kSide = kKeys * kRow, kStage = 2 * kSide;      ///< keys, then values
+  static constexpr int kQueries = 16 * kTall * kWarps_;
+  static constexpr int kRow = kSize * 2, kWords = kRow / 16;      ///< bytes and words of a row
+  static constexpr int kSide = kKeys * kRow, kStage = 2 * kSide;  ///< keys, then values
   static constexpr int kQueryBytes = kQueries * kRow;
   /// Queries that go to registers pass through the second stage, or through both.
   static constexpr int kQueryPlace = kHold ? 2 * kStage - kQueryBytes : 2 * kStage;
@@ -42,14 +40,10 @@ struct MmaShape {
 /// Whole words, heads of kSize channels on both sides, no bias, cap and dropout.
 template <int kSize>
 using PlainShape =
-    MmaShape<kSize, kSize <= 128 ? 2 : 1, kSize <= 128 ? 4 : 8, kSize != 128, false, kSize <= 128 ? 2 : 1>;
+    MmaShape<kSize, kSize <= 128 ? 2 : 1, kSize <= 128 ? 4 : 8, kSize != 128, kSize <= 128 ? 2 : 1>;
 /// All else.
 template <int kSize>
-using AnyShape = MmaShape<kSize, 1, 4, kSize <= 128, false, kSize <= 128 ? 2 : 1>;
-/// Few queries.
-template <int kSize>
-using SplitShape = MmaShape<kSize, 1, 4, true, true, 2>;
-
+using AnyShape = MmaShape<kSize, 1, 4, kSize <= 128, kSize <= 128 ? 2 : 1>;
 template <class T>
 ROOFTILE_TILE void multiply_add(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
   const unsigned b[2] = {b0, b1};
@@ -172,21 +166,20 @@ ROOFTILE_TILE void copy_rows(std::byte* to, const From& from, std::int64_t first
 ROOFTILE_TILE int along(int place, int step) { return (place ^ step % 4 * 32) + step / 4 * 128; }
 
 // [forward]
-/// A block's queries through all their keys, or one chunk of them. `its` says which rows those are and where
+/// A block's queries through all their keys. `its` says which rows those are and where
 /// they, their keys and values lie; a row's bits follow from its keys alone.
 template <class T, class Shape, bool kPlain, class Its>
 ROOFTILE_TILE void forward_mma(const AttentionProblem& p, const Its& its) {
   using rooftile::cuda::load_matrix;
   constexpr int kTall = Shape::kTall, kKeys = Shape::kKeys, kRow = Shape::kRow;
-  constexpr int kSteps = Shape::kSize / 16, kKeyTiles = kKeys / 16, kOut = Shape::kChannels / 16;
+  constexpr int kSteps = Shape::kSize / 16, kKeyTiles = kKeys / 16, kOut = Shape::kSize / 16;
   constexpr float kSlack = 8, kShift = RowWeights<T>::kShift;  // 2^15 is the largest weight of f16
   constexpr int kTiles = kMmaTiles<Shape::kSize>;
   ROOFTILE_DYNAMIC_SHARED(shared);
   std::byte* const queries = shared + Shape::kQueryPlace;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const int d = static_cast<int>(p.d), e = static_cast<int>(p.e);
-  const int above = Shape::kSplit ? 0 : warp * 16 * kTall;  // rows of the block before the warp's
-  const int group = Shape::kSplit ? warp * kOut : 0;        // 16s of channels before the warp's
+  const int above = warp * 16 * kTall;  // rows of the block before the warp's
   const std::int64_t begin = its.first(), rows = its.rows(), length = its.length();
   const auto last_of = [&](std::int64_t end) { return (end < rows ? end : rows) - 1; };
 
@@ -202,35 +195,12 @@ ROOFTILE_TILE void forward_mma(const AttentionProblem& p, const Its& its) {
     some = tile_of(low.begin), some_end = end_of(high.end);
     whole = end_of(high.begin), whole_end = tile_of(low.end);
   }
-  if constexpr (Its::kPart) {
-    const int first = static_cast<int>(its.chunk) * kTiles;
-    n = n < first ? first : n;
-    end = end > first + kTiles ? first + kTiles : end;
-    if (n >= end) return;
-  }
-  // Codes of a cache (rooftile/ops/paged_attention) become T on their way: a tile's are in registers while
-  // the tile before is multiplied.
-  using Codes = typename Its::template Codes<Shape>;
-  [[maybe_unused]] Codes k_codes, v_codes;
   const auto copy = [&](int stage, int which) {
     std::byte* const to = shared + stage * Shape::kStage;
     const std::int64_t first = std::int64_t{which} * kKeys;
-    if constexpr (Codes::kAny) {
-      k_codes.load(its.k(), first, length - first, d, p.words);
-      v_codes.load(its.v(), first, length - first, e, p.words);
-      return;
-    }
     copy_rows<Shape, kPlain>(to, its.k(), first, kKeys, length - first, d, p.words);
     copy_rows<Shape, kPlain>(to + Shape::kSide, its.v(), first, kKeys, length - first, e, p.words);
     rooftile::cuda::cp_async_commit();
-  };
-  const auto arrive = [&](int stage) {
-    if constexpr (Codes::kAny) {
-      static_assert(Shape::kApart && Shape::kSplit);
-      std::byte* const to = shared + stage * Shape::kStage;
-      k_codes.store(to, its.k(), d);
-      v_codes.store(to + Shape::kSide, its.v(), e);
-    }
   };
   copy_rows<Shape, kPlain>(queries, its.q(), begin, Shape::kQueries, rows - begin, d, p.words);
   rooftile::cuda::cp_async_commit();
@@ -240,11 +210,11 @@ ROOFTILE_TILE void forward_mma(const AttentionProblem& p, const Its& its) {
   const int swizzle = lane % 8;
   const int q_place = (above + lane % 16) * kRow + ((lane / 16 ^ swizzle) * 16);
   const int k_place = (lane % 8 + lane / 16 * 8) * kRow + ((lane / 8 % 2 ^ swizzle) * 16);
-  const int v_place = along(Shape::kSide + lane % 16 * kRow + ((lane / 16 ^ swizzle) * 16), group);
+  const int v_place = Shape::kSide + lane % 16 * kRow + ((lane / 16 ^ swizzle) * 16);
 
   unsigned held[Shape::kHold ? kTall : 1][Shape::kHold ? kSteps : 1][4];
   if constexpr (Shape::kHold) {
-    if (Shape::kApart && !Codes::kAny && n < end)
+    if (Shape::kApart && n < end)
       rooftile::cuda::cp_async_wait<1>();
     else
       rooftile::cuda::cp_async_wait<0>();
@@ -307,12 +277,11 @@ ROOFTILE_TILE void forward_mma(const AttentionProblem& p, const Its& its) {
   };
 
   int stage = 0;
-  if (n < end) arrive(stage);
   ROOFTILE_UNROLL_BY(1) for (; n < end; ++n, stage ^= 1) {
     rooftile::cuda::cp_async_wait<0>();
     __syncthreads();  // the tile is here for all, and all have read the one before
     if (n + 1 < end) copy(stage ^ 1, n + 1);
-    if (!Codes::kAny && (n < some || n >= some_end)) continue;  // of codes all rows are each warp's
+    if (n < some || n >= some_end) continue;
     const std::byte* const tile = shared + stage * Shape::kStage;
 
     float s[kTall][2 * kKeyTiles][4];
@@ -425,7 +394,7 @@ ROOFTILE_TILE void forward_mma(const AttentionProblem& p, const Its& its) {
         weights[i][r] = pair_of<T>(four[r % 2 * 2], four[r % 2 * 2 + 1]);
       }
       ROOFTILE_UNROLL for (int g = 0; g < kOut; ++g) {
-        if (!kPlain && (group + g) * 16 >= e) break;
+        if (!kPlain && g * 16 >= e) break;
         unsigned values[4];
         load_matrix<true>(values, tile + along(v_place, g) + step * 16 * kRow);
         ROOFTILE_UNROLL for (int i = 0; i < kTall; ++i) {
@@ -435,31 +404,21 @@ ROOFTILE_TILE void forward_mma(const AttentionProblem& p, const Its& its) {
       }
     }
     // [/values]
-    if (n + 1 < end) arrive(stage ^ 1);
-    if constexpr (!Its::kPart)
-      if ((n + 1) % kTiles == 0 && n + 1 < some_end) end_chunk(n / kTiles > some / kTiles, true);
+    if ((n + 1) % kTiles == 0 && n + 1 < some_end) end_chunk(n / kTiles > some / kTiles, true);
   }
   rooftile::cuda::cp_async_wait<0>();
 
-  end_chunk(!Its::kPart && (some_end - 1) / kTiles > some / kTiles, false);
+  end_chunk((some_end - 1) / kTiles > some / kTiles, false);
 
   ROOFTILE_UNROLL for (int i = 0; i < kTall; ++i) ROOFTILE_UNROLL for (int half = 0; half < 2; ++half) {
     const std::int64_t row = mine + i * 16 + half * 8 + lane / 4;
     RowWeights<T> weights{base[i][half], l[i][half]};
     if (row >= rows) continue;
-    if constexpr (Its::kPart) {
-      ROOFTILE_UNROLL for (int g = 0; g < 2 * kOut; ++g) {
-        const int channel = group * 16 + g * 8 + lane % 4 * 2;
-        its.put_part(row, channel, float2{y[i][g][2 * half], y[i][g][2 * half + 1]});
-      }
-      if (lane % 4 == 0 && warp == 0) its.put_weights(row, weights);
-      continue;
-    }
     const float each = weights.finish(p.sink ? its.sink(row) : -HUGE_VALF, kPlain ? 1 : its.value_scale());
     // Of zeros none is negative: a sum that underflowed is -0 or, where keys that a query does not see came
     // after it, +0.
     ROOFTILE_UNROLL for (int g = 0; g < 2 * kOut; ++g) {
-      const int channel = group * 16 + g * 8 + lane % 4 * 2;
+      const int channel = g * 8 + lane % 4 * 2;
       const float low = y[i][g][2 * half] * each + 0.f, high = y[i][g][2 * half + 1] * each + 0.f;
       if constexpr (kPlain) {
         *reinterpret_cast<unsigned*>(const_cast<T*>(its.y().row(row)) + channel) = pair_of<T>(low, high);
@@ -468,7 +427,7 @@ ROOFTILE_TILE void forward_mma(const AttentionProblem& p, const Its& its) {
         if (channel + 1 < e) its.y().put(row, channel + 1, high);
       }
     }
-    if (p.lse && lane % 4 == 0 && (!Shape::kSplit || warp == 0)) its.put_lse(row, weights.lse());
+    if (p.lse && lane % 4 == 0) its.put_lse(row, weights.lse());
   }
 }
 // [/forward]

@@ -157,13 +157,21 @@ ROOFTILE_TILE void paged_block(const PagedAttentionProblem& p, Forward forward) 
     its.put_nan();
   }
 }
+/// The second launch's blocks may come to the SMs that this one leaves, and wait there.
+ROOFTILE_TILE void let_merge_start() {
+#if defined(ROOFTILE_HAS_SM90)
+  rooftile::cuda::let_next_start();
+#endif
+}
 template <class C, int kSize, bool kPart>
 __global__ void __launch_bounds__(kThreads, 2) paged_simt(const __grid_constant__ PagedAttentionProblem p) {
+  if constexpr (kPart) let_merge_start();
   paged_block<float, C, kPart>(p, [&](const auto& its) { forward_tile<kSize, 1>(p, its); });
 }
 template <class T, class C, class Shape, bool kPart>
 __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
     paged_mma(const __grid_constant__ PagedAttentionProblem p) {
+  if constexpr (kPart) let_merge_start();
   paged_block<T, C, kPart>(p, [&](const auto& its) { decode_rows<T, Shape>(p, its); });
 }
 
@@ -238,8 +246,11 @@ Status launch_paged(const CudaLaunch& launch, const PagedAttentionProblem& p, un
                               p.parts ? part : whole, p);
       !s || !p.parts)
     return s;
-  return cuda::launch(launch, function, {static_cast<unsigned>(p.b * p.h * p.s), kThreads}, merge_chunks<T>,
-                      p);
+  return cuda::launch(launch, function,
+                      {.blocks = static_cast<unsigned>(p.b * p.h * p.s),
+                       .threads = kThreads,
+                       .early = tile::has_clusters(launch)},
+                      merge_chunks<T>, p);
 }
 /// f of the caches' elements.
 template <class T, class F>
@@ -269,9 +280,14 @@ Status launch_paged_mma(const CudaLaunch& launch, const PagedAttentionProblem& p
   return tile::with_type<f16, bf16>(p.dtype, [&]<class T>() {
     return with_cache<T>(p, [&]<class C>() {
       return with_size(p, [&]<int kSize>() {
-        using Shape = DecodeShape<kSize, !std::is_same_v<T, C>>;
-        return launch_paged<T>(launch, p, Shape::kThreads, Shape::kShared, paged_mma<T, C, Shape, false>,
-                               paged_mma<T, C, Shape, true>);
+        const auto with = [&]<bool kWide>() {
+          using Shape = DecodeShape<kSize, !std::is_same_v<T, C>, kWide>;
+          return launch_paged<T>(launch, p, Shape::kThreads, Shape::kShared, paged_mma<T, C, Shape, false>,
+                                 paged_mma<T, C, Shape, true>);
+        };
+        if constexpr (kSize > 64 && tile::kBuiltForSm90)
+          if (tile::has_clusters(launch)) return with.template operator()<true>();
+        return with.template operator()<false>();
       });
     });
   });

@@ -5,32 +5,34 @@
 // makes its weights; and each multiplies all weights of the step with its own channels of the values.
 //
 // Shared memory has a ring of halves of steps: a step's keys, then its values. Copies run kSlots - 1 halves
-// ahead: 64 KiB to a block, two blocks to an SM, where an H200 needs about 40 KiB on their way to each SM.
+// ahead: 64 KiB to a block, two blocks to an SM, where an H200 needs about 40 KiB in flight per SM.
 // A lane looks up the page of one key, a step ahead.
 #include "rooftile/ops/paged_attention/paged_attention.codes.h"
 #include "rooftile/ops/paged_attention/paged_attention.problem.h"
 
 namespace rooftile::attention_gpu {
 
-/// kSize: channels that there is room for; kCodes: caches hold codes, which wait in the ring as they are.
-template <int kSize_, bool kCodes_>
+/// kSize: channels that there is room for; kCodes: caches hold codes, which wait in the ring as they are;
+/// kWide: an SM has 227 KiB, not only the 99 of every GPU from sm_80 on. Bits are the same.
+template <int kSize_, bool kCodes_, bool kWide>
 struct DecodeShape {
   static constexpr int kSize = kSize_, kQueries = kDown;
   static constexpr bool kCodes = kCodes_;
-  static constexpr int kWarps = kSize == 128 ? 8 : 4, kThreads = kWarps * 32, kBlocks = kSize == 64 ? 4 : 2;
+  static constexpr int kWarps = kWide && kSize == 128 ? 8 : 4, kThreads = kWarps * 32,
+                       kBlocks = kSize == 64 ? 4 : 2;
   static constexpr int kKeys = 16 * kWarps, kTiles = kKeys / kMmaKeys<kSize>;  ///< of a step
   static constexpr int kTileWarps = kWarps / kTiles;
   static constexpr int kChannels = kSize / kWarps;            ///< of y, in a warp
   static constexpr int kRow = kSize * 2, kWords = kRow / 16;  ///< bytes, and words of 8 elements
   static constexpr int kNumbers = kKeys * kRow;               ///< bytes of a half
-  static constexpr int kHalves = kSize == 64 ? 6 : 3;         ///< that there is room for
+  static constexpr int kHalves = kWide ? 3 : kSize == 64 ? 6 : kSize == 128 ? 5 : 2;  ///< there is room for
   // Of codes one of them holds the half that is multiplied, as numbers.
   static constexpr int kSlots = kCodes ? 2 * (kHalves - 1) : kHalves,
                        kSlot = kCodes ? kNumbers / 2 : kNumbers;
   static constexpr int kRing = kHalves * kNumbers;
-  /// Queries, then a step's weights.
-  static constexpr int kQueryBytes = kQueries * kRow, kWeightBytes = kWarps * 512;
-  static constexpr int kShared = kRing + (kQueryBytes > kWeightBytes ? kQueryBytes : kWeightBytes);
+  static constexpr int kQueryBytes = kQueries * kRow, kWeightBytes = kWarps * 512;  ///< behind the ring
+  static constexpr int kShared = kRing + kQueryBytes + kWeightBytes;
+  static_assert(kShared + kWarps * 320 <= (kWide ? 113 : 99) * 1024);
 };
 
 /// What the warps of a block tell each other at each step.
@@ -45,10 +47,10 @@ template <class Shape, class T, class Rows>
 class DecodeRing {
  public:
   /// Keys from before `begin` and from `end` on are zeros, as their values are.
-  ROOFTILE_TILE DecodeRing(const PagedAttentionProblem& problem, const Rows& k, const Rows& v,
-                           std::int64_t begin, std::int64_t end, std::byte* ring)
+  ROOFTILE_TILE DecodeRing(const PagedAttentionProblem& problem, const Rows& k, const Rows& v, int begin,
+                           int end, std::byte* ring)
       : p_(problem), k_(k), v_(v), begin_(begin), end_(end), ring_(ring) {
-    step_ = begin / Shape::kKeys;
+    next_ = begin / Shape::kKeys * Shape::kKeys;
     look_up();
     ROOFTILE_UNROLL_BY(1) for (int i = 0; i < Shape::kSlots - 1; ++i) fill();
   }
@@ -76,24 +78,23 @@ class DecodeRing {
 
   /// The page of the lane's key.
   ROOFTILE_TILE void look_up() {
-    const std::int64_t key = step_ * Shape::kKeys + warp() * 16 + lane() % 16;
+    const int key = next_ + warp() * 16 + lane() % 16;
     any_ = key >= begin_ && key < end_;
     if (!any_) return;
     const unsigned size = p_.page_size < 0x7fffffff ? static_cast<unsigned>(p_.page_size) : 0x7fffffffu;
     const unsigned index = static_cast<unsigned>(key) / size;
     in_page_ = static_cast<int>(static_cast<unsigned>(key) - index * size);
-    page_ = p_.table_at(its_batch(), index);
+    page_ = p_.table_at(k_.batch, index);
   }
-  ROOFTILE_TILE std::int64_t its_batch() const { return k_.batch; }
 
   ROOFTILE_TILE void fill() {
-    if (step_ * Shape::kKeys < end_) {
+    if (next_ < end_) {
       std::byte* const to = ring_ + filled_ * Shape::kSlot;
       if (!of_values_) {
         copy(to, k_, static_cast<int>(p_.d));
       } else {
         copy(to, v_, static_cast<int>(p_.e));
-        ++step_;
+        next_ += Shape::kKeys;
         look_up();
       }
       of_values_ = !of_values_;
@@ -140,12 +141,14 @@ class DecodeRing {
   }
   template <class Element>
   ROOFTILE_TILE static void gather(std::byte* to, const Element* from, std::int64_t stride, int channels) {
-    if (!from || channels <= 0)
-      put(to, false);
-    else if constexpr (Shape::kCodes)
-      *reinterpret_cast<uint2*>(to) = gather_codes(from, stride, channels);
-    else
-      *reinterpret_cast<uint4*>(to) = tile::gather_word(from, stride, channels, tile::narrow<Element>(0.f));
+    if (!from || channels <= 0) return put(to, false);
+    if constexpr (Shape::kCodes) {
+      const uint2 word = gather_codes(from, stride, channels);
+      *reinterpret_cast<uint2*>(to) = word;
+    } else {
+      const uint4 word = tile::gather_word(from, stride, channels, tile::narrow<Element>(0.f));
+      *reinterpret_cast<uint4*>(to) = word;
+    }
   }
 
   ROOFTILE_TILE const std::byte* take(const Rows& from, std::int64_t size) {
@@ -156,9 +159,11 @@ class DecodeRing {
       // A thread's codes are its own: it alone reads them.
       std::byte* const numbers = ring_ + Shape::kSlots * Shape::kSlot;
       const auto convert = [&](bool large) {  // a constant each time: one branch, not one for each pair
-        ROOFTILE_UNROLL_BY(4)
-            for (int i = 0; i < 16 / kAtOnce; ++i) * reinterpret_cast<uint4*>(numbers + place(row(i))) =
-            numbers_of<T>(*reinterpret_cast<const uint2*>(slot + place_in_slot(row(i))), large);
+        ROOFTILE_UNROLL_BY(4) for (int i = 0; i < 16 / kAtOnce; ++i) {
+          const uint4 word =
+              numbers_of<T>(*reinterpret_cast<const uint2*>(slot + place_in_slot(row(i))), large);
+          *reinterpret_cast<uint4*>(numbers + place(row(i))) = word;
+        }
       };
       if (word() * 8 < padded(size)) from.large() ? convert(true) : convert(false);
       fill();
@@ -171,10 +176,10 @@ class DecodeRing {
     }
   }
 
-  static constexpr int kUnroll = 16 / kAtOnce < 8 ? 16 / kAtOnce : 8;
+  static constexpr int kUnroll = 16 / kAtOnce < 4 ? 16 / kAtOnce : 4;
   const PagedAttentionProblem& p_;
   const Rows &k_, &v_;
-  std::int64_t begin_, end_, step_;
+  int begin_, end_, next_ = 0;
   std::byte* ring_;
   int filled_ = 0, taken_ = 0, page_ = -1, in_page_ = 0;
   bool any_ = false, of_values_ = false;
@@ -190,7 +195,8 @@ ROOFTILE_TILE void decode_rows(const PagedAttentionProblem& p, const Its& its) {
   constexpr float kSlack = 8, kShift = RowWeights<T>::kShift;  // attention.mma.h's
   ROOFTILE_DYNAMIC_SHARED(shared);
   ROOFTILE_SHARED(exchange, DecodeExchange<Shape>);
-  std::byte* const area = shared + Shape::kRing;
+  std::byte* const queries = shared + Shape::kRing;
+  uint4* const all_weights = reinterpret_cast<uint4*>(queries + Shape::kQueryBytes);  // [warp][lane]
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const int d = static_cast<int>(p.d), e = static_cast<int>(p.e), group = warp * kOut;
   const std::int64_t begin = its.first(), rows = its.rows();
@@ -201,66 +207,67 @@ ROOFTILE_TILE void decode_rows(const PagedAttentionProblem& p, const Its& its) {
     all = all.within(its.chunk);
     if (all.size() == 0) return;
   }
-  if (all.end < all.begin) all.end = all.begin;
-  copy_rows<Shape, false>(area, its.q(), begin, Shape::kQueries, rows - begin, d, p.words);
+  copy_rows<Shape, false>(queries, its.q(), begin, Shape::kQueries, rows - begin, d, p.words);
   rooftile::cuda::cp_async_commit();
-  DecodeRing<Shape, T, std::remove_cvref_t<decltype(its.k())>> ring(p, its.k(), its.v(), all.begin, all.end,
-                                                                    shared);
+  const int end = static_cast<int>(all.end);
+  DecodeRing<Shape, T, std::remove_cvref_t<decltype(its.k())>> ring(p, its.k(), its.v(),
+                                                                    static_cast<int>(all.begin), end, shared);
 
   // Where a lane's row of each fragment is: 16 queries; the warp's 16 keys; 16 keys by values, turned.
   const int swizzle = lane % 8;
   const int q_place = lane % 16 * kRow + ((lane / 16 ^ swizzle) * 16);
   const int k_place = (warp * 16 + lane % 8 + lane / 16 * 8) * kRow + ((lane / 8 % 2 ^ swizzle) * 16);
   const int v_place = along(lane % 16 * kRow + ((lane / 16 ^ swizzle) * 16), group);
-  unsigned held[kSteps][4];
-  rooftile::cuda::cp_async_wait<Shape::kSlots - 1>();
-  __syncthreads();
-  ROOFTILE_UNROLL for (int step = 0; step < kSteps; ++step) {
-    if (step * 16 >= d) break;
-    load_matrix(held[step], area + along(q_place, step));
-  }
 
   const bool changes = p.softcap != 0;
   const float scale = its.scale(), factor = changes ? kLog2E : scale * kLog2E;
+  const int whole = static_cast<int>(last_keys.begin), whole_end = static_cast<int>(first_keys.end);
   int from[2], to[2];  // keys that the lane's rows see
-  float base[2], l[2], y[2 * kOut][4], total[2 * kOut][4];
-  RowWeights<T> total_weights[2];
-  ROOFTILE_UNROLL for (int half = 0; half < 2; ++half) {
-    const std::int64_t row = begin + half * 8 + lane / 4;
+  float base[2], l[2], y[2 * kOut][4];
+  ROOFTILE_UNROLL for (int side = 0; side < 2; ++side) {
+    const std::int64_t row = begin + side * 8 + lane / 4;
     const AttentionRange range = its.keys(row < rows ? row : rows - 1);
-    from[half] = static_cast<int>(range.begin), to[half] = row < rows ? static_cast<int>(range.end) : 0;
-    base[half] = -HUGE_VALF, l[half] = 0;
-    total_weights[half] = {-HUGE_VALF, 0};
+    from[side] = static_cast<int>(range.begin), to[side] = row < rows ? static_cast<int>(range.end) : 0;
+    base[side] = -HUGE_VALF, l[side] = 0;
   }
-  ROOFTILE_UNROLL for (int g = 0; g < 2 * kOut; ++g) ROOFTILE_UNROLL for (int r = 0; r < 4; ++r) y[g][r] =
-      total[g][r] = 0;
-  /// A chunk is done.
-  const auto end_chunk = [&] {
-    ROOFTILE_UNROLL for (int half = 0; half < 2; ++half) {
-      const Merge<T> merged(total_weights[half], {base[half], sum_of_row(l[half])});
-      ROOFTILE_UNROLL for (int g = 0; g < 2 * kOut; ++g)
-          ROOFTILE_UNROLL for (int r = 2 * half; r < 2 * half + 2; ++r) {
-        total[g][r] = merged(total[g][r], y[g][r]);
-        y[g][r] = 0;
-      }
-      base[half] = -HUGE_VALF, l[half] = 0;
+  ROOFTILE_UNROLL for (int g = 0; g < 2 * kOut; ++g) ROOFTILE_UNROLL for (int r = 0; r < 4; ++r) y[g][r] = 0;
+  // The chunks before: seldom needed, so in memory. The lane's two rows' weights, then its sums.
+  float4 before[1 + 2 * kOut];
+  ROOFTILE_UNROLL for (int i = 0; i <= 2 * kOut; ++i) before[unknown(i)] = {0, 0, 0, 0};
+  before[unknown(0)] = {-HUGE_VALF, 0, -HUGE_VALF, 0};
+  /// A chunk is done: it joins those before, and another begins or (last) the total stays in registers.
+  const auto end_chunk = [&](bool last) {
+    float4* const total = before + unknown(0);
+    RowWeights<T> upper{total->x, total->y}, lower{total->z, total->w};
+    const Merge<T> up(upper, {base[0], sum_of_row(l[0])}), low(lower, {base[1], sum_of_row(l[1])});
+    *total = {upper.most, upper.sum, lower.most, lower.sum};
+    base[0] = last ? upper.most : -HUGE_VALF, l[0] = last ? upper.sum : 0;
+    base[1] = last ? lower.most : -HUGE_VALF, l[1] = last ? lower.sum : 0;
+    ROOFTILE_UNROLL for (int g = 0; g < 2 * kOut; ++g) {
+      const float4 sum = total[1 + g];
+      float(&four)[4] = y[g];
+      const float4 both{up(sum.x, four[0]), up(sum.y, four[1]), low(sum.z, four[2]), low(sum.w, four[3])};
+      total[1 + g] = both;
+      four[0] = last ? both.x : 0, four[1] = last ? both.y : 0;
+      four[2] = last ? both.z : 0, four[3] = last ? both.w : 0;
     }
   };
 
   int first = static_cast<int>(all.begin / Shape::kKeys) * Shape::kKeys;
-  ROOFTILE_UNROLL_BY(1) for (; first < all.end; first += Shape::kKeys) {
+  ROOFTILE_UNROLL_BY(1) for (; first < end; first += Shape::kKeys) {
     const std::byte* const keys = ring.keys();
     float s[2][4];
     ROOFTILE_UNROLL for (int g = 0; g < 2; ++g) ROOFTILE_UNROLL for (int r = 0; r < 4; ++r) s[g][r] = 0;
     ROOFTILE_UNROLL for (int step = 0; step < kSteps; ++step) {
       if (step * 16 >= d) break;
-      unsigned four[4];
+      unsigned q[4], four[4];
+      load_matrix(q, queries + along(q_place, step));
       load_matrix(four, keys + along(k_place, step));
-      multiply_add<T>(s[0], held[step], four[0], four[1]);
-      multiply_add<T>(s[1], held[step], four[2], four[3]);
+      multiply_add<T>(s[0], q, four[0], four[1]);
+      multiply_add<T>(s[1], q, four[2], four[3]);
     }
     // A lane's elements: rows lane / 4 and 8 below, of each 8 keys its lane % 4-th pair.
-    if (const int mine = first + warp * 16; changes || mine < last_keys.begin || mine + 16 > first_keys.end) {
+    if (const int mine = first + warp * 16; changes || mine < whole || mine + 16 > whole_end) {
       ROOFTILE_UNROLL for (int g = 0; g < 2; ++g) ROOFTILE_UNROLL for (int r = 0; r < 4; ++r) {
         const int key = mine + g * 8 + lane % 4 * 2 + r % 2;
         float& score = s[g][r];
@@ -270,42 +277,41 @@ ROOFTILE_TILE void decode_rows(const PagedAttentionProblem& p, const Its& its) {
           score = capped(score * scale, p.softcap);
       }
     }
-    ROOFTILE_UNROLL for (int half = 0; half < 2; ++half) {
+    ROOFTILE_UNROLL for (int side = 0; side < 2; ++side) {
       const float most = max_of_row(
-          fmaxf(fmaxf(s[0][2 * half], s[0][2 * half + 1]), fmaxf(s[1][2 * half], s[1][2 * half + 1])));
-      if (lane % 4 == 0) exchange.most[warp][half * 8 + lane / 4] = most;
+          fmaxf(fmaxf(s[0][2 * side], s[0][2 * side + 1]), fmaxf(s[1][2 * side], s[1][2 * side + 1])));
+      if (lane % 4 == 0) exchange.most[warp][side * 8 + lane / 4] = most;
     }
     __syncthreads();
 
     // What each tile's sums are multiplied with before it joins them, and the warp's own weights.
     float shrink[Shape::kTiles][2], own[2];
-    ROOFTILE_UNROLL for (int half = 0; half < 2; ++half) {
+    ROOFTILE_UNROLL for (int side = 0; side < 2; ++side) {
       ROOFTILE_UNROLL for (int t = 0; t < Shape::kTiles; ++t) {
         float most = -HUGE_VALF;
         ROOFTILE_UNROLL for (int w = 0; w < Shape::kTileWarps; ++w) most =
-            fmaxf(most, exchange.most[t * Shape::kTileWarps + w][half * 8 + lane / 4]);
+            fmaxf(most, exchange.most[t * Shape::kTileWarps + w][side * 8 + lane / 4]);
         most = fmaf(most, factor, -kShift);
-        shrink[t][half] = 1;
-        if (most - base[half] > kSlack) {  // not of -inf and -inf: a row that has seen nothing
-          shrink[t][half] = rooftile::cuda::exp2_approx_normal(base[half] - most);
-          base[half] = most;
+        shrink[t][side] = 1;
+        if (most - base[side] > kSlack) {  // not of -inf and -inf: a row that has seen nothing
+          shrink[t][side] = rooftile::cuda::exp2_approx_normal(base[side] - most);
+          base[side] = most;
         }
-        if (warp / Shape::kTileWarps == t) own[half] = base[half];
+        if (warp / Shape::kTileWarps == t) own[side] = base[side];
       }
-      if (own[half] == -HUGE_VALF) own[half] = 0;
+      if (own[side] == -HUGE_VALF) own[side] = 0;
     }
     float sums[2];
-    ROOFTILE_UNROLL for (int half = 0; half < 2; ++half) {
+    ROOFTILE_UNROLL for (int side = 0; side < 2; ++side) {
       ROOFTILE_UNROLL for (int g = 0; g < 2; ++g) ROOFTILE_UNROLL for (int one = 0; one < 2; ++one) {
-        float& weight = s[g][2 * half + one];
-        weight = rooftile::cuda::exp2_approx_normal(fmaf(weight, factor, -own[half]));
+        float& weight = s[g][2 * side + one];
+        weight = rooftile::cuda::exp2_approx_normal(fmaf(weight, factor, -own[side]));
       }
-      sums[half] = (s[0][2 * half] + s[0][2 * half + 1]) + (s[1][2 * half] + s[1][2 * half + 1]);
+      sums[side] = (s[0][2 * side] + s[0][2 * side + 1]) + (s[1][2 * side] + s[1][2 * side + 1]);
     }
     exchange.sums[warp][lane] = {sums[0], sums[1]};
-    reinterpret_cast<uint4*>(area)[warp * 32 + lane] = {
-        pair_of<T>(s[0][0], s[0][1]), pair_of<T>(s[0][2], s[0][3]), pair_of<T>(s[1][0], s[1][1]),
-        pair_of<T>(s[1][2], s[1][3])};
+    all_weights[warp * 32 + lane] = {pair_of<T>(s[0][0], s[0][1]), pair_of<T>(s[0][2], s[0][3]),
+                                     pair_of<T>(s[1][0], s[1][1]), pair_of<T>(s[1][2], s[1][3])};
     const std::byte* const values = ring.values();
 
     ROOFTILE_UNROLL for (int t = 0; t < Shape::kTiles; ++t) {
@@ -319,7 +325,7 @@ ROOFTILE_TILE void decode_rows(const PagedAttentionProblem& p, const Its& its) {
       ROOFTILE_UNROLL for (int g = 0; g < 2 * kOut; ++g) ROOFTILE_UNROLL for (int r = 0; r < 4; ++r)
           y[g][r] *= shrink[t][r / 2];
       ROOFTILE_UNROLL for (int w = t * Shape::kTileWarps; w < (t + 1) * Shape::kTileWarps; ++w) {
-        const uint4 word = reinterpret_cast<const uint4*>(area)[w * 32 + lane];
+        const uint4 word = all_weights[w * 32 + lane];
         const unsigned weights[4] = {word.x, word.y, word.z, word.w};
         ROOFTILE_UNROLL for (int g = 0; g < kOut; ++g) {
           if ((group + g) * 16 >= e) break;
@@ -331,27 +337,27 @@ ROOFTILE_TILE void decode_rows(const PagedAttentionProblem& p, const Its& its) {
       }
     }
     if constexpr (!Its::kPart)
-      if ((first + Shape::kKeys) % kAttentionChunk == 0) end_chunk();
+      if ((first + Shape::kKeys) % kAttentionChunk == 0 && first + Shape::kKeys < end) end_chunk(false);
   }
   rooftile::cuda::cp_async_wait<0>();
-  if constexpr (!Its::kPart) end_chunk();
+  if constexpr (!Its::kPart) end_chunk(true);
 
-  ROOFTILE_UNROLL for (int half = 0; half < 2; ++half) {
-    const std::int64_t row = begin + half * 8 + lane / 4;
-    RowWeights<T> weights = total_weights[half];
-    if constexpr (Its::kPart) weights = {base[half], sum_of_row(l[half])};
+  ROOFTILE_UNROLL for (int side = 0; side < 2; ++side) {
+    const std::int64_t row = begin + side * 8 + lane / 4;
+    RowWeights<T> weights{base[side], l[side]};
+    if constexpr (Its::kPart) weights.sum = sum_of_row(weights.sum);
     if (row >= rows) continue;
     if constexpr (Its::kPart) {
       ROOFTILE_UNROLL for (int g = 0; g < 2 * kOut; ++g) {
         const int channel = group * 16 + g * 8 + lane % 4 * 2;
-        its.put_part(row, channel, float2{y[g][2 * half], y[g][2 * half + 1]});
+        its.put_part(row, channel, float2{y[g][2 * side], y[g][2 * side + 1]});
       }
       if (lane % 4 == 0 && warp == 0) its.put_weights(row, weights);
     } else {
       const float each = weights.finish(p.sink ? its.sink(row) : -HUGE_VALF, its.value_scale());
       ROOFTILE_UNROLL for (int g = 0; g < 2 * kOut; ++g) ROOFTILE_UNROLL for (int one = 0; one < 2; ++one) {
         const int channel = group * 16 + g * 8 + lane % 4 * 2 + one;
-        if (channel < e) its.y().put(row, channel, total[g][2 * half + one] * each + 0.f);
+        if (channel < e) its.y().put(row, channel, y[g][2 * side + one] * each + 0.f);
       }
       if (p.lse && lane % 4 == 0 && warp == 0) its.put_lse(row, weights.lse());
     }
