@@ -1,8 +1,8 @@
 #include "rooftile/core/op.h"
 #include "rooftile/ops/layer_norm/ladder/ladder.h"
 #include "rooftile/ops/layer_norm/layer_norm.problem.h"
-#include "rooftile/ops/layer_norm/layer_norm.tile.h"
 #include "rooftile/ops/layer_norm/layer_norm_backward.tile.h"
+#include "rooftile/ops/layer_norm/layer_norm_blocks.tile.h"
 #include "rooftile/tile/rows.h"
 
 namespace rooftile {
