@@ -75,7 +75,7 @@ struct CacheRows {
 /// T: q's and y's; C: the caches', std::uint8_t of codes.
 template <class T, class C>
 struct HeadsOfAKey {
-  static constexpr bool kDrops = false, kPart = false;
+  enum : bool { kDrops = false, kPart = false };  // nvcc warns of a constant that a dtype has no use for
   const PagedAttentionProblem& p;
   Place place;
   std::int64_t group, tokens;
