@@ -136,8 +136,9 @@ struct LayerNormMoments {
                      both.second);
     }
   }
+  /// `factor`: what the row's elements were multiplied by before.
   ROOFTILE_TILE LayerNormScale<Real> finish(const Team& team, const LayerNormRow<T>& row, Real each_one,
-                                            Real eps) const {
+                                            Real eps, Real factor = 1) const {
     Real first = shift, delta, variance;  // delta: from there to the mean
     if constexpr (Team::kHoldsRows) {
       const auto all = team.joined(part(team, row.x.size, each_one), row.x.size, each_one);
@@ -152,8 +153,8 @@ struct LayerNormMoments {
       variance = quotient(both.second, count, each_one) - delta * delta;
     }
     if (variance < 0) variance = 0;
-    const Real rstd = rsqrt(variance + eps);
-    team.store_scalars(row.mean, first + delta, row.rstd, rstd);
+    const Real rstd = rsqrt(variance + eps * factor * factor);
+    team.store_scalars(row.mean, (first + delta) / factor, row.rstd, rstd * factor);
     // h - shift is exact where shift + delta had to be rounded.
     return {first, rstd, -delta * rstd, second_look(first, variance, eps)};
   }
@@ -293,8 +294,30 @@ ROOFTILE_TILE std::int64_t layer_norm_near(Team team, std::int64_t begin, std::i
       if (any_of_warp<Team>(scale.factor != 1)) [[unlikely]] {
         if constexpr (Team::kOverlapsRows) {
           return false;  // to what has room for a call
+        } else if constexpr (Team::kHoldsRows) {
+          // What is held is scaled and looked at once more: read anew from memory, its addresses would take
+          // registers from all rows (bf16 rows of a block: 272 bytes spilled, and not 36).
+          const float factor = scale.factor;
+          if constexpr (kFloats) {  // from which the shift was taken; the row is in shared memory
+            Row<const T> x, residual;
+            layer_norm_again<Team>(row, x, residual);
+            team.each(size, [&](auto chunk) {
+              Tile t = load_again(team, x, chunk);
+              if (residual.data) t = team.template round_to<T>(t + load_again(team, residual, chunk));
+              scratch[chunk] = t * factor;
+            });
+          } else {
+            if (row.sum.data) team.each(size, [&](auto chunk) { team.store(row.sum, chunk, h[chunk]); });
+            row.sum.data = nullptr;
+            team.each(size, [&](auto chunk) { h.set(chunk, h[chunk] * factor); });
+          }
+          moments.begin(team, size, each_one, [&](auto chunk, auto use) { use(held(chunk)); });
+          team.each(size, [&](auto chunk) {
+            moments.add(team, chunk, held(chunk));
+            if constexpr (kFloats) scratch[chunk] = scratch[chunk] - moments.shift;
+          });
+          scale = moments.finish(team, row, each_one, eps, factor);
         } else {
-          if constexpr (Team::kVectors > 0) team.wait_kept();
           layer_norm_far(team, row, scale, weight_again, bias_again, eps, each_one);
           return true;
         }
