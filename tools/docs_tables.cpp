@@ -23,6 +23,7 @@ const std::map<std::string, std::string> kTitles = {{"op", "op"},
                                                     {"dtype", "dtype"},
                                                     {"shape", "shape"},
                                                     {"layout", "layout"},
+                                                    {"with", "with"},
                                                     {"threads", "threads"},
                                                     {"cache", "cache"},
                                                     {"us", "µs"},
@@ -50,6 +51,11 @@ std::string cell(const json& record, const std::string& column) {
     return share(given > 0 ? given : us > 0 ? number(record, "limit_us") / us : 0);
   }
   std::string text = record.contains(column) ? text_of(record[column]) : "";
+  if (column == "with") {  // what the call was given, as the bench's own table has it
+    const json given = record.value("parameters", json::object());
+    for (const auto& [name, value] : given.items())
+      text += fmt::format("{}{}={:g}", text.empty() ? "" : " ", name, value.get<double>());
+  }
   if (column == "shape")
     for (std::size_t at; (at = text.find('x')) != std::string::npos;) text.replace(at, 1, "×");
   if (column == "variant") text = "`" + text + "`";
