@@ -172,8 +172,8 @@ ROOFTILE_TILE bool in_words(const GpuEpilogue& e) {
   return e.y_words && (!e.c || e.c_words) && (!e.bias || e.bias_row == 0) && e.out != DType::tf32;
 }
 /// `finish` of (i, j), (i + step, j), …, kCount of them, below row `end`: `value(s)` is what becomes of sum s
-/// before c. All of c is on its way before the first word is waited for; one by one, a tile of 128 × 256 that
-/// is added to f32 takes 40 µs on an H200.
+/// before c. All of c is on its way before the first word is waited for, and no word asks again what the call
+/// is (linear_cross_entropy_backward 8192x4096x32000, H200: 33.7 ms, so 19.3).
 template <int kCount, class Word, class Value>
 ROOFTILE_TILE void finish_words(const GpuEpilogue& e, std::int64_t y_first, std::int64_t c_first,
                                 std::int64_t i, std::int64_t end, int step, std::int64_t j,
