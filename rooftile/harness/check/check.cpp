@@ -79,6 +79,13 @@ bool wanted(const Spec& spec, const CheckOptions& options, DType dtype) {
          std::all_of(options.isas.begin(), options.isas.end(), is_cpu);
 }
 
+std::vector<std::string> brief_of(const CheckOptions& options, const std::vector<Queues>& queues) {
+  if (!options.paths) return options.brief;
+  std::vector<std::string> all;
+  for (const Queues& q : queues) all.push_back(q.isa);
+  return all;
+}
+
 /// A tolerance that the arithmetic cannot justify is too loose; so is one that no error comes near.
 constexpr double kMaxC = 8;
 constexpr double kMinWorst = 0.02;
@@ -89,7 +96,7 @@ class SpecCheck {
             std::int64_t done, std::int64_t total)
       : spec_(spec),
         options_(options),
-        subjects_{queues, variants_of(spec, options, queues), dead},
+        subjects_{queues, variants_of(spec, options, queues), dead, brief_of(options, queues)},
         done_(done),
         total_(total) {}
 
@@ -135,7 +142,7 @@ class SpecCheck {
       progress(dtype, what, 0);
       guarded(ledger, f);
     };
-    step("bits", [&] { check_invariance(spec_, dtype, subjects_, ledger, options_.paths); });
+    step("bits", [&] { check_invariance(spec_, dtype, subjects_, ledger); });
     if (options_.paths) return;
     step("modes", [&] { check_modes(spec_, dtype, subjects_, ledger); });
     step("edges", [&] { check_edges(spec_, dtype, subjects_, ledger); });
