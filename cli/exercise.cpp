@@ -151,7 +151,8 @@ std::vector<std::string> cpu_flags(const std::string& isa) {
 }
 
 std::vector<std::string> gpu_flags(const std::string& compiler) {
-  std::vector<std::string> flags = {"-O1", "-gdwarf-4", "-fsanitize=thread", "-fno-optimize-sibling-calls"};
+  std::vector<std::string> flags = {"-O1", "-gdwarf-4", "-g1", "-fsanitize=thread",
+                                    "-fno-optimize-sibling-calls"};
   if (compiler.find("clang") != std::string::npos)
     for (const char* flag : {"-mllvm", "-tsan-distinguish-volatile"}) flags.emplace_back(flag);
   else

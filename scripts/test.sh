@@ -47,11 +47,13 @@ run() {
   fi
 }
 
-# Left to make test-all: the third instruction set, f16 on the emulated device; under AddressSanitizer bench and report,
+# Left to make test-all: the third instruction set, f16 on the emulated device, bits at every offset on all but one
+# instruction set; under AddressSanitizer bench and report,
 # and ops that this change (since ROOFTILE_BASE, or the commit before) does not concern.
 isas="baseline;native" f16=OFF ops="" left_out='^(bench|report|plot|ncu|listing)'
 if [ -n "$all" ]; then
   isas="baseline;avx2;avx512" f16=ON left_out=""
+  export ROOFTILE_ALL_CASES=1  # ops_test compares bits everywhere
 elif [ -n "$sanitized" ]; then
   # shellcheck disable=SC2086  # no base: no argument
   ops=$({ scripts/affected.sh --fixed && scripts/affected.sh ${ROOFTILE_BASE:-}; } | sort -u | paste -sd ';')

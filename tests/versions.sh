@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # `rooftile check --versions` accepts the right versions in plain Python and NumPy and rejects wrong ones; without NumPy:
 # skipped (77).
-#   versions.sh ROOFTILE VERSIONS_FOLDER
+#   versions.sh ROOFTILE VERSIONS_FOLDER [--quick]    --quick: two cases of each function, where continuous integration, on
+#                                                     the newest NumPy, and make test-all go through all of them
 set -uo pipefail
 
 rooftile=$1
@@ -57,6 +58,6 @@ for language in cutile cute; do
   fi
 done
 functions=""
-expect "every function" 0 'versions and [0-9]+ traps, all ok'
+expect "every function" 0 'versions and [0-9]+ traps, all ok' "${@:3}"
 [ $failed = 0 ] && echo "versions: ok"
 exit $failed

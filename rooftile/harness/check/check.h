@@ -21,9 +21,10 @@ struct CheckOptions {
   std::vector<DType> dtypes;           ///< empty: all
   bool quick = false;  ///< two cases of each variant and dtype, one of each real option, no wrong results
   bool paths = false;  ///< the cases, and each way through a kernel once, where else bits are compared often
-  bool huge = false;   ///< one case of each op beyond 2^31 elements instead of the list
-  int random_cases = 0;  ///< that many of each function beside the list, shared out over its dtypes
-  bool listed = true;    ///< false: the random cases alone
+  std::vector<std::string> brief;  ///< instruction sets where bits are compared as rarely as by `paths`
+  bool huge = false;               ///< one case of each op beyond 2^31 elements instead of the list
+  int random_cases = 0;            ///< that many of each function beside the list, shared out over its dtypes
+  bool listed = true;              ///< false: the random cases alone
   std::uint64_t seed = 1;
   double seconds = 300;  ///< after which a call hangs; beyond 2^31 elements ten times that
   std::function<void(const Progress&)> progress;

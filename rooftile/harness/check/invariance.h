@@ -8,10 +8,9 @@ namespace rooftile::harness {
 /// Twice the same; with 1, 2, 3 and 7 threads; through the caches and past them; row i alone as in its batch;
 /// at each whole-element offset within 64 bytes; contiguous as in every layout; in place as apart. Rungs,
 /// which run on one thread and dense rows, meet what they take; variants of Role::named, which may order
-/// additions otherwise, only themselves. `paths`: each length once, unaligned, strided and in place once
-/// each, by three threads.
-void check_invariance(const Spec& spec, DType dtype, const Subjects& subjects, Ledger& ledger,
-                      bool paths = false);
+/// additions otherwise, only themselves. On what the subjects name as brief: each length once, unaligned,
+/// strided and in place once each, by three threads.
+void check_invariance(const Spec& spec, DType dtype, const Subjects& subjects, Ledger& ledger);
 
 /// Every operand's last element before a page that may not be accessed, then its first behind one: nothing
 /// outside is read, not even by masked or vector loads, which no sanitizer sees.

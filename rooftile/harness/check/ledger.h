@@ -47,6 +47,8 @@ struct Subjects {
   std::vector<const char*> variants;
   /// Those that ended the process before, by instruction set and the result's variant.
   std::set<std::pair<std::string, std::string>> dead = {};
+  /// Instruction sets on which bits are compared each way through a kernel once, and not at every offset.
+  std::vector<std::string> brief = {};
   /// The variants left on one instruction set.
   std::vector<const char*> of(const Queues& queues) const {
     std::vector<const char*> left;

@@ -92,7 +92,7 @@ inline std::vector<Case> softmax_cases(bool forward) {
     for (double log : {0., 1.}) {
       const std::map<std::string, double> causal{{"causal", 1}, {"log", log}, {"scale", 0.125}};
       for (Shape shape : {Shape{2, 6, 6}, Shape{3, 5, 77}, Shape{2, 9, 4}, Shape{2, 3, 130, 130},
-                          Shape{40, 1}, Shape{3, 1111}, Shape{2, 9001}})
+                          Shape{40, 1}, Shape{3, 1111}, Shape{2, 9001}, Shape{0, 9}, Shape{4, 0}})
         cases.push_back({shape, type, causal});
       for (Fill fill : {Fill::minus_infinities, Fill::one_nan, Fill::one_infinity, Fill::masked})
         for (const char* flag : {"causal", "masked"})

@@ -59,6 +59,7 @@ Status launch_forward(const CudaLaunch& launch, const SoftmaxProblem& p) {
       // Rows of one team may see fewer keys than another's, and shuffles take all of a warp: teams are warps
       // at least, and those that read rows again.
       if (p.masked) {
+        if (p.rows.rows <= 0) return Status{};
         using Team = CudaTeam<float, kLanes, 0, Access::any>;
         const RowShape its = row_shape(p.rows.columns, kLanes, kChunks, kMaxThreads, kWarp, false, nullptr);
         const bool warps = its.threads <= kWarp;
