@@ -132,6 +132,21 @@ void multiply(const float (*a)[16], int rows, const float (*b)[16], int columns,
   return m.block == 8 ? multiply_all<8>(a, rows, b, columns, d, m)
                       : multiply_all<16>(a, rows, b, columns, d, m);
 }
+void multiply(const std::int8_t (*a)[32], int rows, const std::int8_t (*b)[32], int columns,
+              std::uint32_t* d) {
+  for (int first = 0; first < columns; first += 8) {
+    Words column[32];
+    for (int k = 0; k < 32; ++k)
+      for (int j = 0; j < 8; ++j) column[k][j] = static_cast<std::uint32_t>(b[first + j][k]);
+    for (int i = 0; i < rows; ++i) {
+      std::uint32_t* const results = d + i * columns + first;
+      Words sum;
+      __builtin_memcpy(&sum, results, sizeof sum);
+      for (int k = 0; k < 32; ++k) sum += column[k] * static_cast<std::uint32_t>(a[i][k]);
+      __builtin_memcpy(results, &sum, sizeof sum);
+    }
+  }
+}
 void multiply(const float (&a)[16][16], const float (&b)[8][16], float (&d)[16][8], Model m) {
   multiply(a, 16, b, 8, &d[0][0], m);
 }

@@ -17,6 +17,9 @@ struct Model {
 };
 constexpr Model model(MatrixType type) { return {type == MatrixType::kTf32 ? 8 : 16, 25}; }
 
+constexpr int element_bytes(MatrixType t) {
+  return t == MatrixType::kI8 ? 1 : t == MatrixType::kTf32 ? 4 : 2;
+}
 /// One element of a register: of 16 bits, or of 32 that the instruction reads 19 of.
 float to_float(MatrixType, std::uint32_t bits);
 
@@ -28,5 +31,8 @@ float step(const float* a, const float* b, float c, Model);
 void multiply(const float (&a)[16][16], const float (&b)[8][16], float (&d)[16][8], Model);
 /// And for up to 64 rows of `a` and up to 256 of `b`, a multiple of 8: d[rows][columns].
 void multiply(const float (*a)[16], int rows, const float (*b)[16], int columns, float* d, Model);
+/// Of signed bytes; without a sign, as sums wrap.
+void multiply(const std::int8_t (*a)[32], int rows, const std::int8_t (*b)[32], int columns,
+              std::uint32_t* d);
 
 }  // namespace rooftile::emulated::tensor_core

@@ -14,7 +14,8 @@ struct HopperPlan {
   std::int64_t tiles, waves;
 };
 
-inline constexpr int kHopperHeight = 128, kHopperDepth = 64, kMaxSkinny = 64;
+inline constexpr int kHopperHeight = 128, kMaxSkinny = 64;
+inline constexpr int kHopperRow = 128;  // bytes of K in a slice
 /// Slices of A and B that fit beside 32 KiB for y.
 constexpr int hopper_stages(int width) { return width > 128 ? 4 : 6; }
 /// Elements of K in a slice, and slices that fit beside y.
@@ -24,7 +25,8 @@ constexpr int skinny_stages(int rows) { return 222 * 1024 / ((64 + rows) * skinn
 /// The least work on the busiest multiprocessor, in columns. Measured on an H200: a narrow tile costs as 16
 /// columns more; two blocks that share B gain 5% over several waves (8192³: 1429 → 1362 µs), and cost 2% in
 /// one (2048³).
-inline HopperPlan wide_plan(std::int64_t m, std::int64_t n, std::int64_t matrices, int multiprocessors) {
+inline HopperPlan wide_plan(std::int64_t m, std::int64_t n, std::int64_t matrices, int multiprocessors,
+                            int size) {
   HopperPlan best{};
   std::int64_t least = INT64_MAX;
   for (const int width : {256, 192, 128, 64})
@@ -39,8 +41,8 @@ inline HopperPlan wide_plan(std::int64_t m, std::int64_t n, std::int64_t matrice
       // [/cost]
       if (cost >= least) continue;
       least = cost;
-      best = {false,        kHopperHeight,        width,           cluster,
-              kHopperDepth, hopper_stages(width), tiles * cluster, waves};
+      best = {false,           kHopperHeight, width, cluster, kHopperRow / size, hopper_stages(width),
+              tiles * cluster, waves};
     }
   return best;
 }
@@ -60,10 +62,11 @@ inline HopperPlan skinny_plan(std::int64_t m, std::int64_t n, std::int64_t matri
   }
   return best;
 }
+/// `size`: bytes of an element.
 inline HopperPlan hopper_plan(std::int64_t m, std::int64_t n, std::int64_t matrices, bool a_k_first,
-                              bool b_k_first, int multiprocessors) {
-  return m <= kMaxSkinny && a_k_first ? skinny_plan(m, n, matrices, b_k_first, multiprocessors)
-                                      : wide_plan(m, n, matrices, multiprocessors);
+                              bool b_k_first, int multiprocessors, int size = 2) {
+  return m <= kMaxSkinny && a_k_first && size == 2 ? skinny_plan(m, n, matrices, b_k_first, multiprocessors)
+                                                   : wide_plan(m, n, matrices, multiprocessors, size);
 }
 
 }  // namespace rooftile::gemm_gpu

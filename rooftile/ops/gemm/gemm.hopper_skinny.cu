@@ -11,8 +11,8 @@ Status launch_rows(const CudaLaunch& launch, const GpuProduct& p, const HopperPl
   using Tile = SkinnyTile<T, kRows>;
   TensorMap a{}, b{};
   const SkinnyRun run{plan.width, static_cast<int>((p.k + Tile::kK - 1) / Tile::kK)};
-  Status s = map_of(a, p.a, p.m, p.k, p.batch, p.a_index, kRows, 64);
-  if (s) s = map_of(b, p.b, p.n, p.k, p.batch, p.b_index, plan.width, 64);
+  Status s = map_of(a, int(sizeof(T)), p.a, p.m, p.k, p.batch, p.a_index, kRows, 64);
+  if (s) s = map_of(b, int(sizeof(T)), p.b, p.n, p.k, p.batch, p.b_index, plan.width, 64);
   if (!s) return s;
   const GpuTiles tiles(p, kRows, plan.width);
   const std::int64_t most = launch.multiprocessors;

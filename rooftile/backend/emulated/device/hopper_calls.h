@@ -27,7 +27,7 @@ struct Product {
   MatrixType type;
   std::uint64_t a, b;                // descriptors
   const std::uint32_t* a_registers;  // in place of a, or null
-  float* sums;
+  float* sums;                       // of bytes integers; the engine moves their bits
   int n;
   bool a_mn_major, b_mn_major, add;
 };
