@@ -92,7 +92,8 @@ TEST(Gemm, GivesTheBitsOfMmaByWgmmaOnTheEmulatedDevice) {
     // Along K alone; each width of a tile, and few rows.
     for (const Product& p :
          {Product{1, 200, 528, 264, 2}, Product{1, 256, 80, 512, 2}, Product{1, 200, 80, 192, 2},
-          Product{1, 264, 1040, 72, 2}, Product{2, 5, 64, 40, 2}}) {
+          Product{1, 264, 1040, 72, 2}, Product{2, 5, 64, 40, 2}, Product{1, 33, 1104, 104, 2},
+          Product{1, 16, 2064, 72, 2}}) {
       gives_the_same_bits<std::int8_t, std::int32_t>(queue, p);
       gives_the_same_bits<tf32>(queue, p);
     }

@@ -25,6 +25,12 @@
 #include "rooftile/backend/cuda/wgmma_shapes.h"
 #endif
 
+namespace rooftile::cuda {
+/// What products of T are added up in.
+template <class T>
+using WgmmaSum = std::conditional_t<std::is_same_v<T, std::int8_t>, int, float>;
+}  // namespace rooftile::cuda
+
 #if defined(ROOFTILE_HAS_HOPPER)
 namespace rooftile::cuda {
 
@@ -98,8 +104,6 @@ ROOFTILE_PTX void wgmma_pin([[maybe_unused]] T (&registers)[kCount]) {
 #endif
 }
 
-template <class T>
-using WgmmaSum = std::conditional_t<std::is_same_v<T, std::int8_t>, int, float>;
 #if defined(ROOFTILE_EMULATED)
 namespace detail {
 template <class T>

@@ -18,9 +18,9 @@ inline constexpr int kHopperHeight = 128, kMaxSkinny = 64;
 inline constexpr int kHopperRow = 128;  // bytes of K in a slice
 /// Slices of A and B that fit beside 32 KiB for y.
 constexpr int hopper_stages(int width) { return width > 128 ? 4 : 6; }
-/// Elements of K in a slice, and slices that fit beside y.
-constexpr int skinny_depth(int rows) { return rows <= 16 ? 256 : 128; }
-constexpr int skinny_stages(int rows) { return 222 * 1024 / ((64 + rows) * skinny_depth(rows) * 2); }
+/// Bytes of K in a slice, and slices that fit beside y.
+constexpr int skinny_row(int rows) { return rows <= 16 ? 512 : 256; }
+constexpr int skinny_stages(int rows) { return 222 * 1024 / ((64 + rows) * skinny_row(rows)); }
 
 /// The least work on the busiest multiprocessor, in columns. Measured on an H200: a narrow tile costs as 16
 /// columns more; two blocks that share B gain 5% over several waves (8192³: 1429 → 1362 µs), and cost 2% in
@@ -49,8 +49,10 @@ inline HopperPlan wide_plan(std::int64_t m, std::int64_t n, std::int64_t matrice
 /// Columns of y in a tile, such that the busiest multiprocessor reads the fewest; of equals, the most. Where
 /// neighbours in B are along N, a box has 64 of them.
 inline HopperPlan skinny_plan(std::int64_t m, std::int64_t n, std::int64_t matrices, bool b_k_first,
-                              int multiprocessors) {
-  const int height = m <= 8 ? 8 : m <= 16 ? 16 : m <= 32 ? 32 : kMaxSkinny;
+                              int multiprocessors, int size) {
+  // 16-bit elements have a kernel for each; of the others two, as a kernel takes a second to compile.
+  const bool few = size == 2;
+  const int height = m <= 8 && few ? 8 : m <= 16 ? 16 : m <= 32 && few ? 32 : kMaxSkinny;
   HopperPlan best{};
   std::int64_t least = INT64_MAX;
   for (int width = 64; width >= (b_k_first ? 8 : 64); width -= 8) {
@@ -58,15 +60,15 @@ inline HopperPlan skinny_plan(std::int64_t m, std::int64_t n, std::int64_t matri
     const std::int64_t waves = (tiles + multiprocessors - 1) / multiprocessors;
     if (waves * width >= least) continue;
     least = waves * width;
-    best = {true, height, width, 1, skinny_depth(height), skinny_stages(height), tiles, waves};
+    best = {true, height, width, 1, skinny_row(height) / size, skinny_stages(height), tiles, waves};
   }
   return best;
 }
 /// `size`: bytes of an element.
 inline HopperPlan hopper_plan(std::int64_t m, std::int64_t n, std::int64_t matrices, bool a_k_first,
                               bool b_k_first, int multiprocessors, int size = 2) {
-  return m <= kMaxSkinny && a_k_first && size == 2 ? skinny_plan(m, n, matrices, b_k_first, multiprocessors)
-                                                   : wide_plan(m, n, matrices, multiprocessors, size);
+  return m <= kMaxSkinny && a_k_first ? skinny_plan(m, n, matrices, b_k_first, multiprocessors, size)
+                                      : wide_plan(m, n, matrices, multiprocessors, size);
 }
 
 }  // namespace rooftile::gemm_gpu
