@@ -85,20 +85,24 @@ ROOFTILE_TILE void load_slices(typename Tile::Shared& shared, const TensorMap* a
   });
 }
 
+/// A consumer has read a slot: told to each block of the cluster, as each may fill it.
+template <class Tile>
+ROOFTILE_TILE void free_slot(typename Tile::Shared& shared, int slot, int cluster) {
+  const int thread = static_cast<int>(threadIdx.x) % 128;
+  if (thread >= cluster) return;
+  if (cluster > 1)
+    mbarrier_arrive_at_relaxed(&shared.empty[slot], static_cast<unsigned>(thread));
+  else
+    mbarrier_arrive(&shared.empty[slot]);
+}
+
 /// The sums of 64 rows of a tile, by a consumer.
 template <class T, class Tile, Major kA, Major kB>
 ROOFTILE_TILE void multiply(typename Tile::Sum (&sums)[Tile::kN / 2], typename Tile::Shared& shared,
                             Ring<Tile::kStages>& ring, const HopperRun& run, int consumer) {
   constexpr unsigned kGroup = 1024, kBoxBytes = Tile::kBox * sizeof(T);
   constexpr unsigned kStepA = kA == Major::kK ? 32 : 2 * kGroup, kStepB = kB == Major::kK ? 32 : 2 * kGroup;
-  const int thread = static_cast<int>(threadIdx.x) % 128;
-  const auto give_back = [&](int slot) {
-    if (thread >= run.cluster) return;
-    if (run.cluster > 1)
-      mbarrier_arrive_at_relaxed(&shared.empty[slot], static_cast<unsigned>(thread));
-    else
-      mbarrier_arrive(&shared.empty[slot]);
-  };
+  const auto give_back = [&](int slot) { free_slot<Tile>(shared, slot, run.cluster); };
   int before = 0;
   ROOFTILE_UNROLL_BY(1) for (int s = 0; s < run.slices; ++s, ring.next()) {
     // [multiply]
@@ -192,10 +196,9 @@ ROOFTILE_TILE void store_column_of_words(const GpuProduct& p, std::int64_t m, st
 
 /// All else: 64 columns of sums at a time, from fragments to four neighbours in y. Words of four lie at
 /// c ^ 2 (r % 4): no bank conflict.
-template <class Tile>
-ROOFTILE_TILE void store_any(const typename Tile::Sum (&sums)[Tile::kN / 2], std::byte* staging,
-                             const GpuProduct& p, std::int64_t m, std::int64_t n, std::int64_t matrix) {
-  using Sum = typename Tile::Sum;
+template <class Tile, class Sum>
+ROOFTILE_TILE void store_any(const Sum (&sums)[Tile::kN / 2], std::byte* staging, const GpuProduct& p,
+                             std::int64_t m, std::int64_t n, std::int64_t matrix) {
   constexpr bool kFloats = std::is_same_v<Sum, float>;
   using Two = std::conditional_t<kFloats, float2, int2>;
   using Word = std::conditional_t<kFloats, float4, int4>;
@@ -265,6 +268,25 @@ ROOFTILE_TILE void consume(typename Tile::Shared& shared, const TensorMap* y_map
   if (run.whole && threadIdx.x % 32 == 0) tensor_store_wait_read<0>();
 }
 
+/// Makes the barriers of the ring, for all blocks of the cluster.
+template <class Tile>
+ROOFTILE_TILE void begin_ring(typename Tile::Shared& shared, const TensorMap* a_map, const TensorMap* b_map,
+                              int cluster) {
+  if (threadIdx.x == 0) {
+    prefetch_tensor_map(a_map);
+    prefetch_tensor_map(b_map);
+    for (int i = 0; i < Tile::kStages; ++i) {
+      mbarrier_init(&shared.full[i], 1);
+      mbarrier_init(&shared.empty[i], static_cast<unsigned>(Tile::kConsumers * cluster));
+    }
+    fence_mbarrier_init();
+  }
+  if (cluster > 1)
+    cluster_sync();
+  else
+    __syncthreads();
+}
+
 }  // namespace hopper
 #endif
 
@@ -279,20 +301,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
   auto& shared = *reinterpret_cast<typename Tile::Shared*>(memory);
   const int warpgroup = static_cast<int>(threadIdx.x) / 128;
   const BlockTiles tiles{all, run.cluster, run.cluster > 1 ? static_cast<int>(cluster_rank()) : 0};
-
-  if (threadIdx.x == 0) {
-    prefetch_tensor_map(&a_map);
-    prefetch_tensor_map(&b_map);
-    for (int i = 0; i < Tile::kStages; ++i) {
-      mbarrier_init(&shared.full[i], 1);
-      mbarrier_init(&shared.empty[i], static_cast<unsigned>(Tile::kConsumers * run.cluster));
-    }
-    fence_mbarrier_init();
-  }
-  if (run.cluster > 1)
-    cluster_sync();
-  else
-    __syncthreads();
+  begin_ring<Tile>(shared, &a_map, &b_map, run.cluster);
 
   // [roles]
   if (warpgroup == 0) {

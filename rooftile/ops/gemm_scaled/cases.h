@@ -49,6 +49,9 @@ inline std::vector<Case> gemm_scaled_cases() {
     for (double block : {128., 48., 512.})
       for (double block_n : {1., 128., 300.})
         add({129, 160, 257}, with({{"turned", 1}, {"block", block}, {"block_n", block_n}}));
+    // More slices than Hopper's ring holds, of several blocks and of one; a tail.
+    for (double block : {128., 2000.})
+      add({130, 1040, 140}, with({{"turned", 1}, {"block", block}, {"block_n", block / 128}}));
     for (std::int64_t k : {40, 131}) add({2, 17, k, 33}, with({{"turned", 1}}));
     // Few rows: both halves of a fragment, blocks of less than a GPU's stage and of several.
     for (std::int64_t m : {1, 7, 9, 16})
