@@ -180,7 +180,7 @@ __device__ void write_out(const Sum (&d)[N], Sum* out) {
         d[i];
 }
 
-template <class T, int N, Major kA, Major kB>
+template <class T, int N, Major kA = Major::kK, Major kB = Major::kK, class U = T>
 __global__ void one_wgmma(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b,
                           Swizzle swizzle, launch_of::Operand a_form, launch_of::Operand b_form,
                           cuda::WgmmaSum<T>* out) {
@@ -198,8 +198,12 @@ __global__ void one_wgmma(const __grid_constant__ TensorMap a, const __grid_cons
   cuda::mbarrier_wait(&barrier, 0);
   cuda::WgmmaSum<T> d[N / 2];
   cuda::wgmma_fence();
-  cuda::wgmma<T, N, kA, kB>(d, describe(memory, a_form, swizzle), describe(memory + 16384, b_form, swizzle),
-                            false);
+  const std::uint64_t left = describe(memory, a_form, swizzle),
+                      right = describe(memory + 16384, b_form, swizzle);
+  if constexpr (std::is_same_v<T, f8e4m3> || std::is_same_v<T, f8e5m2>)
+    cuda::wgmma_f8<T, U, N>(d, left, right, false);
+  else
+    cuda::wgmma<T, N, kA, kB>(d, left, right, false);
   cuda::wgmma_commit();
   cuda::wgmma_wait<0>();
   write_out(d, out);
@@ -291,8 +295,8 @@ Status product(G, const TensorMap& a, const TensorMap& b, const TensorMap& c, in
   geometry.cluster = kCluster;
   return launch(geometry, o, "product", &test::product, a, b, c, k, bug);
 }
-Status one_wgmma(G, Element type, const TensorMap& a, const TensorMap& b, Swizzle swizzle, Operand x,
-                 Operand y, void* out) {
+Status one_wgmma(G, Element type, Element b_type, const TensorMap& a, const TensorMap& b, Swizzle swizzle,
+                 Operand x, Operand y, void* out) {
   constexpr Major k = Major::kK, mn = Major::kMn;
   if (type == Element::kI8)
     return launch(g, o, "one_wgmma", &test::one_wgmma<std::int8_t, 48, k, k>, a, b, swizzle, x, y,
@@ -302,6 +306,11 @@ Status one_wgmma(G, Element type, const TensorMap& a, const TensorMap& b, Swizzl
                      : (y.mn_major ? &test::one_wgmma<bf16, 48, k, mn> : &test::one_wgmma<bf16, 48, k, k>);
   if (type == Element::kF16) kernel = &test::one_wgmma<f16, 256, k, k>;
   if (type == Element::kTf32) kernel = &test::one_wgmma<tf32, 48, k, k>;
+  const bool large = b_type == Element::kE5m2;
+  if (type == Element::kE4m3)
+    kernel = large ? &test::one_wgmma<f8e4m3, 128, k, k, f8e5m2> : &test::one_wgmma<f8e4m3, 128>;
+  if (type == Element::kE5m2)
+    kernel = large ? &test::one_wgmma<f8e5m2, 128> : &test::one_wgmma<f8e5m2, 128, k, k, f8e4m3>;
   return launch(g, o, "one_wgmma", kernel, a, b, swizzle, x, y, static_cast<float*>(out));
 }
 Status registers_wgmma(G, const std::uint32_t* words, const TensorMap& b, bool changed, float* out) {

@@ -154,18 +154,25 @@ std::uint16_t bits(bool f16_type, float x) {
 }
 
 using launch_of::Element;
-int bytes_of(Element type) { return type == Element::kI8 ? 1 : type == Element::kTf32 ? 4 : 2; }
 MatrixType matrix_type(Element type) {
-  return type == Element::kBf16  ? MatrixType::kBf16
-         : type == Element::kF16 ? MatrixType::kF16
-                                 : MatrixType::kTf32;
+  constexpr MatrixType types[] = {MatrixType::kBf16, MatrixType::kF16,  MatrixType::kTf32,
+                                  MatrixType::kI8,   MatrixType::kE4m3, MatrixType::kE5m2};
+  return types[static_cast<int>(type)];
 }
 /// Of i8 a whole number, -128 to 126.
 float put_drawn(Element type, std::uint8_t* to) {
-  const float v = type == Element::kI8 ? std::floor(draw() * 64) - 1 : draw();
+  float v = type == Element::kI8 ? std::floor(draw() * 64) - 1 : draw();
   const auto store = [&](auto value) { std::memcpy(to, &value, sizeof value); };
+  const auto store_f8 = [&](auto value) {
+    store(value);
+    v = to_float(value);
+  };
   if (type == Element::kI8)
     store(static_cast<std::int8_t>(v));
+  else if (type == Element::kE4m3)
+    store_f8(from_double<f8e4m3>(static_cast<double>(v)));
+  else if (type == Element::kE5m2)
+    store_f8(from_double<f8e5m2>(static_cast<double>(v)));
   else if (type == Element::kTf32)
     store(from_double<tf32>(static_cast<double>(v)));
   else
@@ -174,8 +181,10 @@ float put_drawn(Element type, std::uint8_t* to) {
 }
 
 /// 50 of A's 64 rows exist: the others are zeros.
-void check_wgmma(Element type, Swizzle swizzle, bool a_mn, bool b_mn) {
-  const int n = type == Element::kF16 ? 256 : 48, rows = 50, size = bytes_of(type), depth = 32 / size;
+void check_wgmma(Element type, Element b_type, Swizzle swizzle, bool a_mn = false, bool b_mn = false) {
+  const int size = tensor_core::element_bytes(matrix_type(type)), depth = 32 / size, rows = 50;
+  const bool f8 = type == Element::kE4m3 || type == Element::kE5m2;
+  const int n = type == Element::kF16 ? 256 : f8 ? 128 : 48;
   const int row_bytes = static_cast<int>(cuda::row_bytes(swizzle)), width = row_bytes / size;
   const int pitch = 512;  // bytes
   const int first_k =
@@ -183,14 +192,14 @@ void check_wgmma(Element type, Swizzle swizzle, bool a_mn, bool b_mn) {
   Array<std::uint8_t> a(256 * pitch), b(256 * pitch);
   std::vector<std::array<float, 32>> x(64), y(static_cast<std::size_t>(n));
   const auto fill = [&](Array<std::uint8_t>& to, std::vector<std::array<float, 32>>& values, int extent,
-                        bool mn) {
+                        Element its, bool mn) {
     for (int k = 0; k < depth; ++k)
       for (int i = 0; i < extent; ++i)
         values[static_cast<std::size_t>(i)][static_cast<std::size_t>(k)] =
-            put_drawn(type, to.data() + (mn ? k * pitch + i * size : i * pitch + k * size + first_k));
+            put_drawn(its, to.data() + (mn ? k * pitch + i * size : i * pitch + k * size + first_k));
   };
-  fill(a, x, rows, a_mn);
-  fill(b, y, n, b_mn);
+  fill(a, x, rows, type, a_mn);
+  fill(b, y, n, b_type, b_mn);
   TensorMap a_map, b_map;
   const int whole = 128 / size;  // of k, all that is there
   ASSERT_TRUE(make_tensor_map(
@@ -201,7 +210,7 @@ void check_wgmma(Element type, Swizzle swizzle, bool a_mn, bool b_mn) {
                               swizzle));
   std::vector<float> out(static_cast<std::size_t>(64 * n));
   const Status s =
-      launch_of::one_wgmma(block_of(128, 65536), {}, type, a_map, b_map, swizzle,
+      launch_of::one_wgmma(block_of(128, 65536), {}, type, b_type, a_map, b_map, swizzle,
                            {a_mn, 64, a_mn ? 0 : first_k}, {b_mn, n, b_mn ? 0 : first_k}, out.data());
   ASSERT_TRUE(s) << s.message();
   for (int i = 0; i < 64; ++i)
@@ -224,10 +233,13 @@ void check_wgmma(Element type, Swizzle swizzle, bool a_mn, bool b_mn) {
 TEST(Wgmma, IsItsDefinitionInEverySwizzleAndMajor) {
   for (const Swizzle swizzle : kSwizzles) {
     for (const bool a_mn : {false, true})
-      for (const bool b_mn : {false, true}) check_wgmma(Element::kBf16, swizzle, a_mn, b_mn);
-    for (const Element type : {Element::kTf32, Element::kI8}) check_wgmma(type, swizzle, false, false);
+      for (const bool b_mn : {false, true}) check_wgmma(Element::kBf16, Element::kBf16, swizzle, a_mn, b_mn);
+    for (const Element type : {Element::kTf32, Element::kI8, Element::kE4m3, Element::kE5m2})
+      check_wgmma(type, type, swizzle);
+    check_wgmma(Element::kE4m3, Element::kE5m2, swizzle);
+    check_wgmma(Element::kE5m2, Element::kE4m3, swizzle);
   }
-  check_wgmma(Element::kF16, Swizzle::k128, false, false);
+  check_wgmma(Element::kF16, Element::kF16, Swizzle::k128);
 }
 
 TEST(Wgmma, TakesRegisters) {

@@ -110,6 +110,8 @@ template <class T>
 constexpr auto matrix_type = std::is_same_v<T, bf16>          ? emulated::device::MatrixType::kBf16
                              : std::is_same_v<T, f16>         ? emulated::device::MatrixType::kF16
                              : std::is_same_v<T, std::int8_t> ? emulated::device::MatrixType::kI8
+                             : std::is_same_v<T, f8e4m3>      ? emulated::device::MatrixType::kE4m3
+                             : std::is_same_v<T, f8e5m2>      ? emulated::device::MatrixType::kE5m2
                                                               : emulated::device::MatrixType::kTf32;
 }  // namespace detail
 #endif
@@ -135,7 +137,21 @@ ROOFTILE_PTX void wgmma(WgmmaSum<T> (&d)[N / 2], std::uint64_t a, std::uint64_t 
         d, nullptr, a, b, add);
 #endif
 }
-/// The same with A in registers, which must stay as they are until it is waited for; bf16 or f16.
+/// The same of codes, A and B f8e4m3 or f8e5m2, 32 of K. Products and sum keep 13 bits below the largest
+/// one's exponent, and so does the result: sums of many are promoted, by adding them to others. N: 128.
+template <class A, class B, int N>
+ROOFTILE_PTX void wgmma_f8(float (&d)[N / 2], std::uint64_t a, std::uint64_t b, bool add ROOFTILE_PTX_HERE) {
+  constexpr bool kLargeA = std::is_same_v<A, f8e5m2>, kLargeB = std::is_same_v<B, f8e5m2>;
+  static_assert(N == 128);
+  static_assert((kLargeA || std::is_same_v<A, f8e4m3>)&&(kLargeB || std::is_same_v<B, f8e4m3>));
+#if defined(ROOFTILE_EMULATED)
+  emulated::device::wgmma(
+      {detail::matrix_type<A>, a, b, nullptr, d, N, false, false, add, detail::matrix_type<B>}, where);
+#else
+  detail::WgmmaF8<N>::multiply<kLargeA, kLargeB>(d, a, b, add);
+#endif
+}
+/// The same of 16 bits with A in registers, which must stay as they are until it is waited for; bf16 or f16.
 template <class T, int N, Major kB = Major::kK>
 ROOFTILE_PTX void wgmma(float (&d)[N / 2], const unsigned (&a)[4], std::uint64_t b,
                         bool add ROOFTILE_PTX_HERE) {

@@ -148,6 +148,24 @@ ROOFTILE_WGMMA(232, 116, 116, 117, 118, 119, 120, 121, 122)
 ROOFTILE_WGMMA(240, 120, 120, 121, 122, 123, 124, 125, 126)
 ROOFTILE_WGMMA(248, 124, 124, 125, 126, 127, 128, 129, 130)
 ROOFTILE_WGMMA(256, 128, 128, 129, 130, 131, 132, 133, 134)
+
+// Codes of two formats of 8 bits.
+template <int N>
+struct WgmmaF8;
+template <>
+struct WgmmaF8<128> {
+  template <bool kLargeA, bool kLargeB>
+  static __device__ __forceinline__ void multiply(float (&d)[64], std::uint64_t a, std::uint64_t b, int add) {
+    if constexpr (kLargeA && kLargeB)
+      ROOFTILE_WGMMA_K_MAJOR(128, "k32.f32.e5m2.e5m2", ", 1, 1", 64, 65, 66, R64, S64);
+    else if constexpr (kLargeA)
+      ROOFTILE_WGMMA_K_MAJOR(128, "k32.f32.e5m2.e4m3", ", 1, 1", 64, 65, 66, R64, S64);
+    else if constexpr (kLargeB)
+      ROOFTILE_WGMMA_K_MAJOR(128, "k32.f32.e4m3.e5m2", ", 1, 1", 64, 65, 66, R64, S64);
+    else
+      ROOFTILE_WGMMA_K_MAJOR(128, "k32.f32.e4m3.e4m3", ", 1, 1", 64, 65, 66, R64, S64);
+  }
+};
 #undef C
 
 // Bytes, whose sums are integers.

@@ -14,6 +14,7 @@
 #include "rooftile/backend/emulated/device/hopper_calls.h"
 #include "rooftile/backend/emulated/matrix_operand.h"
 #include "rooftile/backend/emulated/state.h"
+#include "rooftile/backend/emulated/tensor_core.h"
 #include "rooftile/backend/emulated/tensor_map.h"
 
 namespace rooftile::emulated {
@@ -122,8 +123,8 @@ struct AsyncUnits {
   std::vector<BlockUnits> blocks;
   std::vector<ThreadUnits> threads;
   std::uint64_t order = 0, fenced_before = 0;  // the progress that some proxy fence covers all writes before
-  float a[64][16], b[256][16];                 // a product's operands
-  std::int8_t a_bytes[64][32], b_bytes[256][32];
+  float a[64][tensor_core::kDepth], b[256][tensor_core::kDepth];  // a product's operands
+  std::int8_t a_bytes[64][tensor_core::kDepth], b_bytes[256][tensor_core::kDepth];
   std::bitset<(1 << 18) / 16> seen;  // pieces of an operand, while it is checked
 };
 

@@ -59,7 +59,7 @@ void multiply_fragments(Thread* lanes) {
   const device::MatrixType type = of<Mma>(lanes[0]).type;
   const tensor_core::Model model = tensor_core::model(type);
   const int per_word = type == device::MatrixType::kTf32 ? 1 : 2;
-  float a[16][16] = {}, b[8][16] = {}, d[16][8];
+  float a[16][tensor_core::kDepth] = {}, b[8][tensor_core::kDepth] = {}, d[16][8];
   for (int row = 0; row < 16; ++row)
     for (int k = 0; k < model.block; ++k) {
       const int word = k / per_word, half = k % per_word;

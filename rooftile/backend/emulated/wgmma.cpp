@@ -153,11 +153,12 @@ bool unpack(const AsyncUnits& u, const Block& block, const MatrixOperand& o, Val
 }
 
 bool unpack(const AsyncUnits& u, const Block& block, device::MatrixType type, const MatrixOperand& o,
-            float (*to)[16], std::int8_t (*to_bytes)[32], bool* poisoned) {
+            float (*to)[tensor_core::kDepth], std::int8_t (*to_bytes)[tensor_core::kDepth], bool* poisoned) {
   const auto number = [&](std::uint32_t bits) { return tensor_core::to_float(type, bits); };
-  if (o.element_bytes == 1)
+  if (type == device::MatrixType::kI8)
     return unpack<std::uint8_t>(u, block, o, to_bytes, poisoned,
                                 [](std::uint8_t bits) { return static_cast<std::int8_t>(bits); });
+  if (o.element_bytes == 1) return unpack<std::uint8_t>(u, block, o, to, poisoned, number);
   if (o.element_bytes == 2) return unpack<std::uint16_t>(u, block, o, to, poisoned, number);
   return unpack<std::uint32_t>(u, block, o, to, poisoned, number);
 }
@@ -188,7 +189,7 @@ bool run(AsyncUnits& u, const Block& block, Warpgroup& g, const WgmmaStep& s) {
   } else {
     whole_a = unpack(u, block, type, s.a, u.a, u.a_bytes, sums.poisoned_rows.data());
   }
-  const bool whole_b = unpack(u, block, type, s.b, u.b, u.b_bytes, sums.poisoned_columns.data());
+  const bool whole_b = unpack(u, block, s.product.b_type, s.b, u.b, u.b_bytes, sums.poisoned_columns.data());
   if (!whole_a || !whole_b) {
     report(*u.runner, FindingKind::kUnwritten, s.where,
            "wgmma (%s:%u) reads %s from shared memory that nobody has written (start %#x): a wait at its "
@@ -375,7 +376,7 @@ void wgmma(const Product& p, Site where) {
   }
   WgmmaStep& s = g.steps[number - g.first];
   const Product& q = s.product;
-  if (p.type != q.type || p.a != q.a || p.b != q.b || p.n != q.n || p.add != q.add ||
+  if (p.type != q.type || p.b_type != q.b_type || p.a != q.a || p.b != q.b || p.n != q.n || p.add != q.add ||
       !p.a_registers != !q.a_registers || p.a_mn_major != q.a_mn_major || p.b_mn_major != q.b_mn_major)
     fail(kDivergent, where,
          "threads of a warpgroup issue different products: thread %u at %s:%u, and another at %s:%u "

@@ -119,6 +119,12 @@ inline double gemm_scaled_chain(const Case& c) {
   return (c.parameter("P") == 2 ? std::ceil(k / c.parameter("block", 128)) : k) + 2;
 }
 
+/// Hopper's f8 instruction cuts 32 products, the sum before them and its result, each at 2^-13 of the largest
+/// at most; no sum of 128 of K, four instructions, is larger than its terms' sizes.
+inline double gemm_scaled_cuts(const Case&, std::string_view variant) {
+  return variant == "wgmma_f8" ? 4 * 34 * 0x1p-13 : 0;
+}
+
 inline std::vector<Spec> gemm_scaled_specs() {
   Spec spec = spec_of(
       {.function = "gemm_scaled",
@@ -126,6 +132,7 @@ inline std::vector<Spec> gemm_scaled_specs() {
        .tolerance = {.c = 2,
                      .chain = [](const Case& c, std::string_view) { return gemm_scaled_chain(c); },
                      .accumulator = [](const Case&) { return DType::f32; },
+                     .factor_rounding = gemm_scaled_cuts,
                      .reason =
                          "chains of fused multiply-adds, K of them, which of i8 are exact, and one for each "
                          "block; on an ISA without them each rounds twice"},

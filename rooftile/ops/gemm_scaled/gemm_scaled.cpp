@@ -69,6 +69,10 @@ Status wgmma_i8(const GemmScaledProblem& p) {
   if (p.integers()) return boxes(p);
   return Status::error("gemm_scaled: wgmma takes i8, a is %s; mma takes it", name(p.product.type));
 }
+Status wgmma_f8(const GemmScaledProblem& p) {
+  if (!p.integers()) return boxes(p);
+  return Status::error("gemm_scaled: wgmma_f8 takes f8e4m3 and f8e5m2, a is i8, which wgmma takes");
+}
 constexpr Variant kVariants[] = {
     {"tile", "gemm's micro-kernel; codes become f32, or pairs of integers, as they are packed",
      Role::standard, any},
@@ -76,6 +80,8 @@ constexpr Variant kVariants[] = {
      Role::standard, accepts<few_rows>},
     {"wgmma", "Hopper's tensor cores, i8; tiles brought by its copy engine; the bits of mma", Role::standard,
      accepts<wgmma_i8>},
+    {"wgmma_f8", "Hopper's tensor cores for f8, whose sums of 128 of K keep 14 bits", Role::named,
+     accepts<wgmma_f8>},
     {"mma", "tensor cores: f8 as halves, which codes become on their way to shared memory; i8 as it is",
      Role::standard, accepts<few_stages>},
     {"simt", "gemm's register tile in f32, or of i8 four products at once", Role::standard,

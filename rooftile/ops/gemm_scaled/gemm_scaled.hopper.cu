@@ -24,13 +24,21 @@ Status launch_codes(const CudaLaunch& launch, const GpuProduct& p, const GpuScal
                                 {clusters * size, Tile::kThreads, sizeof(typename Tile::Shared), size},
                                 gemm_scaled_hopper<T, Tile, kMany>, a, b, p, scales, tiles, run);
 }
-}  // namespace
 
-Status launch_hopper_i8(const CudaLaunch& launch, const GemmScaledProblem& problem) {
+template <class T>
+Status launch_blocks(const CudaLaunch& launch, const GemmScaledProblem& problem) {
   if (problem.product.empty()) return {};
   const GpuProduct p = product_of(problem);
   const GpuScales scales = scales_of(problem);
-  return problem.blocks() > 1 ? launch_codes<std::int8_t, true>(launch, p, scales)
-                              : launch_codes<std::int8_t, false>(launch, p, scales);
+  return problem.blocks() > 1 ? launch_codes<T, true>(launch, p, scales)
+                              : launch_codes<T, false>(launch, p, scales);
+}
+}  // namespace
+
+Status launch_hopper_i8(const CudaLaunch& launch, const GemmScaledProblem& p) {
+  return launch_blocks<std::int8_t>(launch, p);
+}
+Status launch_hopper_f8(const CudaLaunch& launch, const GemmScaledProblem& p) {
+  return launch_blocks<f8e4m3>(launch, p);  // of either format
 }
 }  // namespace rooftile::scaled_gpu

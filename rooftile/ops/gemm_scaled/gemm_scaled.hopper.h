@@ -1,7 +1,8 @@
 #pragma once
 // A product of codes by wgmma (Hopper): gemm.hopper.h's producer and ring, 128 codes of K in a slice. Sums of
 // a block of 128 are scaled into the totals, which are registers, too, while the other consumer multiplies;
-// with one block throughout, the totals are made once, at the end. i8: sums are exact, so mma's bits.
+// with one block throughout, the scales come at the end. i8: sums are exact, so mma's bits. f8: sums keep 14
+// bits, so those of each 128 are promoted, whatever the block: bits of its own.
 #include "rooftile/ops/gemm/gemm.hopper.h"
 #include "rooftile/ops/gemm_scaled/gemm_scaled.gpu.h"
 
@@ -46,19 +47,25 @@ class WarpScales {
     *reinterpret_cast<float4*>(of_columns_ + lane() * kEach) = four;
     __syncwarp();
   }
-  /// total(i) = sum · scale + total, for each of a thread's sums.
+  /// total = sum · scale + total, for each of a thread's sums.
   template <class Sum>
   ROOFTILE_TILE void promote(const Sum (&sums)[Tile::kN / 2], float (&totals)[Tile::kN / 2]) const {
-    ROOFTILE_UNROLL for (int j = 0; j < Tile::kN / 8; ++j) {
-      const float2 columns = *reinterpret_cast<const float2*>(of_columns_ + j * 8 + lane() % 4 * 2);
-      ROOFTILE_UNROLL for (int d = 0; d < 4; ++d) {
-        const float scale = of_rows_[d / 2] * (d % 2 ? columns.y : columns.x);
-        totals[j * 4 + d] = __fmaf_rn(static_cast<float>(sums[j * 4 + d]), scale, totals[j * 4 + d]);
-      }
-    }
+    each([&](int i, float scale) { totals[i] = __fmaf_rn(static_cast<float>(sums[i]), scale, totals[i]); });
+  }
+  /// total = total · scale
+  ROOFTILE_TILE void scale(float (&totals)[Tile::kN / 2]) const {
+    each([&](int i, float scale) { totals[i] = __fmaf_rn(totals[i], scale, 0.0f); });
   }
 
  private:
+  template <class F>
+  ROOFTILE_TILE void each(F&& f) const {
+    ROOFTILE_UNROLL for (int j = 0; j < Tile::kN / 8; ++j) {
+      const float2 columns = *reinterpret_cast<const float2*>(of_columns_ + j * 8 + lane() % 4 * 2);
+      ROOFTILE_UNROLL for (int d = 0; d < 4; ++d)
+          f(j * 4 + d, of_rows_[d / 2] * (d % 2 ? columns.y : columns.x));
+    }
+  }
   ROOFTILE_TILE static int lane() { return static_cast<int>(threadIdx.x) % 32; }
   const GpuScales& scales_;
   float *ring_, *of_columns_ = nullptr;
@@ -66,9 +73,23 @@ class WarpScales {
   float next_rows_[2], next_[kEach], of_rows_[2];
 };
 
-/// The totals of 64 rows of a tile, by a consumer: each slice is a block.
-template <class T, class Tile>
-ROOFTILE_TILE void multiply_blocks(float (&totals)[Tile::kN / 2], WarpScales<Tile>& scales,
+/// Adds a slice of 128 of K to the sums, of codes of formats that the call names.
+template <class A, class B, class Tile>
+ROOFTILE_TILE void multiply_codes(typename Tile::Sum (&sums)[Tile::kN / 2], std::uint64_t a,
+                                  std::uint64_t b) {
+  ROOFTILE_UNROLL for (int i = 0; i < Tile::kSteps; ++i) {
+    const auto step = static_cast<unsigned>(i) * 32;
+    if constexpr (std::is_same_v<A, std::int8_t>)
+      wgmma<A, Tile::kN>(sums, advance_descriptor(a, step), advance_descriptor(b, step), i != 0);
+    else
+      wgmma_f8<A, B, Tile::kN>(sums, advance_descriptor(a, step), advance_descriptor(b, step), i != 0);
+  }
+}
+
+/// The totals of 64 rows of a tile, by a consumer: each slice's sums are promoted. `scales`: of blocks, which
+/// are slices; null: sums are added as they are.
+template <class A, class B, class Tile, bool kScaled>
+ROOFTILE_TILE void multiply_slices(float (&totals)[Tile::kN / 2], WarpScales<Tile>* scales,
                                    typename Tile::Shared& shared, Ring<Tile::kStages>& ring,
                                    const HopperRun& run, int consumer) {
   typename Tile::Sum sums[Tile::kN / 2];
@@ -79,18 +100,60 @@ ROOFTILE_TILE void multiply_blocks(float (&totals)[Tile::kN / 2], WarpScales<Til
     const std::uint64_t b = wgmma_descriptor(shared.b[ring.slot], 16, 1024, Swizzle::k128);
     wgmma_pin(sums);
     wgmma_fence();
-    ROOFTILE_UNROLL for (int i = 0; i < Tile::kSteps; ++i) {
-      const auto step = static_cast<unsigned>(i) * 32;
-      wgmma<T, Tile::kN>(sums, advance_descriptor(a, step), advance_descriptor(b, step), i != 0);
-    }
+    multiply_codes<A, B, Tile>(sums, a, b);
     wgmma_commit();
     wgmma_pin(sums);
-    if (s + 1 < run.slices) scales.fetch(s + 1);
+    if (kScaled && s + 1 < run.slices) scales->fetch(s + 1);
     wgmma_wait<0>();
     wgmma_pin(sums);
     free_slot<Tile>(shared, ring.slot, run.cluster);
-    scales.promote(sums, totals);
-    if (s + 1 < run.slices) scales.put(s + 1);
+    if constexpr (kScaled) {
+      scales->promote(sums, totals);
+      if (s + 1 < run.slices) scales->put(s + 1);
+    } else {
+      ROOFTILE_UNROLL for (int i = 0; i < Tile::kN / 2; ++i) totals[i] =
+          __fadd_rn(totals[i], static_cast<float>(sums[i]));
+    }
+  }
+}
+
+/// Where a warp's part of a tile begins.
+struct WarpPlace {
+  std::int64_t m, n, matrix;
+};
+
+/// A warp's part of a tile, scaled. Codes of f8 have four main loops, for their formats.
+template <class T, class Tile, bool kMany>
+ROOFTILE_TILE void multiply_tile(float (&totals)[Tile::kN / 2], typename Tile::Shared& shared,
+                                 Ring<Tile::kStages>& ring, const GpuScales& scales, const GpuProduct& p,
+                                 const HopperRun& run, int consumer, const WarpPlace& at,
+                                 std::byte* staging) {
+  constexpr bool kBytes = std::is_same_v<T, std::int8_t>;
+  const auto zero = [&] { ROOFTILE_UNROLL for (float& total : totals) total = 0; };
+  const auto run_slices = [&](WarpScales<Tile>* its) {
+    zero();
+    if constexpr (kBytes)
+      multiply_slices<T, T, Tile, kMany>(totals, its, shared, ring, run, consumer);
+    else if (scales.a_large)
+      scales.b_large ? multiply_slices<f8e5m2, f8e5m2, Tile, kMany>(totals, its, shared, ring, run, consumer)
+                     : multiply_slices<f8e5m2, f8e4m3, Tile, kMany>(totals, its, shared, ring, run, consumer);
+    else
+      scales.b_large ? multiply_slices<f8e4m3, f8e5m2, Tile, kMany>(totals, its, shared, ring, run, consumer)
+                     : multiply_slices<f8e4m3, f8e4m3, Tile, kMany>(totals, its, shared, ring, run, consumer);
+  };
+  if constexpr (kMany) {
+    WarpScales<Tile> its(scales, p, at.m, at.n, at.matrix, staging);
+    run_slices(&its);
+  } else if constexpr (kBytes) {
+    int sums[Tile::kN / 2];
+    multiply<T, Tile, Major::kK, Major::kK>(sums, shared, ring, run, consumer);
+    const WarpScales<Tile> its(scales, p, at.m, at.n, at.matrix, staging);
+    zero();
+    its.promote(sums, totals);
+  } else {
+    run_slices(nullptr);
+    const WarpScales<Tile> its(scales, p, at.m, at.n, at.matrix, staging);
+    its.scale(totals);
   }
 }
 
@@ -123,17 +186,8 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
     tiles.each([&](const GpuTile& tile) {
       const std::int64_t m = tile.row * Tile::kM + consumer * 64 + warp * 16, n = tile.column * Tile::kN;
       float totals[Tile::kN / 2];
-      if constexpr (kMany) {
-        WarpScales<Tile> its(scales, p, m, n, tile.matrix, staging);
-        ROOFTILE_UNROLL for (float& total : totals) total = 0;
-        multiply_blocks<T, Tile>(totals, its, shared, ring, run, consumer);
-      } else {
-        typename Tile::Sum sums[Tile::kN / 2];
-        multiply<T, Tile, Major::kK, Major::kK>(sums, shared, ring, run, consumer);
-        const WarpScales<Tile> its(scales, p, m, n, tile.matrix, staging);
-        ROOFTILE_UNROLL for (float& total : totals) total = 0;
-        its.promote(sums, totals);
-      }
+      multiply_tile<T, Tile, kMany>(totals, shared, ring, scales, p, run, consumer, {m, n, tile.matrix},
+                                    staging);
       __syncwarp();
       store_any<Tile>(totals, staging, p, m, n, tile.matrix);
     });

@@ -30,6 +30,7 @@ struct Product {
   float* sums;                       // of bytes integers; the engine moves their bits
   int n;
   bool a_mn_major, b_mn_major, add;
+  MatrixType b_type = type;  // another one of two f8
 };
 void wgmma_fence();
 void wgmma(const Product&, Site);
