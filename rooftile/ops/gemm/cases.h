@@ -233,8 +233,13 @@ inline BenchCases gemm_bench() {
   }
   for (double turned : {1., 2., 3.}) b.gpu.push_back({{4096, 4096, 4096}, DType::bf16, {{"turned", turned}}});
   b.gpu.push_back({{4096, 4096, 4096}, DType::f64, {}});
-  for (double turned : {0., 2.})
-    b.gpu.push_back({{4096, 4096, 4096}, DType::i8, {{"turned", turned}}, Layout::contiguous, Fill::bytes});
+  b.gpu.push_back({{4096, 4096, 4096}, DType::i8, {}, Layout::contiguous, Fill::bytes});
+  // As a Linear has them, which is how Hopper's tensor cores read tf32 and i8.
+  for (DType type : {DType::i8, DType::tf32})
+    for (const Shape& shape : {Shape{1024, 1024, 1024}, Shape{4096, 4096, 4096}, Shape{8192, 8192, 8192},
+                               Shape{16, 4096, 4096}, Shape{64, 4096, 4096}, Shape{512, 4096, 4096}})
+      b.gpu.push_back(
+          {shape, type, {{"turned", 2}}, Layout::contiguous, type == DType::i8 ? Fill::bytes : Fill::normal});
   for (std::int64_t n = 16; n <= 2048; n *= 2)  // powers of two, and between them none
     for (const std::int64_t side : {n, n * 3 / 2}) b.sweep.push_back({{side, side, side}, DType::f32, {}});
   return b;

@@ -171,7 +171,7 @@ inline std::vector<Spec> gemm_scaled_specs() {
       for (const Shape& w : {Shape{4096, 4096}, Shape{8192, 8192}})
         for (double block : {128., 8192.})
           b.gpu.push_back({{m, w[0], w[1]}, DType::bf16, {{"bias", 0}, {"block", block}, {"turned", 1}}});
-    for (std::int64_t m : {1, 16, 4096})
+    for (std::int64_t m : {1, 16, 64, 512, 4096})
       for (double block : {128., 4096.})
         b.gpu.push_back({{m, 4096, 4096},
                          DType::bf16,
