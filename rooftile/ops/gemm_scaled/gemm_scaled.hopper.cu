@@ -36,6 +36,10 @@ Status launch_blocks(const CudaLaunch& launch, const GemmScaledProblem& problem)
 }  // namespace
 
 Status launch_hopper_i8(const CudaLaunch& launch, const GemmScaledProblem& p) {
+  // Where tiles are few, mma's small ones fill more multiprocessors; they have the same bits.
+  using Tile = HopperTile<std::int8_t, 128>;
+  if (2 * GpuTiles(product_of(p), Tile::kM, Tile::kN).count < launch.multiprocessors)
+    return p.product.empty() ? Status{} : launch_mma_i8(launch, p);
   return launch_blocks<std::int8_t>(launch, p);
 }
 Status launch_hopper_f8(const CudaLaunch& launch, const GemmScaledProblem& p) {
