@@ -45,8 +45,10 @@ Status launch_width(const CudaLaunch& launch, const GpuProduct& p, const HopperP
 template <class T>
 Status launch_wide(const CudaLaunch& launch, const GpuProduct& p, const HopperPlan& plan) {
   if (plan.width == 256) return launch_width<T, 256>(launch, p, plan);
-  if (plan.width == 192) return launch_width<T, 192>(launch, p, plan);
-  if (plan.width == 128) return launch_width<T, 128>(launch, p, plan);
+  if constexpr (sizeof(T) == 2) {
+    if (plan.width == 192) return launch_width<T, 192>(launch, p, plan);
+    if (plan.width == 128) return launch_width<T, 128>(launch, p, plan);
+  }
   return launch_width<T, 64>(launch, p, plan);
 }
 }  // namespace

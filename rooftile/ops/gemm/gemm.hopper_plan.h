@@ -31,6 +31,7 @@ inline HopperPlan wide_plan(std::int64_t m, std::int64_t n, std::int64_t matrice
   std::int64_t least = INT64_MAX;
   for (const int width : {256, 192, 128, 64})
     for (const int cluster : {1, 2}) {
+      if (size != 2 && width != 256 && width != 64) continue;  // of the others two kernels
       const std::int64_t height = std::int64_t{kHopperHeight} * cluster, places = multiprocessors / cluster;
       if (places == 0) continue;
       // [cost]
@@ -50,9 +51,8 @@ inline HopperPlan wide_plan(std::int64_t m, std::int64_t n, std::int64_t matrice
 /// neighbours in B are along N, a box has 64 of them.
 inline HopperPlan skinny_plan(std::int64_t m, std::int64_t n, std::int64_t matrices, bool b_k_first,
                               int multiprocessors, int size) {
-  // 16-bit elements have a kernel for each; of the others two, as a kernel takes a second to compile.
-  const bool few = size == 2;
-  const int height = m <= 8 && few ? 8 : m <= 16 ? 16 : m <= 32 && few ? 32 : kMaxSkinny;
+  // 16-bit elements have a kernel for each, the others one.
+  const int height = size != 2 ? kMaxSkinny : m <= 8 ? 8 : m <= 16 ? 16 : m <= 32 ? 32 : kMaxSkinny;
   HopperPlan best{};
   std::int64_t least = INT64_MAX;
   for (int width = 64; width >= (b_k_first ? 8 : 64); width -= 8) {

@@ -24,9 +24,9 @@ Status launch_rows(const CudaLaunch& launch, const GpuProduct& p, const HopperPl
 
 template <class T>
 Status launch_type(const CudaLaunch& launch, const GpuProduct& p, const HopperPlan& plan) {
-  if (plan.height == 16) return launch_rows<T, 16>(launch, p, plan);
   if constexpr (sizeof(T) == 2) {
     if (plan.height == 8) return launch_rows<T, 8>(launch, p, plan);
+    if (plan.height == 16) return launch_rows<T, 16>(launch, p, plan);
     if (plan.height == 32) return launch_rows<T, 32>(launch, p, plan);
   }
   return launch_rows<T, kMaxSkinny>(launch, p, plan);
