@@ -11,6 +11,7 @@ known="activation 108
 attention 56
 dyt 105
 gated 54
+gemm 49
 layer_norm 165
 normalize 164
 rms_norm 110

@@ -156,9 +156,9 @@ __global__ void __launch_bounds__(128 * (1 + kConsumers), 1)
 
 /// Boxes of the operand side by side, as wide as the swizzle; their bytes.
 __device__ unsigned load_operand(std::byte* to, const TensorMap& map, launch_of::Operand o,
-                                 unsigned row_bytes, std::uint64_t* barrier) {
-  const int width = static_cast<int>(row_bytes / 2), rows = o.mn_major ? 16 : o.extent;
-  const int across = o.mn_major ? o.extent : 16;
+                                 unsigned row_bytes, int element_bytes, std::uint64_t* barrier) {
+  const int width = static_cast<int>(row_bytes) / element_bytes, depth = 32 / element_bytes;
+  const int rows = o.mn_major ? depth : o.extent, across = o.mn_major ? o.extent : depth;
   unsigned bytes = 0;
   for (int x = 0; x < across; x += width, bytes += static_cast<unsigned>(rows) * row_bytes)
     cuda::tensor_load(to + bytes, &map, barrier, {x, 0});
@@ -170,35 +170,40 @@ __device__ std::uint64_t describe(const std::byte* at, launch_of::Operand o, Swi
   const bool exchanged = swizzle == Swizzle::kNone && o.mn_major;
   return cuda::advance_descriptor(
       cuda::wgmma_descriptor(at, exchanged ? group : box, exchanged ? box : group, swizzle),
-      static_cast<unsigned>(o.first_k) * 2);
+      static_cast<unsigned>(o.first_k));
 }
-template <int N>
-__device__ void write_out(const float (&d)[N], float* out) {
+template <class Sum, int N>
+__device__ void write_out(const Sum (&d)[N], Sum* out) {
   const unsigned thread = threadIdx.x;
   for (unsigned i = 0; i < N; ++i)
     out[(thread / 32 * 16 + thread % 32 / 4 + i % 4 / 2 * 8) * (2 * N) + i / 4 * 8 + thread % 4 * 2 + i % 2] =
         d[i];
 }
 
-template <class T, int N, Major kA, Major kB>
+template <class T, int N, Major kA = Major::kK, Major kB = Major::kK, class U = T>
 __global__ void one_wgmma(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b,
-                          Swizzle swizzle, launch_of::Operand a_form, launch_of::Operand b_form, float* out) {
+                          Swizzle swizzle, launch_of::Operand a_form, launch_of::Operand b_form,
+                          cuda::WgmmaSum<T>* out) {
   ROOFTILE_DYNAMIC_SHARED(memory);
   ROOFTILE_SHARED(barrier, std::uint64_t);
   if (threadIdx.x == 0) {
     cuda::mbarrier_init(&barrier, 1);
     cuda::fence_mbarrier_init();
     const unsigned row_bytes = cuda::row_bytes(swizzle);
-    unsigned bytes = load_operand(memory, a, a_form, row_bytes, &barrier);
-    bytes += load_operand(memory + 16384, b, b_form, row_bytes, &barrier);
+    unsigned bytes = load_operand(memory, a, a_form, row_bytes, sizeof(T), &barrier);
+    bytes += load_operand(memory + 16384, b, b_form, row_bytes, sizeof(T), &barrier);
     cuda::mbarrier_arrive_expect_tx(&barrier, bytes);
   }
   __syncthreads();
   cuda::mbarrier_wait(&barrier, 0);
-  float d[N / 2];
+  cuda::WgmmaSum<T> d[N / 2];
   cuda::wgmma_fence();
-  cuda::wgmma<T, N, kA, kB>(d, describe(memory, a_form, swizzle), describe(memory + 16384, b_form, swizzle),
-                            false);
+  const std::uint64_t left = describe(memory, a_form, swizzle),
+                      right = describe(memory + 16384, b_form, swizzle);
+  if constexpr (std::is_same_v<T, f8e4m3> || std::is_same_v<T, f8e5m2>)
+    cuda::wgmma_f8<T, U, N>(d, left, right, false);
+  else
+    cuda::wgmma<T, N, kA, kB>(d, left, right, false);
   cuda::wgmma_commit();
   cuda::wgmma_wait<0>();
   write_out(d, out);
@@ -290,14 +295,23 @@ Status product(G, const TensorMap& a, const TensorMap& b, const TensorMap& c, in
   geometry.cluster = kCluster;
   return launch(geometry, o, "product", &test::product, a, b, c, k, bug);
 }
-Status one_wgmma(G, bool f16_type, const TensorMap& a, const TensorMap& b, Swizzle swizzle, Operand x,
-                 Operand y, float* out) {
+Status one_wgmma(G, Element type, Element b_type, const TensorMap& a, const TensorMap& b, Swizzle swizzle,
+                 Operand x, Operand y, void* out) {
   constexpr Major k = Major::kK, mn = Major::kMn;
+  if (type == Element::kI8)
+    return launch(g, o, "one_wgmma", &test::one_wgmma<std::int8_t, 48, k, k>, a, b, swizzle, x, y,
+                  static_cast<int*>(out));
   auto* kernel = x.mn_major
                      ? (y.mn_major ? &test::one_wgmma<bf16, 48, mn, mn> : &test::one_wgmma<bf16, 48, mn, k>)
                      : (y.mn_major ? &test::one_wgmma<bf16, 48, k, mn> : &test::one_wgmma<bf16, 48, k, k>);
-  if (f16_type) kernel = &test::one_wgmma<f16, 256, k, k>;
-  return launch(g, o, "one_wgmma", kernel, a, b, swizzle, x, y, out);
+  if (type == Element::kF16) kernel = &test::one_wgmma<f16, 256, k, k>;
+  if (type == Element::kTf32) kernel = &test::one_wgmma<tf32, 48, k, k>;
+  const bool large = b_type == Element::kE5m2;
+  if (type == Element::kE4m3)
+    kernel = large ? &test::one_wgmma<f8e4m3, 128, k, k, f8e5m2> : &test::one_wgmma<f8e4m3, 128>;
+  if (type == Element::kE5m2)
+    kernel = large ? &test::one_wgmma<f8e5m2, 128> : &test::one_wgmma<f8e5m2, 128, k, k, f8e4m3>;
+  return launch(g, o, "one_wgmma", kernel, a, b, swizzle, x, y, static_cast<float*>(out));
 }
 Status registers_wgmma(G, const std::uint32_t* words, const TensorMap& b, bool changed, float* out) {
   return launch(g, o, "registers_wgmma", &test::registers_wgmma, words, b, changed, out);

@@ -46,14 +46,15 @@ namespace launch_of {
 /// 128 columns. bf16; maps with boxes of 64 by 128 of A, by 64 of B, by 16 of C, swizzled by 128 bytes.
 Status product(G, const cuda::TensorMap& a, const cuda::TensorMap& b, const cuda::TensorMap& c, int columns,
                int k, Bug);
-/// One wgmma: A of 64 by 16 and B of N by 16, or their transposes, brought by loads of boxes with the
-/// swizzle.
+/// One wgmma: A of 64 by 32 bytes of k and B of N by as many, or of 16 bits their transposes, brought by
+/// loads of boxes with the swizzle. `out`: of i8 integers. Types differ where they are f8.
+enum class Element { kBf16, kF16, kTf32, kI8, kE4m3, kE5m2 };
 struct Operand {
   bool mn_major;
-  int extent, first_k;  // k begins there, elements; only K-major
+  int extent, first_k;  // k begins there, bytes; only K-major
 };
-Status one_wgmma(G, bool f16, const cuda::TensorMap& a, const cuda::TensorMap& b, cuda::Swizzle,
-                 Operand a_form, Operand b_form, float* out);
+Status one_wgmma(G, Element a_type, Element b_type, const cuda::TensorMap& a, const cuda::TensorMap& b,
+                 cuda::Swizzle, Operand a_form, Operand b_form, void* out);
 /// The same with A in registers (`words`: 64 rows of 8 words); B is N-major with a 128-byte swizzle, 64
 /// columns.
 Status registers_wgmma(G, const std::uint32_t* words, const cuda::TensorMap& b, bool changed, float* out);

@@ -54,6 +54,49 @@ __global__ void __launch_bounds__(384, 1) products(float* out) {
   wgmma_pin(d);
   for (int i = 0; i < N / 2; ++i) out[i * 128 + static_cast<int>(threadIdx.x)] = d[i];
 }
+/// K-major elements.
+template <class T, int N>
+__global__ void __launch_bounds__(384, 1) k_major_products(WgmmaSum<T>* out) {
+  ROOFTILE_DYNAMIC_SHARED(memory);
+  WgmmaSum<T> d[N / 2];
+  const std::uint64_t left = wgmma_descriptor(memory, 0, 1024, Swizzle::k128);
+  const std::uint64_t right = wgmma_descriptor(memory + 16384, 8192, 1024, Swizzle::k128);
+  wgmma_pin(d);
+  wgmma_fence();
+  wgmma<T, N>(d, left, right, false);
+  wgmma<T, N>(d, advance_descriptor(left, 32), right, threadIdx.x > 1000);
+  wgmma_commit();
+  wgmma_wait<0>();
+  wgmma_pin(d);
+  for (int i = 0; i < N / 2; ++i) out[i * 128 + static_cast<int>(threadIdx.x)] = d[i];
+}
+#define K_MAJOR_PRODUCTS(n)                                        \
+  template __global__ void k_major_products<std::int8_t, n>(int*); \
+  template __global__ void k_major_products<tf32, n>(float*);
+K_MAJOR_PRODUCTS(8)
+K_MAJOR_PRODUCTS(16)
+K_MAJOR_PRODUCTS(24)
+K_MAJOR_PRODUCTS(48)
+K_MAJOR_PRODUCTS(128)
+K_MAJOR_PRODUCTS(176)
+K_MAJOR_PRODUCTS(256)
+template <class A, class B>
+__global__ void __launch_bounds__(384, 1) f8_products(float* out) {
+  ROOFTILE_DYNAMIC_SHARED(memory);
+  float d[64];
+  const std::uint64_t left = wgmma_descriptor(memory, 0, 1024, Swizzle::k128);
+  wgmma_pin(d);
+  wgmma_fence();
+  wgmma_f8<A, B, 128>(d, left, wgmma_descriptor(memory + 16384, 0, 1024, Swizzle::k128), false);
+  wgmma_commit();
+  wgmma_wait<0>();
+  wgmma_pin(d);
+  for (int i = 0; i < 64; ++i) out[i * 128 + static_cast<int>(threadIdx.x)] = d[i];
+}
+template __global__ void f8_products<f8e4m3, f8e4m3>(float*);
+template __global__ void f8_products<f8e4m3, f8e5m2>(float*);
+template __global__ void f8_products<f8e5m2, f8e4m3>(float*);
+template __global__ void f8_products<f8e5m2, f8e5m2>(float*);
 #define PRODUCTS(n)                                                          \
   template __global__ void products<bf16, n, Major::kK, Major::kMn>(float*); \
   template __global__ void products<f16, n, Major::kMn, Major::kK>(float*);

@@ -9,6 +9,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -152,49 +153,93 @@ std::uint16_t bits(bool f16_type, float x) {
                   : from_double<bf16>(static_cast<double>(x)).bits;
 }
 
+using launch_of::Element;
+MatrixType matrix_type(Element type) {
+  constexpr MatrixType types[] = {MatrixType::kBf16, MatrixType::kF16,  MatrixType::kTf32,
+                                  MatrixType::kI8,   MatrixType::kE4m3, MatrixType::kE5m2};
+  return types[static_cast<int>(type)];
+}
+/// Of i8 a whole number, -128 to 126.
+float put_drawn(Element type, std::uint8_t* to) {
+  float v = type == Element::kI8 ? std::floor(draw() * 64) - 1 : draw();
+  const auto store = [&](auto value) { std::memcpy(to, &value, sizeof value); };
+  const auto store_f8 = [&](auto value) {
+    store(value);
+    v = to_float(value);
+  };
+  if (type == Element::kI8)
+    store(static_cast<std::int8_t>(v));
+  else if (type == Element::kE4m3)
+    store_f8(from_double<f8e4m3>(static_cast<double>(v)));
+  else if (type == Element::kE5m2)
+    store_f8(from_double<f8e5m2>(static_cast<double>(v)));
+  else if (type == Element::kTf32)
+    store(from_double<tf32>(static_cast<double>(v)));
+  else
+    store(bits(type == Element::kF16, v));
+  return v;
+}
+
 /// 50 of A's 64 rows exist: the others are zeros.
-void check_wgmma(bool f16_type, Swizzle swizzle, bool a_mn, bool b_mn) {
-  const int n = f16_type ? 256 : 48, rows = 50, pitch = 256;
-  const int width = static_cast<int>(cuda::row_bytes(swizzle)) / 2;
-  const int first_k = width > 16 ? 16 : 0;  // of a K-major row that is longer, the second 16 are multiplied
-  Array<std::uint16_t> a(256 * pitch), b(256 * pitch);
-  std::vector<std::array<float, 16>> x(64), y(static_cast<std::size_t>(n));
-  for (int k = 0; k < 16; ++k) {
-    for (int i = 0; i < rows; ++i) {
-      const float v = x[static_cast<std::size_t>(i)][static_cast<std::size_t>(k)] = draw();
-      a[static_cast<std::size_t>(a_mn ? k * pitch + i : i * pitch + k + first_k)] = bits(f16_type, v);
-    }
-    for (int i = 0; i < n; ++i) {
-      const float v = y[static_cast<std::size_t>(i)][static_cast<std::size_t>(k)] = draw();
-      b[static_cast<std::size_t>(b_mn ? k * pitch + i : i * pitch + k + first_k)] = bits(f16_type, v);
-    }
-  }
+void check_wgmma(Element type, Element b_type, Swizzle swizzle, bool a_mn = false, bool b_mn = false) {
+  const int size = tensor_core::element_bytes(matrix_type(type)), depth = 32 / size, rows = 50;
+  const bool f8 = type == Element::kE4m3 || type == Element::kE5m2;
+  const int n = type == Element::kF16 ? 256 : f8 ? 128 : 48;
+  const int row_bytes = static_cast<int>(cuda::row_bytes(swizzle)), width = row_bytes / size;
+  const int pitch = 512;  // bytes
+  const int first_k =
+      row_bytes > 32 ? 32 : 0;  // of a K-major row that is longer, the second 32 are multiplied
+  Array<std::uint8_t> a(256 * pitch), b(256 * pitch);
+  std::vector<std::array<float, 32>> x(64), y(static_cast<std::size_t>(n));
+  const auto fill = [&](Array<std::uint8_t>& to, std::vector<std::array<float, 32>>& values, int extent,
+                        Element its, bool mn) {
+    for (int k = 0; k < depth; ++k)
+      for (int i = 0; i < extent; ++i)
+        values[static_cast<std::size_t>(i)][static_cast<std::size_t>(k)] =
+            put_drawn(its, to.data() + (mn ? k * pitch + i * size : i * pitch + k * size + first_k));
+  };
+  fill(a, x, rows, type, a_mn);
+  fill(b, y, n, b_type, b_mn);
   TensorMap a_map, b_map;
-  ASSERT_TRUE(make_tensor_map(a_map, "a", a.data(), 2,
-                              {{a_mn ? rows : 64, 2, width}, {a_mn ? 16 : rows, pitch * 2, a_mn ? 16 : 64}},
-                              swizzle));
-  ASSERT_TRUE(make_tensor_map(b_map, "b", b.data(), 2,
-                              {{b_mn ? n : 64, 2, width}, {b_mn ? 16 : n, pitch * 2, b_mn ? 16 : n}},
+  const int whole = 128 / size;  // of k, all that is there
+  ASSERT_TRUE(make_tensor_map(
+      a_map, "a", a.data(), size,
+      {{a_mn ? rows : whole, size, width}, {a_mn ? depth : rows, pitch, a_mn ? depth : 64}}, swizzle));
+  ASSERT_TRUE(make_tensor_map(b_map, "b", b.data(), size,
+                              {{b_mn ? n : whole, size, width}, {b_mn ? depth : n, pitch, b_mn ? depth : n}},
                               swizzle));
   std::vector<float> out(static_cast<std::size_t>(64 * n));
   const Status s =
-      launch_of::one_wgmma(block_of(128, 65536), {}, f16_type, a_map, b_map, swizzle,
+      launch_of::one_wgmma(block_of(128, 65536), {}, type, b_type, a_map, b_map, swizzle,
                            {a_mn, 64, a_mn ? 0 : first_k}, {b_mn, n, b_mn ? 0 : first_k}, out.data());
   ASSERT_TRUE(s) << s.message();
   for (int i = 0; i < 64; ++i)
-    for (int j = 0; j < n; ++j)
-      ASSERT_EQ(
-          out[static_cast<std::size_t>(i * n + j)],
-          tensor_core::step(x[static_cast<std::size_t>(i)].data(), y[static_cast<std::size_t>(j)].data(), 0,
-                            tensor_core::model(f16_type ? MatrixType::kF16 : MatrixType::kBf16)))
-          << i << ", " << j << ", swizzle of " << width * 2 << " bytes, A " << a_mn << ", B " << b_mn;
+    for (int j = 0; j < n; ++j) {
+      const float *const row = x[static_cast<std::size_t>(i)].data(), *const column =
+                                                                          y[static_cast<std::size_t>(j)]
+                                                                              .data();
+      const float got = out[static_cast<std::size_t>(i * n + j)];
+      if (type == Element::kI8) {
+        ASSERT_EQ(std::bit_cast<std::int32_t>(got),
+                  static_cast<int>(std::inner_product(row, row + 32, column, 0.f)))
+            << i << ", " << j << ", swizzle of " << row_bytes << " bytes";
+        continue;
+      }
+      ASSERT_EQ(got, tensor_core::step(row, column, 0, tensor_core::model(matrix_type(type))))
+          << i << ", " << j << ", swizzle of " << row_bytes << " bytes, A " << a_mn << ", B " << b_mn;
+    }
   EXPECT_EQ(finding(), "");
 }
 TEST(Wgmma, IsItsDefinitionInEverySwizzleAndMajor) {
-  for (const Swizzle swizzle : kSwizzles)
+  for (const Swizzle swizzle : kSwizzles) {
     for (const bool a_mn : {false, true})
-      for (const bool b_mn : {false, true}) check_wgmma(false, swizzle, a_mn, b_mn);
-  check_wgmma(true, Swizzle::k128, false, false);
+      for (const bool b_mn : {false, true}) check_wgmma(Element::kBf16, Element::kBf16, swizzle, a_mn, b_mn);
+    for (const Element type : {Element::kTf32, Element::kI8, Element::kE4m3, Element::kE5m2})
+      check_wgmma(type, type, swizzle);
+    check_wgmma(Element::kE4m3, Element::kE5m2, swizzle);
+    check_wgmma(Element::kE5m2, Element::kE4m3, swizzle);
+  }
+  check_wgmma(Element::kF16, Element::kF16, Swizzle::k128);
 }
 
 TEST(Wgmma, TakesRegisters) {

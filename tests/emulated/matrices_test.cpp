@@ -198,7 +198,7 @@ TEST(TensorCore, IsItsDefinition) {
     const tensor_core::Model model = tensor_core::model(matrix_type);
     ASSERT_EQ(model.block, depth);
     for (int round = 0; round < 400; ++round) {
-      float a[16][16] = {}, b[8][16] = {}, d[16][8];
+      float a[16][tensor_core::kDepth] = {}, b[8][tensor_core::kDepth] = {}, d[16][8];
       const int kind = round % 4;
       for (int k = 0; k < depth; ++k) {
         for (auto& row : a) row[k] = tensor_core::to_float(matrix_type, any_bits(random, kind, type));

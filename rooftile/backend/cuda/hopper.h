@@ -74,6 +74,23 @@ ROOFTILE_PTX void stage_results(std::byte* to, F&& result) {
   }
 }
 
+/// The same of 32 bits, 32 columns; `sums`: this thread's 16, word(sum): a result's bits. Odd rows write
+/// other columns first: no bank conflict.
+template <class Sum, class F>
+ROOFTILE_PTX void stage_words(std::byte* to, const Sum* sums, F&& word) {
+  const int lane = static_cast<int>(threadIdx.x) % 32, row = lane / 4, pair = lane % 4;
+  const bool odd = row % 2 != 0;
+  ROOFTILE_UNROLL for (int j = 0; j < 4; ++j) {
+    const int column = odd ? j ^ 2 : j;  // of eight
+    ROOFTILE_UNROLL for (int half = 0; half < 2; ++half) {
+      const Sum *const even = sums + j * 4 + half * 2, *const other = sums + (j ^ 2) * 4 + half * 2;
+      const uint2 two{word(odd ? other[0] : even[0]), word(odd ? other[1] : even[1])};
+      *reinterpret_cast<uint2*>(to + (row + half * 8) * 128 + ((column * 2 + pair / 2) ^ row) * 16 +
+                                pair % 2 * 8) = two;
+    }
+  }
+}
+
 #if defined(ROOFTILE_HAS_HOPPER)
 /// A warpgroup gives registers back, so that its threads have N (24 to 256, a multiple of 8) each; all four
 /// warps of it. The kernel is compiled for as many as __launch_bounds__ leave.

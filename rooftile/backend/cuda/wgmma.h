@@ -1,7 +1,8 @@
 #pragma once
 // Matrix products by a warpgroup (wgmma; Hopper alone): the 128 threads of four neighbouring warps, the first
-// of which has a number divisible by 4, come together to all of these. D, of 64 rows by N columns, in f32, is
-// in their registers; A (64 by 16) in shared memory or in registers, B (16 by N) in shared memory.
+// of which has a number divisible by 4, come together to all of these. D, of 64 rows by N columns, in f32 or
+// of bytes in i32, is in their registers; A (64 by K) in shared memory or in registers, B (K by N) in shared
+// memory; K has 32 bytes.
 //
 //   wgmma_pin(d); wgmma_fence();
 //   for (…) wgmma<bf16, N>(d, a, b, add);     as many as one likes, one after the other into the same D
@@ -24,6 +25,12 @@
 #include "rooftile/backend/cuda/wgmma_shapes.h"
 #endif
 
+namespace rooftile::cuda {
+/// What products of T are added up in.
+template <class T>
+using WgmmaSum = std::conditional_t<std::is_same_v<T, std::int8_t>, int, float>;
+}  // namespace rooftile::cuda
+
 #if defined(ROOFTILE_HAS_HOPPER)
 namespace rooftile::cuda {
 
@@ -33,11 +40,11 @@ enum class Major { kK, kMn };
 /// How an operand lies in shared memory, as a box with this swizzle does (128 bytes are best):
 ///   K-major   rows of K, one for each m (or n), row_bytes(swizzle) each; groups of eight rows are `stride`
 ///             bytes apart (8 * row_bytes where they follow one another); `leading` does not count, except
-///             without a swizzle: there it lies between the first and the second 16 bytes of K. The next 16
-///             elements of K within a row: 32 bytes further, so advance_descriptor(d, 32).
-///   MN-major  rows of m (or n), one for each k, row_bytes each; groups of eight k are `stride` bytes apart,
-///             the next row_bytes of m are `leading` bytes further (without a swizzle, the other way round).
-///             The next 16 of K: two groups further, advance_descriptor(d, 2 * stride).
+///             without a swizzle: there it lies between the first and the second 16 bytes of K. The next 32
+///             bytes of K within a row: advance_descriptor(d, 32).
+///   MN-major  16-bit elements alone. Rows of m (or n), one for each k, row_bytes each; groups of eight k are
+///             `stride` bytes apart, the next row_bytes of m are `leading` bytes further (without a swizzle,
+///             the other way round). The next 16 of K: two groups further, advance_descriptor(d, 2 * stride).
 /// The pattern starts at a multiple of 8 * row_bytes; all are multiples of 16 below 2^18.
 ROOFTILE_PTX std::uint64_t wgmma_descriptor(const void* shared, unsigned leading, unsigned stride,
                                             Swizzle swizzle ROOFTILE_PTX_HERE) {
@@ -97,30 +104,61 @@ ROOFTILE_PTX void wgmma_pin([[maybe_unused]] T (&registers)[kCount]) {
 #endif
 }
 
-/// d = a·b + (add ? d : 0), T bf16 or f16, N a multiple of 8 from 8 to 256; a, b: descriptors.
-template <class T, int N, Major kA = Major::kK, Major kB = Major::kK>
-ROOFTILE_PTX void wgmma(float (&d)[N / 2], std::uint64_t a, std::uint64_t b, bool add ROOFTILE_PTX_HERE) {
-  static_assert(N % 8 == 0 && N >= 8 && N <= 256);
-  static_assert(std::is_same_v<T, bf16> || std::is_same_v<T, f16>);
 #if defined(ROOFTILE_EMULATED)
-  constexpr auto type =
-      std::is_same_v<T, bf16> ? emulated::device::MatrixType::kBf16 : emulated::device::MatrixType::kF16;
-  emulated::device::wgmma({type, a, b, nullptr, d, N, kA == Major::kMn, kB == Major::kMn, add}, where);
+namespace detail {
+template <class T>
+constexpr auto matrix_type = std::is_same_v<T, bf16>          ? emulated::device::MatrixType::kBf16
+                             : std::is_same_v<T, f16>         ? emulated::device::MatrixType::kF16
+                             : std::is_same_v<T, std::int8_t> ? emulated::device::MatrixType::kI8
+                             : std::is_same_v<T, f8e4m3>      ? emulated::device::MatrixType::kE4m3
+                             : std::is_same_v<T, f8e5m2>      ? emulated::device::MatrixType::kE5m2
+                                                              : emulated::device::MatrixType::kTf32;
+}  // namespace detail
+#endif
+
+/// d = a·b + (add ? d : 0); a, b: descriptors. T: bf16 or f16, 16 of K; tf32, 8; std::int8_t, 32, of which
+/// sums wrap. N: a multiple of 8 from 8 to 256; of bytes beyond 24 of 16.
+template <class T, int N, Major kA = Major::kK, Major kB = Major::kK>
+ROOFTILE_PTX void wgmma(WgmmaSum<T> (&d)[N / 2], std::uint64_t a, std::uint64_t b,
+                        bool add ROOFTILE_PTX_HERE) {
+  constexpr bool kBytes = std::is_same_v<T, std::int8_t>;
+  static_assert(N % 8 == 0 && N >= 8 && N <= 256 && (!kBytes || N <= 24 || N % 16 == 0));
+  static_assert(std::is_same_v<T, bf16> || std::is_same_v<T, f16> || std::is_same_v<T, tf32> || kBytes);
+  static_assert(sizeof(T) == 2 || (kA == Major::kK && kB == Major::kK));
+#if defined(ROOFTILE_EMULATED)
+  emulated::device::wgmma({detail::matrix_type<T>, a, b, nullptr, reinterpret_cast<float*>(d), N,
+                           kA == Major::kMn, kB == Major::kMn, add},
+                          where);
 #else
-  detail::Wgmma<N>::template multiply<T, detail::Left::kShared, kA == Major::kMn, kB == Major::kMn>(
-      d, nullptr, a, b, add);
+  if constexpr (kBytes)
+    detail::WgmmaI8<N>::multiply(d, a, b, add);
+  else
+    detail::Wgmma<N>::template multiply<T, detail::Left::kShared, kA == Major::kMn, kB == Major::kMn>(
+        d, nullptr, a, b, add);
 #endif
 }
-/// The same with A in registers, which must stay as they are until it is waited for.
+/// The same of codes, A and B f8e4m3 or f8e5m2, 32 of K. Products and sum keep 13 bits below the largest
+/// one's exponent, and so does the result: sums of many are promoted, by adding them to others. N: 128.
+template <class A, class B, int N>
+ROOFTILE_PTX void wgmma_f8(float (&d)[N / 2], std::uint64_t a, std::uint64_t b, bool add ROOFTILE_PTX_HERE) {
+  constexpr bool kLargeA = std::is_same_v<A, f8e5m2>, kLargeB = std::is_same_v<B, f8e5m2>;
+  static_assert(N == 128);
+  static_assert((kLargeA || std::is_same_v<A, f8e4m3>)&&(kLargeB || std::is_same_v<B, f8e4m3>));
+#if defined(ROOFTILE_EMULATED)
+  emulated::device::wgmma(
+      {detail::matrix_type<A>, a, b, nullptr, d, N, false, false, add, detail::matrix_type<B>}, where);
+#else
+  detail::WgmmaF8<N>::multiply<kLargeA, kLargeB>(d, a, b, add);
+#endif
+}
+/// The same of 16 bits with A in registers, which must stay as they are until it is waited for; bf16 or f16.
 template <class T, int N, Major kB = Major::kK>
 ROOFTILE_PTX void wgmma(float (&d)[N / 2], const unsigned (&a)[4], std::uint64_t b,
                         bool add ROOFTILE_PTX_HERE) {
   static_assert(N % 8 == 0 && N >= 8 && N <= 256);
   static_assert(std::is_same_v<T, bf16> || std::is_same_v<T, f16>);
 #if defined(ROOFTILE_EMULATED)
-  constexpr auto type =
-      std::is_same_v<T, bf16> ? emulated::device::MatrixType::kBf16 : emulated::device::MatrixType::kF16;
-  emulated::device::wgmma({type, 0, b, a, d, N, false, kB == Major::kMn, add}, where);
+  emulated::device::wgmma({detail::matrix_type<T>, 0, b, a, d, N, false, kB == Major::kMn, add}, where);
 #else
   detail::Wgmma<N>::template multiply<T, detail::Left::kRegisters, 0, kB == Major::kMn>(d, a, 0, b, add);
 #endif

@@ -41,7 +41,7 @@ namespace rooftile::cuda::detail {
 #define R120 R116 ", %116, %117, %118, %119"
 #define R124 R120 ", %120, %121, %122, %123"
 #define R128 R124 ", %124, %125, %126, %127"
-#define Q(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define Q(i) C(d[i]), C(d[i + 1]), C(d[i + 2]), C(d[i + 3])
 #define S4 Q(0)
 #define S8 S4, Q(4)
 #define S12 S8, Q(8)
@@ -90,6 +90,12 @@ namespace rooftile::cuda::detail {
                  : operands                                                                                 \
                  : "r"(registers[0]), "r"(registers[1]), "r"(registers[2]), "r"(registers[3]), "l"(b),      \
                    "r"(add), "n"(kB))
+// Of elements that are K-major always: the instruction has no word on that.
+#define ROOFTILE_WGMMA_K_MAJOR(n, kind, signs, i0, i1, i2, results, operands)                             \
+  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #i2 ", 0;\nwgmma.mma_async.sync.aligned.m64n" #n kind \
+               " {" results "}, %" #i0 ", %" #i1 ", p" signs ";\n}"                                       \
+               : operands                                                                                 \
+               : "l"(a), "l"(b), "r"(add))
 #define ROOFTILE_WGMMA(n, r, i0, i1, i2, i3, i4, i5, i6)                                         \
   template <>                                                                                    \
   struct Wgmma<n> {                                                                              \
@@ -98,6 +104,8 @@ namespace rooftile::cuda::detail {
                                                     std::uint64_t a, std::uint64_t b, int add) { \
       if constexpr (std::is_same_v<T, bf16>) {                                                   \
         ROOFTILE_WGMMA_OF("bf16", n, r, i0, i1, i2, i3, i4, i5, i6, R##r, S##r);                 \
+      } else if constexpr (std::is_same_v<T, tf32>) {                                            \
+        ROOFTILE_WGMMA_K_MAJOR(n, "k8.f32.tf32.tf32", ", 1, 1", i0, i1, i2, R##r, S##r);         \
       } else {                                                                                   \
         ROOFTILE_WGMMA_OF("f16", n, r, i0, i1, i2, i3, i4, i5, i6, R##r, S##r);                  \
       }                                                                                          \
@@ -107,6 +115,7 @@ namespace rooftile::cuda::detail {
 enum class Left { kShared, kRegisters };
 template <int N>
 struct Wgmma;
+#define C(x) "+f"(x)
 ROOFTILE_WGMMA(8, 4, 4, 5, 6, 7, 8, 9, 10)
 ROOFTILE_WGMMA(16, 8, 8, 9, 10, 11, 12, 13, 14)
 ROOFTILE_WGMMA(24, 12, 12, 13, 14, 15, 16, 17, 18)
@@ -140,7 +149,60 @@ ROOFTILE_WGMMA(240, 120, 120, 121, 122, 123, 124, 125, 126)
 ROOFTILE_WGMMA(248, 124, 124, 125, 126, 127, 128, 129, 130)
 ROOFTILE_WGMMA(256, 128, 128, 129, 130, 131, 132, 133, 134)
 
+// Codes of two formats of 8 bits.
+template <int N>
+struct WgmmaF8;
+template <>
+struct WgmmaF8<128> {
+  template <bool kLargeA, bool kLargeB>
+  static __device__ __forceinline__ void multiply(float (&d)[64], std::uint64_t a, std::uint64_t b, int add) {
+    if constexpr (kLargeA && kLargeB)
+      ROOFTILE_WGMMA_K_MAJOR(128, "k32.f32.e5m2.e5m2", ", 1, 1", 64, 65, 66, R64, S64);
+    else if constexpr (kLargeA)
+      ROOFTILE_WGMMA_K_MAJOR(128, "k32.f32.e5m2.e4m3", ", 1, 1", 64, 65, 66, R64, S64);
+    else if constexpr (kLargeB)
+      ROOFTILE_WGMMA_K_MAJOR(128, "k32.f32.e4m3.e5m2", ", 1, 1", 64, 65, 66, R64, S64);
+    else
+      ROOFTILE_WGMMA_K_MAJOR(128, "k32.f32.e4m3.e4m3", ", 1, 1", 64, 65, 66, R64, S64);
+  }
+};
+#undef C
+
+// Bytes, whose sums are integers.
+#define ROOFTILE_WGMMA_I8(n, r, i0, i1, i2)                                                        \
+  template <>                                                                                      \
+  struct WgmmaI8<n> {                                                                              \
+    static __device__ __forceinline__ void multiply(int (&d)[r], std::uint64_t a, std::uint64_t b, \
+                                                    int add) {                                     \
+      ROOFTILE_WGMMA_K_MAJOR(n, "k32.s32.s8.s8", "", i0, i1, i2, R##r, S##r);                      \
+    }                                                                                              \
+  };
+template <int N>
+struct WgmmaI8;
+#define C(x) "+r"(x)
+ROOFTILE_WGMMA_I8(8, 4, 4, 5, 6)
+ROOFTILE_WGMMA_I8(16, 8, 8, 9, 10)
+ROOFTILE_WGMMA_I8(24, 12, 12, 13, 14)
+ROOFTILE_WGMMA_I8(32, 16, 16, 17, 18)
+ROOFTILE_WGMMA_I8(48, 24, 24, 25, 26)
+ROOFTILE_WGMMA_I8(64, 32, 32, 33, 34)
+ROOFTILE_WGMMA_I8(80, 40, 40, 41, 42)
+ROOFTILE_WGMMA_I8(96, 48, 48, 49, 50)
+ROOFTILE_WGMMA_I8(112, 56, 56, 57, 58)
+ROOFTILE_WGMMA_I8(128, 64, 64, 65, 66)
+ROOFTILE_WGMMA_I8(144, 72, 72, 73, 74)
+ROOFTILE_WGMMA_I8(160, 80, 80, 81, 82)
+ROOFTILE_WGMMA_I8(176, 88, 88, 89, 90)
+ROOFTILE_WGMMA_I8(192, 96, 96, 97, 98)
+ROOFTILE_WGMMA_I8(208, 104, 104, 105, 106)
+ROOFTILE_WGMMA_I8(224, 112, 112, 113, 114)
+ROOFTILE_WGMMA_I8(240, 120, 120, 121, 122)
+ROOFTILE_WGMMA_I8(256, 128, 128, 129, 130)
+#undef C
+
+#undef ROOFTILE_WGMMA_I8
 #undef ROOFTILE_WGMMA
+#undef ROOFTILE_WGMMA_K_MAJOR
 #undef ROOFTILE_WGMMA_OF
 #undef Q
 #undef R4

@@ -14,6 +14,7 @@
 #include "rooftile/backend/emulated/device/hopper_calls.h"
 #include "rooftile/backend/emulated/matrix_operand.h"
 #include "rooftile/backend/emulated/state.h"
+#include "rooftile/backend/emulated/tensor_core.h"
 #include "rooftile/backend/emulated/tensor_map.h"
 
 namespace rooftile::emulated {
@@ -82,6 +83,7 @@ struct WgmmaStep {
 struct Accumulator {
   int n = 0;
   std::vector<float> sums;               // 64 rows
+  std::vector<std::uint32_t> integers;   // in their place, of bytes
   std::array<bool, 64> poisoned_rows{};  // by unwritten shared memory
   std::array<bool, 256> poisoned_columns{};
   unsigned returned = 0;  // to so many threads
@@ -121,8 +123,9 @@ struct AsyncUnits {
   std::vector<BlockUnits> blocks;
   std::vector<ThreadUnits> threads;
   std::uint64_t order = 0, fenced_before = 0;  // the progress that some proxy fence covers all writes before
-  float a[64][kDepth], b[256][kDepth];         // a product's operands
-  std::bitset<(1 << 18) / 16> seen;            // pieces of an operand, while it is checked
+  float a[64][tensor_core::kDepth], b[256][tensor_core::kDepth];  // a product's operands
+  std::int8_t a_bytes[64][tensor_core::kDepth], b_bytes[256][tensor_core::kDepth];
+  std::bitset<(1 << 18) / 16> seen;  // pieces of an operand, while it is checked
 };
 
 /// State of the cluster that the current thread is in.

@@ -59,7 +59,7 @@ void multiply_fragments(Thread* lanes) {
   const device::MatrixType type = of<Mma>(lanes[0]).type;
   const tensor_core::Model model = tensor_core::model(type);
   const int per_word = type == device::MatrixType::kTf32 ? 1 : 2;
-  float a[16][16] = {}, b[8][16] = {}, d[16][8];
+  float a[16][tensor_core::kDepth] = {}, b[8][tensor_core::kDepth] = {}, d[16][8];
   for (int row = 0; row < 16; ++row)
     for (int k = 0; k < model.block; ++k) {
       const int word = k / per_word, half = k % per_word;
@@ -83,25 +83,27 @@ struct ByteMma : Collective {
   std::int32_t* d;
   const std::uint32_t *a, *b;
 };
-/// The same of signed bytes, four to a word; without a sign, as sums wrap.
+/// The same of signed bytes, four to a word.
 void multiply_bytes(Thread* lanes) {
-  std::uint32_t a[16][32], b[8][32];
+  std::int8_t a[16][32], b[8][32];
+  std::uint32_t d[16][8];
   for (int row = 0; row < 16; ++row)
     for (int k = 0; k < 32; ++k) {
       const ByteMma& lane = of<ByteMma>(lanes[row % 8 * 4 + k / 4 % 4]);
-      const auto element = [k](std::uint32_t word) {
-        return static_cast<std::uint32_t>(static_cast<std::int8_t>(word >> k % 4 * 8));
-      };
+      const auto element = [k](std::uint32_t word) { return static_cast<std::int8_t>(word >> k % 4 * 8); };
       a[row][k] = element(lane.a[row / 8 + 2 * (k / 16)]);
       if (row < 8) b[row][k] = element(lane.b[k / 16]);
     }
+  const auto result = [&](int row, int column) -> std::int32_t& {
+    return of<ByteMma>(lanes[row % 8 * 4 + column / 2]).d[row / 8 * 2 + column % 2];
+  };
   for (int row = 0; row < 16; ++row)
-    for (int column = 0; column < 8; ++column) {
-      std::int32_t& d = of<ByteMma>(lanes[row % 8 * 4 + column / 2]).d[row / 8 * 2 + column % 2];
-      auto sum = static_cast<std::uint32_t>(d);
-      for (int k = 0; k < 32; ++k) sum += a[row][k] * b[column][k];
-      d = static_cast<std::int32_t>(sum);
-    }
+    for (int column = 0; column < 8; ++column)
+      d[row][column] = static_cast<std::uint32_t>(result(row, column));
+  tensor_core::multiply(a, 16, b, 8, &d[0][0]);
+  for (int row = 0; row < 16; ++row)
+    for (int column = 0; column < 8; ++column)
+      result(row, column) = static_cast<std::int32_t>(d[row][column]);
 }
 }  // namespace
 

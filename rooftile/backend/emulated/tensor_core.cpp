@@ -20,11 +20,12 @@ int exponent(float v) {
   return fraction == 0 ? kZero : -118 - std::countl_zero(fraction);
 }
 
-/// To fp32, toward zero.
-float cut(double v) {
-  const auto f = static_cast<float>(v);
+/// To fp32, toward zero; of its fraction the upper bits.
+float cut(double v, int fraction_bits) {
+  auto f = static_cast<float>(v);
   if (!std::isfinite(f)) return f;
-  return std::fabs(static_cast<double>(f)) > std::fabs(v) ? std::nextafterf(f, 0.f) : f;
+  if (std::fabs(static_cast<double>(f)) > std::fabs(v)) f = std::nextafterf(f, 0.f);
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(f) & ~0u << (23 - fraction_bits));
 }
 
 float half_to_float(std::uint32_t bits) {
@@ -32,6 +33,15 @@ float half_to_float(std::uint32_t bits) {
   if (field == 31) return std::bit_cast<float>(sign | 0x7f800000 | fraction << 13);
   if (field != 0) return std::bit_cast<float>(sign | (field + 112) << 23 | fraction << 13);
   const float v = static_cast<float>(fraction) * 0x1p-24f;
+  return sign != 0 ? -v : v;
+}
+
+/// e4m3: no infinities, one NaN of each sign.
+float e4m3_to_float(std::uint32_t bits) {
+  const std::uint32_t size = bits & 0x7f, sign = (bits & 0x80) << 24;
+  if (size == 0x7f) return std::bit_cast<float>(sign | 0x7fc00000);
+  const float v =
+      size < 8 ? static_cast<float>(size) * 0x1p-9f : std::bit_cast<float>((size << 20) + (120u << 23));
   return sign != 0 ? -v : v;
 }
 
@@ -43,7 +53,8 @@ typedef unsigned Words __attribute__((vector_size(32)));
 /// where that was too large or too small for it.
 template <int kBlock>
 void multiply_row(const float* a, const int* a_exponent, const Floats* b, const Ints* b_exponent, Floats& c,
-                  Ints& extreme, int fraction_bits) {
+                  Ints& extreme, Model m) {
+  const int fraction_bits = m.fraction_bits;
   const Ints field = (Ints)c >> 23 & 255;
   Ints top = field == 0 ? Ints{} + kZero : field - 127;
   for (int k = 0; k < kBlock; ++k) {
@@ -63,7 +74,7 @@ void multiply_row(const float* a, const int* a_exponent, const Floats* b, const 
   const Words size = (Words)(sum ^ negative) - (Words)negative;
   Floats rounded = __builtin_convertvector((Ints)size, Floats);
   const Words back = (Words) __builtin_convertvector(rounded, Ints);  // of 2^31 its own bits
-  rounded = (Floats)((Ints)rounded + (Ints)(back > size));
+  rounded = (Floats)(((Ints)rounded + (Ints)(back > size)) & static_cast<int>(~0u << (23 - m.result_bits)));
   const Ints overflow = (((Ints)half[0] ^ sum) & ((Ints)half[1] ^ sum)) >> 31;
   const Ints something = (top > -1000) | (((Ints)c & 0x7fffffff) != 0);
   extreme = overflow | (top > kExtreme) | ((top < -kExtreme) & something);
@@ -72,7 +83,8 @@ void multiply_row(const float* a, const int* a_exponent, const Floats* b, const 
 }
 
 template <int kBlock>
-void multiply_all(const float (*a)[16], int rows, const float (*b)[16], int width, float* d, Model m) {
+void multiply_all(const float (*a)[kDepth], int rows, const float (*b)[kDepth], int width, float* d,
+                  Model m) {
   int exponents[64][kBlock];
   for (int i = 0; i < rows; ++i)
     for (int k = 0; k < kBlock; ++k) exponents[i][k] = exponent(a[i][k]);
@@ -89,7 +101,7 @@ void multiply_all(const float (*a)[16], int rows, const float (*b)[16], int widt
       Floats row;
       __builtin_memcpy(&row, results, sizeof row);
       Ints extreme;
-      multiply_row<kBlock>(a[i], exponents[i], columns, column_exponents, row, extreme, m.fraction_bits);
+      multiply_row<kBlock>(a[i], exponents[i], columns, column_exponents, row, extreme, m);
       for (int j = 0; j < 8; ++j)
         results[j] = extreme[j] != 0 ? step(a[i], b[first + j], results[j], m) : row[j];
     }
@@ -103,6 +115,10 @@ float to_float(MatrixType type, std::uint32_t bits) {
       return std::bit_cast<float>(bits << 16);
     case MatrixType::kF16:
       return half_to_float(bits);
+    case MatrixType::kE4m3:
+      return e4m3_to_float(bits);
+    case MatrixType::kE5m2:
+      return half_to_float(bits << 8);
     default:
       return std::bit_cast<float>(bits & 0xffffe000);
   }
@@ -125,14 +141,30 @@ float step(const float* a, const float* b, float c, Model m) {
   const auto kept = [&](double v) { return std::trunc(std::ldexp(v, m.fraction_bits - top)); };
   double sum = kept(static_cast<double>(c));
   for (int k = 0; k < m.block; ++k) sum += kept(static_cast<double>(a[k]) * static_cast<double>(b[k]));
-  return cut(std::ldexp(sum, top - m.fraction_bits));
+  return cut(std::ldexp(sum, top - m.fraction_bits), m.result_bits);
 }
 
-void multiply(const float (*a)[16], int rows, const float (*b)[16], int columns, float* d, Model m) {
-  return m.block == 8 ? multiply_all<8>(a, rows, b, columns, d, m)
-                      : multiply_all<16>(a, rows, b, columns, d, m);
+void multiply(const float (*a)[kDepth], int rows, const float (*b)[kDepth], int columns, float* d, Model m) {
+  return m.block == 8    ? multiply_all<8>(a, rows, b, columns, d, m)
+         : m.block == 16 ? multiply_all<16>(a, rows, b, columns, d, m)
+                         : multiply_all<32>(a, rows, b, columns, d, m);
 }
-void multiply(const float (&a)[16][16], const float (&b)[8][16], float (&d)[16][8], Model m) {
+void multiply(const std::int8_t (*a)[kDepth], int rows, const std::int8_t (*b)[kDepth], int columns,
+              std::uint32_t* d) {
+  for (int first = 0; first < columns; first += 8) {
+    Words column[kDepth];
+    for (int k = 0; k < kDepth; ++k)
+      for (int j = 0; j < 8; ++j) column[k][j] = static_cast<std::uint32_t>(b[first + j][k]);
+    for (int i = 0; i < rows; ++i) {
+      std::uint32_t* const results = d + i * columns + first;
+      Words sum;
+      __builtin_memcpy(&sum, results, sizeof sum);
+      for (int k = 0; k < kDepth; ++k) sum += column[k] * static_cast<std::uint32_t>(a[i][k]);
+      __builtin_memcpy(results, &sum, sizeof sum);
+    }
+  }
+}
+void multiply(const float (&a)[16][kDepth], const float (&b)[8][kDepth], float (&d)[16][8], Model m) {
   multiply(a, 16, b, 8, &d[0][0], m);
 }
 

@@ -24,6 +24,12 @@ Warpgroup& own_warpgroup(Site where) {
   return all[me.number / kWarpgroup];
 }
 
+/// A register's bits, which may be a float's or an integer's.
+std::uint32_t word_at(const float* at) {
+  std::uint32_t bits;
+  std::memcpy(&bits, at, sizeof bits);
+  return bits;
+}
 /// The row and the column of a thread's register i.
 std::size_t row_of(unsigned thread, int i) {
   return thread / 32 * 16 + thread % 32 / 4 + static_cast<unsigned>(i % 4 / 2) * 8;
@@ -119,20 +125,23 @@ Range check_operand(const char* name, const MatrixOperand& o, Site where) {
 
 /// The operand out of shared memory, and which mn have poison (as 0); false where all have: a row that nobody
 /// wrote may be one that nobody will use.
-bool unpack(const AsyncUnits& u, const Block& block, device::MatrixType type, const MatrixOperand& o,
-            float (*to)[kDepth], bool* poisoned) {
+template <class Bits, class Value, int kDepth, class Convert>
+bool unpack(const AsyncUnits& u, const Block& block, const MatrixOperand& o, Value (*to)[kDepth],
+            bool* poisoned, Convert convert) {
+  constexpr Bits kPoison = static_cast<Bits>(~Bits{0});
+  constexpr int kPiece = 16 / sizeof(Bits);
   std::array<bool, 256> poison{};
   for_each_piece(o, [&](std::uint32_t address, int mn, int k) {
-    std::uint16_t piece[kPiece];
+    Bits piece[kPiece];
     std::memcpy(piece, block.arena + address, 16);
     bool any = false;
-    for (const std::uint16_t element : piece) any |= element == 0xffff;
+    for (const Bits element : piece) any |= element == kPoison;
     if (any) any = never_written(u, block, address, 16);
     for (int i = 0; i < kPiece; ++i) {
       const int row = o.mn_major ? mn + i : mn;
-      const bool missing = any && piece[i] == 0xffff;
+      const bool missing = any && piece[i] == kPoison;
       poison[static_cast<std::size_t>(row)] |= missing;
-      to[row][o.mn_major ? k : k + i] = missing ? 0 : tensor_core::to_float(type, piece[i]);
+      to[row][o.mn_major ? k : k + i] = missing ? Value{0} : convert(piece[i]);
     }
   });
   bool all = true;
@@ -143,11 +152,23 @@ bool unpack(const AsyncUnits& u, const Block& block, device::MatrixType type, co
   return !all;
 }
 
+bool unpack(const AsyncUnits& u, const Block& block, device::MatrixType type, const MatrixOperand& o,
+            float (*to)[tensor_core::kDepth], std::int8_t (*to_bytes)[tensor_core::kDepth], bool* poisoned) {
+  const auto number = [&](std::uint32_t bits) { return tensor_core::to_float(type, bits); };
+  if (type == device::MatrixType::kI8)
+    return unpack<std::uint8_t>(u, block, o, to_bytes, poisoned,
+                                [](std::uint8_t bits) { return static_cast<std::int8_t>(bits); });
+  if (o.element_bytes == 1) return unpack<std::uint8_t>(u, block, o, to, poisoned, number);
+  if (o.element_bytes == 2) return unpack<std::uint16_t>(u, block, o, to, poisoned, number);
+  return unpack<std::uint32_t>(u, block, o, to, poisoned, number);
+}
+
 bool run(AsyncUnits& u, const Block& block, Warpgroup& g, const WgmmaStep& s) {
   Accumulator& sums = g.accumulators[s.sums];
   const device::MatrixType type = s.product.type;
   if (!s.product.add) {
     std::fill(sums.sums.begin(), sums.sums.end(), 0.f);
+    std::fill(sums.integers.begin(), sums.integers.end(), 0u);
     sums.poisoned_rows = {}, sums.poisoned_columns = {};
   }
   bool whole_a = true;
@@ -166,9 +187,9 @@ bool run(AsyncUnits& u, const Block& block, Warpgroup& g, const WgmmaStep& s) {
         u.a[row][k + 1] = tensor_core::to_float(type, pair >> 16);
       }
   } else {
-    whole_a = unpack(u, block, type, s.a, u.a, sums.poisoned_rows.data());
+    whole_a = unpack(u, block, type, s.a, u.a, u.a_bytes, sums.poisoned_rows.data());
   }
-  const bool whole_b = unpack(u, block, type, s.b, u.b, sums.poisoned_columns.data());
+  const bool whole_b = unpack(u, block, s.product.b_type, s.b, u.b, u.b_bytes, sums.poisoned_columns.data());
   if (!whole_a || !whole_b) {
     report(*u.runner, FindingKind::kUnwritten, s.where,
            "wgmma (%s:%u) reads %s from shared memory that nobody has written (start %#x): a wait at its "
@@ -178,7 +199,10 @@ bool run(AsyncUnits& u, const Block& block, Warpgroup& g, const WgmmaStep& s) {
            MatrixDescriptor(whole_a ? s.product.b : s.product.a).start);
     return false;
   }
-  tensor_core::multiply(u.a, 64, u.b, s.product.n, sums.sums.data(), tensor_core::model(type));
+  if (type == device::MatrixType::kI8)
+    tensor_core::multiply(u.a_bytes, 64, u.b_bytes, s.product.n, sums.integers.data());
+  else
+    tensor_core::multiply(u.a, 64, u.b, s.product.n, sums.sums.data(), tensor_core::model(type));
   return true;
 }
 
@@ -204,15 +228,24 @@ PendingSums& begin_sums(Warpgroup& g, const Product& p, std::size_t number, Site
   if (pending) return *pending;
   const std::size_t accumulator = own.accumulators++;
   Accumulator& sums = g.accumulators[accumulator];
+  const bool integers = p.type == device::MatrixType::kI8;
   if (sums.n == 0) {
     sums.n = p.n;
-    sums.sums.assign(64 * static_cast<std::size_t>(p.n), 0.f);
+    if (integers)
+      sums.integers.assign(64 * static_cast<std::size_t>(p.n), 0u);
+    else
+      sums.sums.assign(64 * static_cast<std::size_t>(p.n), 0.f);
   }
   for (int i = 0; i < count && p.add && sums.n == p.n; ++i) {
-    const bool poison = std::bit_cast<std::uint32_t>(p.sums[i]) == kUnwrittenPoison;
+    const std::size_t at = row_of(thread, i) * static_cast<std::size_t>(p.n) + column_of(thread, i);
+    const std::uint32_t bits = word_at(p.sums + i);
+    if (integers) {  // each pattern is a number
+      sums.integers[at] = bits;
+      continue;
+    }
+    const bool poison = bits == kUnwrittenPoison;
     if (poison) sums.poisoned_rows[row_of(thread, i)] = true;
-    sums.sums[row_of(thread, i) * static_cast<std::size_t>(p.n) + column_of(thread, i)] =
-        poison ? 0 : p.sums[i];
+    sums.sums[at] = poison ? 0 : std::bit_cast<float>(bits);
   }
   own.pending.push_back({p.sums, count, accumulator, number});
   current->sums_pending = true;
@@ -228,7 +261,6 @@ PendingSums& begin_sums(Warpgroup& g, const Product& p, std::size_t number, Site
        "%s:%u)",
        current->number, i, base_name(made.file), made.line, base_name(where.file), where.line);
 }
-std::uint32_t bits_at(const PendingSums& p, int i) { return std::bit_cast<std::uint32_t>(p.at[i]); }
 }  // namespace
 
 const WgmmaStep* step_that_reads(const AsyncUnits& u, const Range& r, std::size_t* warpgroup) {
@@ -336,14 +368,15 @@ void wgmma(const Product& p, Site where) {
   if (number == g.first + g.steps.size()) {
     WgmmaStep& s = g.steps.emplace_back();
     s.product = p, s.where = where;
-    s.a = {p.a, p.a_mn_major, 64};
-    s.b = {p.b, p.b_mn_major, p.n};
+    const int size = tensor_core::element_bytes(p.type);
+    s.a = {p.a, p.a_mn_major, 64, size};
+    s.b = {p.b, p.b_mn_major, p.n, size};
     if (!p.a_registers) s.a_bounds = check_operand("A", s.a, where);
     s.b_bounds = check_operand("B", s.b, where);
   }
   WgmmaStep& s = g.steps[number - g.first];
   const Product& q = s.product;
-  if (p.type != q.type || p.a != q.a || p.b != q.b || p.n != q.n || p.add != q.add ||
+  if (p.type != q.type || p.b_type != q.b_type || p.a != q.a || p.b != q.b || p.n != q.n || p.add != q.add ||
       !p.a_registers != !q.a_registers || p.a_mn_major != q.a_mn_major || p.b_mn_major != q.b_mn_major)
     fail(kDivergent, where,
          "threads of a warpgroup issue different products: thread %u at %s:%u, and another at %s:%u "
@@ -390,7 +423,7 @@ void wgmma_wait(unsigned groups_left, Site where) {
   // No thread can have changed what is in flight without it showing here, before the sums come.
   for (const PendingSums& p : own.pending)
     for (int i = 0; i < p.count; ++i)
-      if (bits_at(p, i) != kPendingPoison) refuse_changed(g, p, i, where);
+      if (word_at(p.at + i) != kPendingPoison) refuse_changed(g, p, i, where);
   if (g.first < target) wait(Wait::kWgmma, where);
   // A product is done when all four warps have issued it: whoever has waited for it knows what they did
   // before. PTX does not say so in words; kernels rely on it.
@@ -404,8 +437,10 @@ void wgmma_wait(unsigned groups_left, Site where) {
     for (int i = 0; i < p.count; ++i) {
       const std::size_t row = row_of(thread, i), column = column_of(thread, i);
       const bool poison = sums.poisoned_rows[row] || sums.poisoned_columns[column];
-      const float sum = sums.sums[row * static_cast<std::size_t>(sums.n) + column];
-      const std::uint32_t bits = poison ? kUnwrittenPoison : std::bit_cast<std::uint32_t>(sum);
+      const std::size_t at = row * static_cast<std::size_t>(sums.n) + column;
+      const std::uint32_t sum =
+          sums.integers.empty() ? std::bit_cast<std::uint32_t>(sums.sums[at]) : sums.integers[at];
+      const std::uint32_t bits = poison ? kUnwrittenPoison : sum;
       std::memmove(&p.at[i], &bits, sizeof bits);
     }
     if (++sums.returned == kWarpgroup) g.accumulators.erase(found);

@@ -172,6 +172,19 @@ inline std::vector<Case> gemm_cases() {
       add({72, 200, 88}, {{"turned", turned}});
       add({144, 272, 256}, {{"turned", turned}});
     }
+    // Hopper reads i8 and tf32 along K alone: more slices than its ring holds, ends, words and none in y.
+    if (type == DType::i8 || type == DType::tf32) {
+      const Parameters b_turned{{"turned", 2}};
+      for (const Shape& shape : {Shape{136, 1040, 264}, Shape{70, 144, 37}, Shape{2, 3, 40, 64, 50},
+                                 Shape{1, 272, 130}, Shape{200, 48, 1}})
+        add(shape, b_turned);
+      for (double out : {0., 1.}) {
+        add({136, 80, 72}, {{"turned", 2}, {"out", out}, {"bias", 1}});
+        add({136, 80, 72}, {{"turned", 2}, {"out", out}, {"alpha", -0.7}});
+        add({40, 96, 66}, {{"turned", 2}, {"out", out}}, Layout::padded_rows);
+      }
+      add({90, 64, 52}, {{"turned", 2}, {"alpha", 0.7}, {"beta", -0.3}, {"activation", 4}});
+    }
     // cutlass 2697: M = N = 128, K = 8, all ones: K below one stage of a pipeline.
     add({128, 8, 128}, {{"ones", 1}});
     // OpenBLAS 746: scratch that holds NaN must not leak into the next call.
@@ -183,14 +196,16 @@ inline std::vector<Case> gemm_cases() {
 
 /// Of the SXM boards of H100 and H200, which have 132 multiprocessors.
 inline std::vector<std::string> gemm_gpu_plan(const Case& c) {
-  if (c.dtype != DType::f16 && c.dtype != DType::bf16)
-    return {c.dtype == DType::tf32 || c.dtype == DType::i8
-                ? "mma: tiles of 128x128 where they fill the GPU, else of 64x64"
-                : "simt: tiles of 128x128 where they fill the GPU, else of 64x64"};
+  if (c.dtype == DType::f32 || c.dtype == DType::f64)
+    return {"simt: tiles of 128x128 where they fill the GPU, else of 64x64"};
   const GemmCase g(c);
+  const int size = bits(c.dtype) / 8;
+  if (size != 2 && (gemm_turned(c, 'a') || !gemm_turned(c, 'b')))
+    return {"mma: tiles of 128x128 where they fill the GPU, else of 64x64",
+            "wgmma takes " + std::string(name(c.dtype)) + " where A and B are contiguous along K: turned 2"};
   const auto matrices = static_cast<std::int64_t>(gemm_elements(g.outer));
   const gemm_gpu::HopperPlan plan =
-      gemm_gpu::hopper_plan(g.m(), g.n(), matrices, !gemm_turned(c, 'a'), gemm_turned(c, 'b'), 132);
+      gemm_gpu::hopper_plan(g.m(), g.n(), matrices, !gemm_turned(c, 'a'), gemm_turned(c, 'b'), 132, size);
   const auto text = [](auto number) { return std::to_string(number); };
   return {"compute capability 9.0 with 132 multiprocessors: wgmma, " +
               std::string(plan.skinny ? "few rows, " : "") + "tiles of " + text(plan.height) + "x" +
@@ -218,8 +233,13 @@ inline BenchCases gemm_bench() {
   }
   for (double turned : {1., 2., 3.}) b.gpu.push_back({{4096, 4096, 4096}, DType::bf16, {{"turned", turned}}});
   b.gpu.push_back({{4096, 4096, 4096}, DType::f64, {}});
-  for (double turned : {0., 2.})
-    b.gpu.push_back({{4096, 4096, 4096}, DType::i8, {{"turned", turned}}, Layout::contiguous, Fill::bytes});
+  b.gpu.push_back({{4096, 4096, 4096}, DType::i8, {}, Layout::contiguous, Fill::bytes});
+  // As a Linear has them, which is how Hopper's tensor cores read tf32 and i8.
+  for (DType type : {DType::i8, DType::tf32})
+    for (const Shape& shape : {Shape{1024, 1024, 1024}, Shape{4096, 4096, 4096}, Shape{8192, 8192, 8192},
+                               Shape{16, 4096, 4096}, Shape{64, 4096, 4096}, Shape{512, 4096, 4096}})
+      b.gpu.push_back(
+          {shape, type, {{"turned", 2}}, Layout::contiguous, type == DType::i8 ? Fill::bytes : Fill::normal});
   for (std::int64_t n = 16; n <= 2048; n *= 2)  // powers of two, and between them none
     for (const std::int64_t side : {n, n * 3 / 2}) b.sweep.push_back({{side, side, side}, DType::f32, {}});
   return b;

@@ -97,18 +97,23 @@ Status turned_product(const GemmProblem& p) {
   return rows_of(p, ", and of B column by column", by_rows(p.n, p.b_column, p.k, p.b_row));
 }
 
+/// Tensor cores: f16, bf16, tf32, i8, any strides.
+Status mma_product(const GemmProblem& p) {
+  if (p.type != DType::f32 && p.type != DType::f64) return {};
+  return Status::error("%s: tensor cores take f16, bf16, tf32 and i8 here, a is %s", kName, name(p.type));
+}
+
 /// What Hopper's copy engine brings: a matrix by 16-byte vectors.
-Status copied_operand(const GemmProblem& p, const char* operand, int index, const gemm_gpu::GpuOperand& o,
-                      std::int64_t mn) {
-  constexpr std::int64_t kMaxStride = std::int64_t{1} << 39;  // elements: 2^40 bytes
-  const std::int64_t stride = o.k_first ? o.mn_stride : o.k_stride, extent = o.k_first ? mn : p.k;
-  bool fits = o.piece == 16 && stride < kMaxStride && stride >= (extent > 1 ? 1 : 0);
+Status copied_operand(const GemmProblem& p, const char* operand, int index, std::int64_t mn) {
+  const int size = bits(p.type) / 8;
+  const gemm_gpu::GpuOperand o = index == 1 ? gemm_gpu::a_of(p, size) : gemm_gpu::b_of(p, size);
+  if (size != 2 && !o.k_first)
+    return Status::error("%s: wgmma reads %s that is contiguous along K alone; %s has strides %lld and %lld",
+                         kName, name(p.type), operand, said(index == 1 ? o.mn_stride : o.k_stride),
+                         said(index == 1 ? o.k_stride : o.mn_stride));
+  if (gemm_gpu::is_boxed(p, index, o, mn, size)) return {};
   std::int64_t of_batch[2] = {};
-  for (int d = 0; d < p.batch.rank; ++d) {
-    of_batch[d] = p.batch.stride[index][d];
-    fits = fits && of_batch[d] >= 0 && of_batch[d] < kMaxStride;
-  }
-  if (fits) return {};
+  for (int d = 0; d < p.batch.rank; ++d) of_batch[d] = p.batch.stride[index][d];
   return Status::error(
       "%s: wgmma copies 16-byte vectors: an operand must be contiguous along one dimension, its other stride "
       "from 16 bytes, the batch's from 0, multiples of 16 below 2^40, as its address must be; %s is at %p, "
@@ -116,28 +121,17 @@ Status copied_operand(const GemmProblem& p, const char* operand, int index, cons
       kName, operand, static_cast<const void*>(o.data), said(index == 1 ? o.mn_stride : o.k_stride),
       said(index == 1 ? o.k_stride : o.mn_stride), said(of_batch[0]), said(of_batch[1]));
 }
-/// Hopper's tensor cores.
+/// Hopper's tensor cores: f16, bf16, tf32, i8.
 Status wgmma_product(const GemmProblem& p) {
-  if (p.type != DType::f16 && p.type != DType::bf16)
-    return Status::error("%s: wgmma takes f16 and bf16, a is %s", kName, name(p.type));
-  constexpr std::int64_t kMax = 0x7fffff00;  // coordinates are of 32 bits
-  if (p.k < 1 || p.k > kMax || p.m > kMax || p.n > kMax)
-    return Status::error("%s: wgmma takes M, N and K up to %lld, K from 1; they are %lld, %lld and %lld",
-                         kName, said(kMax), said(p.m), said(p.n), said(p.k));
-  constexpr int kMaxBatch = 2;
-  if (p.batch.rank > kMaxBatch || p.batch.rows > kMax)
+  ROOFTILE_TRY(mma_product(p));
+  if (!gemm_gpu::is_mapped(p))
     return Status::error(
-        "%s: wgmma takes a batch of %d dimensions and %lld matrices; this one has %lld, and its strides make "
-        "it %d dimensions",
-        kName, kMaxBatch, said(kMax), said(p.batch.rows), p.batch.rank);
-  ROOFTILE_TRY(copied_operand(p, "a", 1, gemm_gpu::a_of(p, 2), p.m));
-  return copied_operand(p, "b", 2, gemm_gpu::b_of(p, 2), p.n);
-}
-
-/// Tensor cores: f16, bf16, tf32, i8, any strides.
-Status mma_product(const GemmProblem& p) {
-  if (p.type != DType::f32 && p.type != DType::f64) return {};
-  return Status::error("%s: tensor cores take f16, bf16, tf32 and i8 here, a is %s", kName, name(p.type));
+        "%s: wgmma takes M, N, K and matrices up to %lld, K from 1, a batch of %d dimensions; they are %lld, "
+        "%lld, %lld and %lld, and the batch's strides make it %d dimensions",
+        kName, said(gemm_gpu::kMaxMapped), gemm_gpu::kMaxMappedBatch, said(p.m), said(p.n), said(p.k),
+        said(p.batch.rows), p.batch.rank);
+  ROOFTILE_TRY(copied_operand(p, "a", 1, p.m));
+  return copied_operand(p, "b", 2, p.n);
 }
 
 /// The GPU's kernel without them. (The CPU's takes all.)

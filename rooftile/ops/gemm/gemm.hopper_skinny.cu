@@ -11,8 +11,9 @@ Status launch_rows(const CudaLaunch& launch, const GpuProduct& p, const HopperPl
   using Tile = SkinnyTile<T, kRows>;
   TensorMap a{}, b{};
   const SkinnyRun run{plan.width, static_cast<int>((p.k + Tile::kK - 1) / Tile::kK)};
-  Status s = map_of(a, p.a, p.m, p.k, p.batch, p.a_index, kRows, 64);
-  if (s) s = map_of(b, p.b, p.n, p.k, p.batch, p.b_index, plan.width, 64);
+  constexpr int kSize = int(sizeof(T));
+  Status s = map_of(a, kSize, p.a, p.m, p.k, p.batch, p.a_index, kRows, 64);
+  if (s) s = map_of(b, kSize, p.b, p.n, p.k, p.batch, p.b_index, plan.width, 64);
   if (!s) return s;
   const GpuTiles tiles(p, kRows, plan.width);
   const std::int64_t most = launch.multiprocessors;
@@ -23,14 +24,17 @@ Status launch_rows(const CudaLaunch& launch, const GpuProduct& p, const HopperPl
 
 template <class T>
 Status launch_type(const CudaLaunch& launch, const GpuProduct& p, const HopperPlan& plan) {
-  if (plan.height == 8) return launch_rows<T, 8>(launch, p, plan);
-  if (plan.height == 16) return launch_rows<T, 16>(launch, p, plan);
-  if (plan.height == 32) return launch_rows<T, 32>(launch, p, plan);
+  if constexpr (sizeof(T) == 2) {
+    if (plan.height == 8) return launch_rows<T, 8>(launch, p, plan);
+    if (plan.height == 16) return launch_rows<T, 16>(launch, p, plan);
+    if (plan.height == 32) return launch_rows<T, 32>(launch, p, plan);
+  }
   return launch_rows<T, kMaxSkinny>(launch, p, plan);
 }
 }  // namespace
 
 Status launch_skinny(const CudaLaunch& launch, DType type, const GpuProduct& p, const HopperPlan& plan) {
-  return with_type<bf16, f16>(type, [&]<class T>() { return launch_type<T>(launch, p, plan); });
+  return with_type<bf16, f16, tf32, std::int8_t>(type,
+                                                 [&]<class T>() { return launch_type<T>(launch, p, plan); });
 }
 }  // namespace rooftile::gemm_gpu

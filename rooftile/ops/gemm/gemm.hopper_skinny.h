@@ -11,14 +11,16 @@ namespace rooftile::gemm_gpu {
 template <class T, int kRows_>
 struct SkinnyTile {
   static constexpr int kRows = kRows_;  // of A
-  static constexpr int kWide = 64, kK = skinny_depth(kRows), kStages = skinny_stages(kRows);
-  static constexpr int kBoxes = kK / 64, kThreads = 160;
-  static constexpr int kPitch = 20;  // floats: 16 columns of y and 4, for no bank conflict
+  static constexpr int kWide = 64, kStages = skinny_stages(kRows), kThreads = 160;
+  static constexpr int kBoxes = skinny_row(kRows) / kHopperRow;  // of a slice, one after the other along K
+  static constexpr int kBoxK = kHopperRow / int(sizeof(T)), kK = kBoxes * kBoxK;
+  static constexpr int kPitch = 20;  // sums: 16 columns of y and 4, for no bank conflict
+  using Sum = rooftile::cuda::WgmmaSum<T>;
 
   struct alignas(1024) Shared {
-    T b[kStages][kBoxes][kWide * 64];
-    T a[kStages][kBoxes][kRows * 64];
-    float y[4][kRows * kPitch];  // by warp
+    T b[kStages][kBoxes][kWide * kBoxK];
+    T a[kStages][kBoxes][kRows * kBoxK];
+    Sum y[4][kRows * kPitch];  // by warp
     std::uint64_t full[kStages], empty[kStages];
   };
 };
@@ -44,8 +46,9 @@ ROOFTILE_TILE void load_deep_slices(typename Tile::Shared& shared, const TensorM
       mbarrier_wait(&shared.empty[ring.slot], ring.phase ^ 1);
       mbarrier_arrive_expect_tx(full, bytes);
       for (int i = 0; i < Tile::kBoxes; ++i) {  // B is read once, A by every block
-        const int k = s * Tile::kK + i * 64;
-        const int x = p.b.k_first ? k : n, y = p.b.k_first ? n : k;
+        const int k = s * Tile::kK + i * Tile::kBoxK;
+        const bool b_k_first = sizeof(T) != 2 || p.b.k_first;
+        const int x = b_k_first ? k : n, y = b_k_first ? n : k;
         tensor_load(shared.b[ring.slot][i], b_map, full, {x, y, of_b.z, of_b.w}, Keep::kShort);
         tensor_load(shared.a[ring.slot][i], a_map, full, {k, 0, of_a.z, of_a.w}, Keep::kLong);
       }
@@ -54,7 +57,7 @@ ROOFTILE_TILE void load_deep_slices(typename Tile::Shared& shared, const TensorM
 }
 
 template <class T, class Tile, Major kB>
-ROOFTILE_TILE void multiply_turned(float (&sums)[Tile::kRows / 2], typename Tile::Shared& shared,
+ROOFTILE_TILE void multiply_turned(typename Tile::Sum (&sums)[Tile::kRows / 2], typename Tile::Shared& shared,
                                    Ring<Tile::kStages>& ring, int slices) {
   constexpr unsigned kGroup = 1024, kBoxBytes = 64 * 64 * sizeof(T);
   constexpr unsigned kStepB = kB == Major::kK ? 32 : 2 * kGroup;
@@ -63,7 +66,7 @@ ROOFTILE_TILE void multiply_turned(float (&sums)[Tile::kRows / 2], typename Tile
     mbarrier_wait(&shared.full[ring.slot], ring.phase);
     wgmma_pin(sums);
     wgmma_fence();
-    ROOFTILE_UNROLL for (int i = 0; i < Tile::kK / 16; ++i) {
+    ROOFTILE_UNROLL for (int i = 0; i < Tile::kBoxes * 4; ++i) {
       const std::uint64_t b = wgmma_descriptor(shared.b[ring.slot][i / 4], kBoxBytes, kGroup, Swizzle::k128);
       const std::uint64_t a = wgmma_descriptor(shared.a[ring.slot][i / 4], kBoxBytes, kGroup, Swizzle::k128);
       const unsigned step = static_cast<unsigned>(i % 4);
@@ -85,8 +88,10 @@ ROOFTILE_TILE void multiply_turned(float (&sums)[Tile::kRows / 2], typename Tile
 
 /// 16 columns of y of each warp, turned in shared memory.
 template <class Tile>
-ROOFTILE_TILE void store_turned(const float (&sums)[Tile::kRows / 2], float* part, const GpuProduct& p,
-                                std::int64_t n, int wide, std::int64_t matrix) {
+ROOFTILE_TILE void store_turned(const typename Tile::Sum (&sums)[Tile::kRows / 2], typename Tile::Sum* part,
+                                const GpuProduct& p, std::int64_t n, int wide, std::int64_t matrix) {
+  using Sum = typename Tile::Sum;
+  using Word = std::conditional_t<std::is_same_v<Sum, float>, float4, int4>;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   ROOFTILE_UNROLL for (int i = 0; i < Tile::kRows / 2; ++i) {
     const int row = i / 4 * 8 + lane % 4 * 2 + i % 2, column = lane / 4 + i % 4 / 2 * 8;
@@ -97,10 +102,10 @@ ROOFTILE_TILE void store_turned(const float (&sums)[Tile::kRows / 2], float* par
   ROOFTILE_UNROLL_BY(1) for (int e = lane; e < Tile::kRows * 4; e += 32) {
     const int row = e / 4, column = e % 4 * 4;
     const std::int64_t rest = p.n - n - column;
-    const float4 four = *reinterpret_cast<const float4*>(part + row * Tile::kPitch + column);
+    const Word four = *reinterpret_cast<const Word*>(part + row * Tile::kPitch + column);
     if (row < p.m && column < wide && rest > 0)
       finish(p.epilogue, y_first, c_first, row, n + column, rest < 4 ? int(rest) : 4,
-             Four{{four.x, four.y, four.z, four.w}});
+             tile::Tile<Sum, 4>{{four.x, four.y, four.z, four.w}});
   }
   __syncwarp();
 }
@@ -135,9 +140,11 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
   } else {
     named_barrier_sync(kReady, Tile::kThreads);
     Ring<Tile::kStages> ring;
-    float sums[Tile::kRows / 2];
+    typename Tile::Sum sums[Tile::kRows / 2];
     tiles.each([&](const GpuTile& tile) {
-      if (p.b.k_first)
+      if constexpr (sizeof(T) != 2)
+        multiply_turned<T, Tile, Major::kK>(sums, shared, ring, run.slices);
+      else if (p.b.k_first)
         multiply_turned<T, Tile, Major::kK>(sums, shared, ring, run.slices);
       else
         multiply_turned<T, Tile, Major::kMn>(sums, shared, ring, run.slices);

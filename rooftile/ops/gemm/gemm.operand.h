@@ -4,6 +4,9 @@
 
 namespace rooftile::gemm_gpu {
 
+inline constexpr std::int64_t kMaxMapped = 0x7fffff00;
+inline constexpr int kMaxMappedBatch = 2;
+
 /// A or B, whose M or N is `mn`. Strides in elements.
 struct GpuOperand {
   const std::byte* data;
@@ -44,6 +47,23 @@ inline GpuOperand a_of(const GemmProblem& p, int size) {
 }
 inline GpuOperand b_of(const GemmProblem& p, int size) {
   return operand_of(p, 2, p.b, p.n, p.b_column, p.b_row, size);
+}
+
+/// Whether Hopper's copy engine brings it by 16-byte vectors: what a tensor map can tell of it.
+inline bool is_boxed(const GemmProblem& p, int index, const GpuOperand& o, std::int64_t mn, int size) {
+  const std::int64_t most = (std::int64_t{1} << 40) / size;
+  const std::int64_t stride = o.k_first ? o.mn_stride : o.k_stride, extent = o.k_first ? mn : p.k;
+  bool fits = o.piece == 16 && stride < most && stride >= (extent > 1 ? 1 : 0);
+  for (int d = 0; d < p.batch.rank; ++d) {
+    const std::int64_t of_batch = p.batch.stride[index][d];
+    fits = fits && of_batch >= 0 && of_batch < most;
+  }
+  return fits;
+}
+/// Whether its coordinates are of 32 bits, the batch's at most two.
+inline bool is_mapped(const GemmProblem& p) {
+  return p.k >= 1 && p.k <= kMaxMapped && p.m <= kMaxMapped && p.n <= kMaxMapped &&
+         p.batch.rank <= kMaxMappedBatch && p.batch.rows <= kMaxMapped;
 }
 
 }  // namespace rooftile::gemm_gpu

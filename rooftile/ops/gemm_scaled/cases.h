@@ -49,6 +49,9 @@ inline std::vector<Case> gemm_scaled_cases() {
     for (double block : {128., 48., 512.})
       for (double block_n : {1., 128., 300.})
         add({129, 160, 257}, with({{"turned", 1}, {"block", block}, {"block_n", block_n}}));
+    // More slices than Hopper's ring holds, of several blocks and of one; a tail.
+    for (double block : {128., 2000.})
+      add({130, 1040, 140}, with({{"turned", 1}, {"block", block}, {"block_n", block / 128}}));
     for (std::int64_t k : {40, 131}) add({2, 17, k, 33}, with({{"turned", 1}}));
     // Few rows: both halves of a fragment, blocks of less than a GPU's stage and of several.
     for (std::int64_t m : {1, 7, 9, 16})
@@ -116,6 +119,12 @@ inline double gemm_scaled_chain(const Case& c) {
   return (c.parameter("P") == 2 ? std::ceil(k / c.parameter("block", 128)) : k) + 2;
 }
 
+/// Hopper's f8 instruction cuts 32 products, the sum before them and its result, each at 2^-13 of the largest
+/// at most; no sum of 128 of K, four instructions, is larger than its terms' sizes.
+inline double gemm_scaled_cuts(const Case&, std::string_view variant) {
+  return variant == "wgmma_f8" ? 4 * 34 * 0x1p-13 : 0;
+}
+
 inline std::vector<Spec> gemm_scaled_specs() {
   Spec spec = spec_of(
       {.function = "gemm_scaled",
@@ -123,6 +132,7 @@ inline std::vector<Spec> gemm_scaled_specs() {
        .tolerance = {.c = 2,
                      .chain = [](const Case& c, std::string_view) { return gemm_scaled_chain(c); },
                      .accumulator = [](const Case&) { return DType::f32; },
+                     .factor_rounding = gemm_scaled_cuts,
                      .reason =
                          "chains of fused multiply-adds, K of them, which of i8 are exact, and one for each "
                          "block; on an ISA without them each rounds twice"},
@@ -161,7 +171,7 @@ inline std::vector<Spec> gemm_scaled_specs() {
       for (const Shape& w : {Shape{4096, 4096}, Shape{8192, 8192}})
         for (double block : {128., 8192.})
           b.gpu.push_back({{m, w[0], w[1]}, DType::bf16, {{"bias", 0}, {"block", block}, {"turned", 1}}});
-    for (std::int64_t m : {1, 16, 4096})
+    for (std::int64_t m : {1, 16, 64, 512, 4096})
       for (double block : {128., 4096.})
         b.gpu.push_back({{m, 4096, 4096},
                          DType::bf16,

@@ -48,11 +48,40 @@ Status few_rows(const GemmScaledProblem& p) {
       static_cast<long long>(product.b_row), static_cast<long long>(product.b_column),
       static_cast<long long>(p.block));
 }
+/// What Hopper's copy engine brings, in slices of 128 of K that are blocks, or of one block.
+Status boxes(const GemmScaledProblem& p) {
+  const GemmProblem& product = p.product;
+  const gemm_gpu::GpuOperand a = gemm_gpu::a_of(product, 1), b = gemm_gpu::b_of(product, 1);
+  const bool blocks = p.blocks() <= 1 || p.block == GemmScaledProblem::kHopperBlock;
+  if (blocks && a.k_first && b.k_first && gemm_gpu::is_mapped(product) &&
+      gemm_gpu::is_boxed(product, 1, a, product.m, 1) && gemm_gpu::is_boxed(product, 2, b, product.n, 1))
+    return {};
+  return Status::error(
+      "gemm_scaled: wgmma takes a and b contiguous along K, their other strides and addresses multiples of "
+      "16, K from 1, a batch of two dimensions, and blocks of %d or one; strides are %lld and %lld, %lld and "
+      "%lld, K is %lld, the block is %lld; mma takes all",
+      GemmScaledProblem::kHopperBlock, static_cast<long long>(product.a_row),
+      static_cast<long long>(product.a_column), static_cast<long long>(product.b_row),
+      static_cast<long long>(product.b_column), static_cast<long long>(product.k),
+      static_cast<long long>(p.block));
+}
+Status wgmma_i8(const GemmScaledProblem& p) {
+  if (p.integers()) return boxes(p);
+  return Status::error("gemm_scaled: wgmma takes i8, a is %s; mma takes it", name(p.product.type));
+}
+Status wgmma_f8(const GemmScaledProblem& p) {
+  if (!p.integers()) return boxes(p);
+  return Status::error("gemm_scaled: wgmma_f8 takes f8e4m3 and f8e5m2, a is i8, which wgmma takes");
+}
 constexpr Variant kVariants[] = {
     {"tile", "gemm's micro-kernel; codes become f32, or pairs of integers, as they are packed",
      Role::standard, any},
     {"few_rows", "tensor cores; up to 16 rows of a, b's codes read from shared memory four to a lane",
      Role::standard, accepts<few_rows>},
+    {"wgmma", "Hopper's tensor cores, i8; tiles brought by its copy engine; the bits of mma", Role::standard,
+     accepts<wgmma_i8>},
+    {"wgmma_f8", "Hopper's tensor cores for f8, whose sums of 128 of K keep 14 bits", Role::named,
+     accepts<wgmma_f8>},
     {"mma", "tensor cores: f8 as halves, which codes become on their way to shared memory; i8 as it is",
      Role::standard, accepts<few_stages>},
     {"simt", "gemm's register tile in f32, or of i8 four products at once", Role::standard,

@@ -1,5 +1,5 @@
-// The GPU's products of codes: tensor cores (gemm_scaled.mma.h; gemm_scaled.few.cu) and fused multiply-adds
-// (gemm_scaled.simt.cu).
+// The GPU's products of codes: tensor cores (gemm_scaled.mma.h; gemm_scaled.hopper.h; gemm_scaled.few.cu) and
+// fused multiply-adds (gemm_scaled.simt.cu).
 #include "rooftile/ops/gemm_scaled/gemm_scaled.gpu.h"
 
 namespace rooftile {
@@ -12,6 +12,8 @@ Status launch_mma(const CudaLaunch& launch, const GemmScaledProblem& p) {
 
 ROOFTILE_CUDA_KERNELS(gemm_scaled) = {
     entry<scaled_gpu::launch_few>("gemm_scaled", "few_rows"),
+    entry<scaled_gpu::launch_hopper_i8>("gemm_scaled", "wgmma", 90, true),
+    entry<scaled_gpu::launch_hopper_f8>("gemm_scaled", "wgmma_f8", 90, true),
     entry<launch_mma>("gemm_scaled", "mma"),
     entry<scaled_gpu::launch_simt>("gemm_scaled", "simt"),
     {},

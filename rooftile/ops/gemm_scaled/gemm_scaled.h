@@ -37,6 +37,10 @@ struct GemmScaledOptions {
 /// product is rounded to f32: beyond its range it is infinite, or 0. NaN and infinity mean what they mean in
 /// the codes' formats.
 ///
+/// The variant wgmma_f8 (Hopper; by name alone) adds in f8's own instruction: in each 128 of K, whatever the
+/// block, every product and sum is cut at 2^-13 of the largest; then the sums are added in f32. Its error is
+/// at most 0.017 times Σ|a·b·scales| more; of normal random codes it is about 2^-13 of that.
+///
 /// No workspace. Errors: an absent view, dtypes or shapes that do not fit, i8 beside another format, a block
 /// below 1, null or misaligned data, an output that overlaps itself or an input, a variant that is unknown or
 /// refuses. Cost: 2·M·N·K flops, and 2·M·N more for each block; a byte for each code, scales, y. Source:

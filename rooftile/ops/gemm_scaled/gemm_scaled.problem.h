@@ -15,7 +15,8 @@ struct GemmScaledProblem {
   Rows<2> scales;
   std::int64_t block, block_n;  ///< from 1 up, at most K and N where these are above 0
 
-  static constexpr int kFewRows = 16;  // that few_rows takes
+  static constexpr int kFewRows = 16;       // that few_rows takes
+  static constexpr int kHopperBlock = 128;  // of wgmma, where there are several
 
   bool integers() const { return product.type == DType::i8; }
   std::int64_t blocks() const { return (product.k + block - 1) / block; }

@@ -30,7 +30,7 @@ struct GemmScaledOracle {
     for (std::int64_t at = 0; at < y.size(); ++at) {
       const std::int64_t matrix = at / n / m, row = at / n, j = at % n;
       S total(0);
-      double terms = 0;
+      double terms = 0, products = 0;
       for (std::int64_t t = 0; t < blocks; ++t) {
         S sum(0);
         double sizes = 0;
@@ -42,6 +42,7 @@ struct GemmScaledOracle {
         const float scale = number(scale_a, row * blocks + t) *
                             number(scale_b, place(matrix, t, blocks, j / block_n, blocks_n));
         total += sum * S(double(scale));
+        products += sizes * std::fabs(double(scale));
         // Below the smallest normal number the rounding is an absolute one.
         terms += std::fmax(sizes * std::fabs(double(scale)), 0x1p-126);
       }
@@ -49,7 +50,7 @@ struct GemmScaledOracle {
         total = total + bias->load(j);
         terms += std::fabs(to_double(bias->load(j)));
       }
-      y.store(at, total, terms);
+      y.store(at, total, terms, products);
     }
   }
 };

@@ -75,7 +75,7 @@ unsigned lane();
 // that this lane has read, or is about to write.
 void exchange_rows(std::uint32_t (&row)[4], std::uint32_t* registers, int matrices, bool transposed,
                    bool to_rows, Site);
-enum class MatrixType : unsigned char { kBf16, kF16, kTf32 };
+enum class MatrixType : unsigned char { kBf16, kF16, kTf32, kI8, kE4m3, kE5m2 };
 void multiply_fragments(MatrixType, float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
                         Site);
 void multiply_bytes(std::int32_t (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], Site);

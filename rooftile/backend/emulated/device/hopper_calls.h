@@ -27,9 +27,10 @@ struct Product {
   MatrixType type;
   std::uint64_t a, b;                // descriptors
   const std::uint32_t* a_registers;  // in place of a, or null
-  float* sums;
+  float* sums;                       // of bytes integers; the engine moves their bits
   int n;
   bool a_mn_major, b_mn_major, add;
+  MatrixType b_type = type;  // another one of two f8
 };
 void wgmma_fence();
 void wgmma(const Product&, Site);
