@@ -100,6 +100,16 @@ ROOFTILE_PTX void cp_async_16_cached(void* to_shared, const void* from_global) {
                : "memory");
 #endif
 }
+/// The same, `bytes_to_copy` (0 to 16), then zeros.
+ROOFTILE_PTX void cp_async_16_cached(void* to_shared, const void* from_global, int bytes_to_copy) {
+#if defined(ROOFTILE_EMULATED)
+  cp_async_16(to_shared, from_global, bytes_to_copy);
+#else
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(detail::shared_address(to_shared)),
+               "l"(from_global), "r"(bytes_to_copy)
+               : "memory");
+#endif
+}
 /// `kBytes` (4 or 8), both addresses aligned to as much: `bytes_to_copy` from memory, then zeros.
 template <int kBytes>
 ROOFTILE_PTX void cp_async(void* to_shared, const void* from_global, int bytes_to_copy = kBytes) {

@@ -2,6 +2,7 @@
 
 #include "rooftile/core/check.h"
 #include "rooftile/core/signature.h"
+#include "rooftile/ops/conv2d/conv2d.operand.h"
 #include "rooftile/ops/conv2d/conv2d.problem.h"
 
 namespace rooftile {
@@ -68,11 +69,42 @@ Status simt_problem(const ConvProblem& p) {
   return gpu_sizes(p);
 }
 
+/// Hopper's tensor cores: channels in 16-byte vectors, of pictures and of filters.
+Status wgmma_problem(const ConvProblem& p) {
+  if (p.dtype == DType::f32) return Status::error("%s: wgmma takes f16 and bf16, x is f32", p.function);
+  ROOFTILE_TRY(gpu_sizes(p));
+  const ConvProduct& product = p.products[0];
+  constexpr std::int64_t kMaxWindows = 0x7fffff00, kFewFilters = 8;
+  if (product.groups != 1 || product.m() <= kFewFilters || product.k() < 1 || product.n() > kMaxWindows)
+    return Status::error(
+        "%s: wgmma takes one group of more than %lld filters, at least one channel and %lld windows at most; "
+        "these are %lld groups of %lld filters with %lld terms, and %lld windows",
+        p.function, static_cast<long long>(kFewFilters), static_cast<long long>(kMaxWindows),
+        static_cast<long long>(product.groups), static_cast<long long>(product.m()),
+        static_cast<long long>(product.k()), static_cast<long long>(product.n()));
+  const Windows &x = product.right, &w = product.left;
+  if (conv_gpu::words_of_terms(x) && conv_gpu::rows_of_terms(w) && conv_gpu::near_vectors(x)) return {};
+  return Status::error(
+      "%s: wgmma copies 16-byte vectors of channels: x and w must have contiguous channels (NHWC), a "
+      "multiple "
+      "of 8, w without gaps within a filter, addresses and strides that are multiples of 16 bytes, and x "
+      "fewer than 2^33 elements; channels are %lld, their strides %lld in x and %lld in w",
+      p.function, static_cast<long long>(x.channels), static_cast<long long>(x.c),
+      static_cast<long long>(w.c));
+}
+
+constexpr Variant kTile{"tile",
+                        "an implicit product: windows are packed from the picture as gemm packs its blocks",
+                        Role::standard, accepts<any>};
+constexpr Variant kMma{"mma", "the same on tensor cores: f16 and bf16", Role::standard, accepts<mma_problem>};
+constexpr Variant kSimt{"simt", "the same without them: f32", Role::standard, accepts<simt_problem>};
 constexpr Variant kVariants[] = {
-    {"tile", "an implicit product: windows are packed from the picture as gemm packs its blocks",
-     Role::standard, accepts<any>},
-    {"mma", "the same on tensor cores: f16 and bf16", Role::standard, accepts<mma_problem>},
-    {"simt", "the same without them: f32", Role::standard, accepts<simt_problem>}};
+    kTile,
+    {"wgmma", "the same on Hopper's tensor cores, NHWC in 16-byte vectors; the bits of mma", Role::standard,
+     accepts<wgmma_problem>},
+    kMma,
+    kSimt};
+constexpr Variant kBackwardVariants[] = {kTile, kMma, kSimt};
 
 /// What a call says about pictures. `x` and `y` are the picture and the result, or their gradients.
 struct Sizes {
@@ -267,7 +299,7 @@ struct BackwardViews {
 }  // namespace
 
 extern const Op conv2d_op{"conv2d", "forward", "conv2d", kVariants, kForward, launch_forward};
-extern const Op conv2d_backward_op{"conv2d",  "backward",      "conv2d_backward", kVariants,
+extern const Op conv2d_backward_op{"conv2d",  "backward",      "conv2d_backward", kBackwardVariants,
                                    kBackward, launch_backward, backward_bytes};
 extern const Op* const conv2d_ops[] = {&conv2d_op, &conv2d_backward_op, nullptr};
 

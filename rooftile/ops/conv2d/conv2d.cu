@@ -119,6 +119,7 @@ Status launch_conv(const CudaLaunch& launch, const ConvProblem& p) {
 }  // namespace conv_gpu
 
 ROOFTILE_CUDA_KERNELS(conv2d) = {
+    entry<conv_gpu::launch_hopper>("conv2d", "wgmma", 90, true),
     entry<conv_gpu::launch_conv>("conv2d", "mma"),
     entry<conv_gpu::launch_conv>("conv2d", "simt"),
     entry<conv_gpu::launch_conv>("conv2d_backward", "mma"),

@@ -2,6 +2,7 @@
 // whose channels lie next to each other (NHWC), and rows of pixels under a filter of one tap. Words go by
 // cp.async from the picture into the ring of gemm's main loop; a word outside the picture is zeros.
 #include "rooftile/ops/conv2d/conv2d.gpu.h"
+#include "rooftile/ops/conv2d/conv2d.operand.h"
 #include "rooftile/ops/gemm/gemm.mma_loop.h"
 
 namespace rooftile::conv_gpu {
@@ -90,14 +91,6 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
   });
 }
 
-bool in_words(std::int64_t stride) { return stride % 8 == 0; }
-bool aligned(const Windows& v) {
-  return reinterpret_cast<std::uintptr_t>(v.data) % 16 == 0 && in_words(v.group);
-}
-/// Whether eight neighbouring terms are a word: channels of one tap.
-bool words_of_terms(const Windows& v) {
-  return aligned(v) && v.c == 1 && in_words(v.channels) && in_words(v.n) && in_words(v.h) && in_words(v.w);
-}
 /// Whether eight neighbouring windows are one: pixels of a row under one tap, or filters of one window.
 bool words_of_windows(const Windows& v) {
   const bool pixels = v.w == 1 && in_words(v.columns) && v.taps_w == 1 && v.step_w == 1 && v.from_w == 0 &&
