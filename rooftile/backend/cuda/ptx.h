@@ -283,6 +283,17 @@ ROOFTILE_PTX void mbarrier_arrive(std::uint64_t* barrier ROOFTILE_PTX_HERE) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(detail::shared_address(barrier)) : "memory");
 #endif
 }
+/// Arrives once all cp.async of this thread so far are done, which it does not wait for.
+ROOFTILE_PTX void mbarrier_arrive_after_copies(std::uint64_t* barrier ROOFTILE_PTX_HERE) {
+#if defined(ROOFTILE_EMULATED)
+  emulated::device::async_commit();
+  emulated::device::async_wait(0);
+  emulated::device::mbarrier_arrive(barrier, 0, true, where);
+#else
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(detail::shared_address(barrier))
+               : "memory");
+#endif
+}
 /// Arrives at the barrier in the same place of block `rank` of the cluster.
 ROOFTILE_PTX void mbarrier_arrive_at(std::uint64_t* barrier, unsigned rank ROOFTILE_PTX_HERE) {
 #if defined(ROOFTILE_EMULATED)

@@ -75,7 +75,8 @@ Status wgmma_problem(const ConvProblem& p) {
   ROOFTILE_TRY(gpu_sizes(p));
   const ConvProduct& product = p.products[0];
   constexpr std::int64_t kMaxWindows = 0x7fffff00, kFewFilters = 8;
-  if (product.groups != 1 || product.m() <= kFewFilters || product.k() < 1 || product.n() > kMaxWindows)
+  if (product.groups != 1 || product.m() <= kFewFilters || product.m() > kMaxWindows || product.k() < 1 ||
+      product.n() > kMaxWindows)
     return Status::error(
         "%s: wgmma takes one group of more than %lld filters, at least one channel and %lld windows at most; "
         "these are %lld groups of %lld filters with %lld terms, and %lld windows",
@@ -216,18 +217,43 @@ void merge_rows(ConvProduct& p) {
   if (!p.along_windows) p.out.middle = 1, p.out.low = pixels;
 }
 
+ConvProduct forward_product(const Call& c, const Sizes& z) {
+  ConvProduct p;
+  p.left = filter_of(z, c.view(1), false);
+  p.right = picture_of(z, c.view(0));
+  p.out = pixels_out(c.view(3), c.output(3), p.right, z.filters());
+  p.groups = z.groups;
+  merge_rows(p);
+  return p;
+}
+std::size_t forward_bytes(const Queue& queue, const Call& c) {
+  if (queue.device() == Device::cpu) return 0;
+  const Sizes z(c, c.view(0), c.view(1), c.view(3));
+  return static_cast<std::size_t>(conv_gpu::Packing(c.view(0).dtype, forward_product(c, z)).bytes);
+}
+/// What must be packed for the first product goes to `memory`, and the product reads it there.
+void pack(ConvProblem& p, std::byte* memory) {
+  ConvProduct& product = p.products[0];
+  const conv_gpu::Packing packing(p.dtype, product);
+  const auto copy = [&](Windows& v, std::byte* to) {
+    ConvPack& one = p.packs[p.pack_count++];
+    one.from = v;
+    v = conv_gpu::packed(v);
+    v.data = to;
+    one.to = v;
+  };
+  if (packing.picture) copy(product.right, memory);
+  if (packing.filters) copy(product.left, memory + packing.filters_at);
+}
+
 Status launch_forward(const Queue& queue, const Op& op, const Call& c) {
   const ConstView &x = c.view(0), &f = c.view(1), &bias = c.view(2), &y = c.view(3);
   const Sizes z(c, x, f, y);
   ConvProblem p{};
-  ConvProduct& product = p.products[0];
-  product.left = filter_of(z, f, false);
-  product.right = picture_of(z, x);
-  product.out = pixels_out(y, c.output(3), product.right, z.filters());
-  product.groups = z.groups;
-  merge_rows(product);
+  p.products[0] = forward_product(c, z);
   p.count = 1;
   p.dtype = x.dtype;
+  if (queue.device() != Device::cpu) pack(p, static_cast<std::byte*>(c.workspace.pointer));
   if (bias.present()) {
     p.bias = bias.data, p.bias_dtype = bias.dtype;
     p.bias_stride = z.k > 1 ? bias.stride[0] : 0, p.bias_group = z.filters() * p.bias_stride;
@@ -298,14 +324,20 @@ struct BackwardViews {
 
 }  // namespace
 
-extern const Op conv2d_op{"conv2d", "forward", "conv2d", kVariants, kForward, launch_forward};
+extern const Op conv2d_op{"conv2d", "forward", "conv2d", kVariants, kForward, launch_forward, forward_bytes};
 extern const Op conv2d_backward_op{"conv2d",  "backward",      "conv2d_backward", kBackwardVariants,
                                    kBackward, launch_backward, backward_bytes};
 extern const Op* const conv2d_ops[] = {&conv2d_op, &conv2d_backward_op, nullptr};
 
-Status conv2d(const Queue& queue, const Conv2dInputs& in, View y, const Conv2dOptions& options) {
+Status conv2d(const Queue& queue, const Conv2dInputs& in, View y, const Conv2dOptions& options,
+              Workspace workspace) {
   const ConstView* const views[] = {&in.x, &in.w, &in.bias, &y};
-  return call(queue, conv2d_op, Call{views, OptionValues(options).all, options.variant});
+  return call(queue, conv2d_op, Call{views, OptionValues(options).all, options.variant, workspace});
+}
+Status conv2d_workspace(const Queue& queue, const Conv2dInputs& in, View y, const Conv2dOptions& options,
+                        std::size_t& bytes) {
+  const ConstView* const views[] = {&in.x, &in.w, &in.bias, &y};
+  return workspace_of(queue, conv2d_op, Call{views, OptionValues(options).all}, bytes);
 }
 Status conv2d_backward(const Queue& queue, const Conv2dBackwardInputs& in, const Conv2dGradients& gradients,
                        const Conv2dOptions& options, Workspace workspace) {

@@ -100,12 +100,13 @@ Status multiply_32(const CudaLaunch& launch, const GpuConv& p) {
 }
 
 Status launch_conv(const CudaLaunch& launch, const ConvProblem& p) {
+  if (Status s = pack_channels(launch, p); !s) return s;
   for (int i = 0; i < p.count; ++i) {
     const ConvProduct& product = p.products[i];
     if (product.empty()) continue;
     const auto multiply = [&]() -> Status {
       if (takes_direct(product)) return multiply_directly(launch, p, product);
-      if (takes_words(p, product)) return multiply_words(launch, p, product);
+      if (takes_words(p.dtype, product)) return multiply_words(launch, p, product);
       const GpuConv g = gpu_conv(p, product, kM, kN);
       return p.dtype == DType::f32 ? multiply_32(launch, g) : multiply_16(launch, g, p.dtype);
     };

@@ -3,7 +3,7 @@
 // becomes of a sum.
 #include "rooftile/backend/cuda/ptx.h"
 #include "rooftile/backend/cuda/shared.h"
-#include "rooftile/ops/conv2d/conv2d.problem.h"
+#include "rooftile/ops/conv2d/conv2d.operand.h"
 #include "rooftile/ops/gemm/gemm.gpu_epilogue.h"
 
 namespace rooftile::conv_gpu {
@@ -237,14 +237,12 @@ Status launch_blocks(const CudaLaunch& launch, const Problem& p, std::int64_t ti
   return {};
 }
 
-/// Whether pictures of 16 bits can be copied in words of 16 bytes, and their product.
-bool takes_words(const ConvProblem&, const ConvProduct&);
-Status multiply_words(const CudaLaunch&, const ConvProblem&, const ConvProduct&);  // conv2d.words.cu
-/// Whether a group has few filters, and their product.
-bool takes_direct(const ConvProduct&);
+/// By what conv2d.operand.h says:
+Status multiply_words(const CudaLaunch&, const ConvProblem&, const ConvProduct&);     // conv2d.words.cu
 Status multiply_directly(const CudaLaunch&, const ConvProblem&, const ConvProduct&);  // conv2d.direct.cu
 Status multiply_16(const CudaLaunch&, const GpuConv&, DType);                         // conv2d.mma.cu
 Status multiply_32(const CudaLaunch&, const GpuConv&);                                // conv2d.cu
 Status launch_hopper(const CudaLaunch&, const ConvProblem&);                          // conv2d.hopper.cu
+Status pack_channels(const CudaLaunch&, const ConvProblem&);                          // conv2d.channels.cu
 
 }  // namespace rooftile::conv_gpu

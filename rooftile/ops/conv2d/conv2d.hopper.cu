@@ -1,8 +1,9 @@
 // Tensor cores of Hopper, pictures whose channels are 16-byte vectors.
 #include "rooftile/ops/conv2d/conv2d.hopper.h"
 
+#include <algorithm>
+
 #include "rooftile/backend/cuda/tensor_map.h"
-#include "rooftile/ops/conv2d/conv2d.operand.h"
 
 namespace rooftile::conv_gpu {
 namespace {
@@ -35,23 +36,53 @@ HopperPicture picture_of(const Windows& v) {
   return p;
 }
 
+/// Digits of a row that are one.
+ConvOutput in_line(ConvOutput o) {
+  if (o.low == 1) o.stride[2] = o.stride[1], o.low = o.middle, o.middle = 1;
+  if (o.middle == 1 || o.stride[1] == o.low * o.stride[2]) o.low *= o.middle, o.middle = 1;
+  return o;
+}
+/// Whether the copy engine can store y, a matrix whose rows are windows; it stores words of 4 bytes (H200):
+/// of an odd row the next element, too.
+bool takes_engine(const GpuConv& p, std::int64_t images) {
+  const ConvOutput& o = p.out;
+  constexpr std::int64_t kMaxStride = std::int64_t{1} << 39;  // elements: 2^40 bytes
+  return p.activation == 0 && o.i_stride == 1 && p.n % 2 == 0 && o.middle == 1 &&
+         (images == 1 || o.stride[0] == o.low * o.stride[2]) && o.stride[2] >= p.n &&
+         o.stride[2] < kMaxStride && in_words(o.stride[2]) &&
+         reinterpret_cast<std::uintptr_t>(o.data) % 16 == 0;
+}
+bool four_rows(const ConvOutput& o, std::int64_t images) {
+  return o.stride[2] == 1 && o.middle == 1 && o.low % 4 == 0 && o.i_stride % 4 == 0 &&
+         (images == 1 || o.stride[0] % 4 == 0) && reinterpret_cast<std::uintptr_t>(o.data) % 8 == 0;
+}
+
 template <class T, int kN>
 Status launch_width(const CudaLaunch& launch, const ConvProblem& problem, const ConvProduct& product) {
   using Tile = HopperTile<T, kN>;
-  const GpuConv p = gpu_conv(problem, product, Tile::kM, Tile::kN, true);
-  const Windows& filters = product.left;
-  TensorMap map{};
-  if (Status s = rooftile::cuda::make_tensor_map(
-          map, "conv2d", filters.data, 2,
-          {{p.k, 2, Tile::kK}, {p.n, filters.n == 0 ? 16 : filters.n * 2, Tile::kN}},
-          rooftile::cuda::Swizzle::k128);
-      !s)
-    return s;
-  const gemm_gpu::HopperRun run{1, static_cast<int>((p.k + Tile::kK - 1) / Tile::kK), false};
-  const auto blocks =
-      static_cast<unsigned>(p.tiles < launch.multiprocessors ? p.tiles : launch.multiprocessors);
-  return rooftile::cuda::launch(launch, "conv2d", {blocks, Tile::kThreads, sizeof(typename Tile::Shared)},
-                                conv_hopper<T, Tile>, map, picture_of(product.right), p, run);
+  GpuConv p = gpu_conv(problem, product, Tile::kM, Tile::kN, true);
+  p.out = in_line(p.out);
+  const Windows &filters = product.left, &picture = product.right;
+  const HopperRun run{static_cast<int>(p.tiles), static_cast<int>(p.tiles_n),
+                      static_cast<int>((p.k + Tile::kK - 1) / Tile::kK),
+                      takes_engine(p, picture.images)    ? HopperStore::engine
+                      : four_rows(p.out, picture.images) ? HopperStore::rows
+                                                         : HopperStore::columns,
+                      problem.pack_count > 0};
+  constexpr auto kSwizzle = rooftile::cuda::Swizzle::k128;
+  TensorMap of_filters{}, of_y{};
+  Status s = rooftile::cuda::make_tensor_map(
+      of_filters, "conv2d", filters.data, 2,
+      {{p.k, 2, Tile::kK}, {p.n, filters.n == 0 ? 16 : filters.n * 2, Tile::kN}}, kSwizzle);
+  if (s && run.store == HopperStore::engine)
+    s = rooftile::cuda::make_tensor_map(of_y, "conv2d", p.out.data, 2,
+                                        {{p.n, 2, 64}, {p.m, p.out.stride[2] * 2, 16}}, kSwizzle);
+  if (!s) return s;
+  rooftile::cuda::Grid grid{static_cast<unsigned>(std::min<std::int64_t>(p.tiles, launch.multiprocessors)),
+                            Tile::kThreads, sizeof(typename Tile::Shared)};
+  grid.early = run.early;
+  return rooftile::cuda::launch(launch, "conv2d", grid, conv_hopper<T, Tile>, of_filters, of_y,
+                                picture_of(picture), p, run);
 }
 
 }  // namespace
@@ -59,6 +90,7 @@ Status launch_width(const CudaLaunch& launch, const ConvProblem& problem, const 
 Status launch_hopper(const CudaLaunch& launch, const ConvProblem& problem) {
   const ConvProduct& product = problem.products[0];
   if (product.empty()) return {};
+  if (Status s = pack_channels(launch, problem); !s) return s;
   const int width = width_of(product.n(), product.m(), launch.multiprocessors);
   return with_type<bf16, f16>(problem.dtype, [&]<class T>() {
     return width == 256   ? launch_width<T, 256>(launch, problem, product)
