@@ -84,6 +84,10 @@ Status wgmma_problem(const ConvProblem& p) {
         static_cast<long long>(product.groups), static_cast<long long>(product.m()),
         static_cast<long long>(product.k()), static_cast<long long>(product.n()));
   const Windows &x = product.right, &w = product.left;
+  if (x.taps_h > conv_gpu::kMaxHopperTaps || x.taps_w > conv_gpu::kMaxHopperTaps)
+    return Status::error("%s: wgmma takes filters of up to %dx%d taps, w has %lldx%lld", p.function,
+                         conv_gpu::kMaxHopperTaps, conv_gpu::kMaxHopperTaps, static_cast<long long>(x.taps_h),
+                         static_cast<long long>(x.taps_w));
   if (conv_gpu::words_of_terms(x) && conv_gpu::rows_of_terms(w) && conv_gpu::near_vectors(x)) return {};
   return Status::error(
       "%s: wgmma copies 16-byte vectors of channels: x and w must have contiguous channels (NHWC), a "
@@ -103,6 +107,17 @@ constexpr Variant kVariants[] = {
     kTile,
     {"wgmma", "the same on Hopper's tensor cores, NHWC in 16-byte vectors; the bits of mma", Role::standard,
      accepts<wgmma_problem>},
+    {"wgmma-u64", "trial", Role::named, accepts<wgmma_problem>},
+    {"wgmma-u128", "trial", Role::named, accepts<wgmma_problem>},
+    {"wgmma-u256", "trial", Role::named, accepts<wgmma_problem>},
+    {"wgmma-t128", "trial", Role::named, accepts<wgmma_problem>},
+    {"wgmma-t192", "trial", Role::named, accepts<wgmma_problem>},
+    {"wgmma-t256", "trial", Role::named, accepts<wgmma_problem>},
+    {"wgmma-bypass", "trial", Role::named, accepts<wgmma_problem>},
+    {"wgmma-arrive", "trial", Role::named, accepts<wgmma_problem>},
+    {"wgmma-both", "trial", Role::named, accepts<wgmma_problem>},
+    {"wgmma-plain", "trial", Role::named, accepts<wgmma_problem>},
+    {"wgmma-late", "trial", Role::named, accepts<wgmma_problem>},
     kMma,
     kSimt};
 constexpr Variant kBackwardVariants[] = {kTile, kMma, kSimt};

@@ -1,62 +1,15 @@
 #pragma once
-// A convolution by wgmma (Hopper): f16 and bf16, rows are windows, columns filters, sums in f32, for each
-// element one chain over ascending (r, s, c): the bits of conv2d.words.cu. A block has three warpgroups. The
-// first, the producer, keeps a ring of slices full, 64 terms each: the copy engine (TMA) brings filters; its
-// threads gather pixels by cp.async, eight channels at a time, to where a box would have them. The other two
-// multiply 64 rows of a slice each, and store. Blocks stay for several tiles.
-#include "rooftile/backend/cuda/hopper.h"
-#include "rooftile/ops/conv2d/conv2d.gpu.h"
+// A convolution by wgmma (Hopper): f16 and bf16, sums in f32, for each element one chain over ascending
+// (r, s, c): the bits of conv2d.words.cu. A block has three warpgroups. The first, the producer, keeps a ring
+// of slices full, 64 terms each: the copy engine (TMA) brings filters; its threads gather pixels by cp.async,
+// eight channels at a time, to where a box would have them. The other two multiply and store. Blocks stay for
+// several tiles.
+#include "rooftile/ops/conv2d/conv2d.hopper_store.h"
 
 namespace rooftile::conv_gpu {
-using rooftile::cuda::TensorMap;
-
-/// A block's tile, and what it keeps in shared memory. Fewer slices than would fit: what is left of an SM's
-/// 256 KiB is L1, where the next tap finds most of its pixels. kAhead: slices in flight.
-template <class T, int kN_>
-struct HopperTile {
-  static constexpr int kM = 128, kN = kN_, kK = 64, kStages = kN == 64 ? 5 : kN == 128 ? 4 : 3;
-  static constexpr int kAhead = kStages - 2;
-  static constexpr int kConsumers = kM / 64, kThreads = 128 * (1 + kConsumers);
-  static constexpr int kBox = 64 * 64;
-  static constexpr int kStaging = 16 * 64 * 4;  // bytes of a warp: 16 rows of 64 sums
-  static constexpr int kRowsOfThread = kM / 16;
-  static constexpr unsigned kFilterBytes = kN * kK * sizeof(T);
-
-  struct alignas(1024) Shared {
-    T a[kStages][kM * kK];
-    T b[kStages][kN * kK];
-    std::byte y[kConsumers * 4][kStaging];
-    std::uint64_t full[kStages], empty[kStages];  // mbarriers
-  };
-};
-
-/// The picture as the producer's threads see it. Strides are of 16-byte vectors.
-struct HopperPicture {
-  const uint4* data;
-  int n, h, w;
-  int height, width, rows, columns, windows;
-  int step_h, step_w, from_h, from_w, tap_h, tap_w;
-  int taps_h, taps_w, vectors;    ///< vectors: of a tap's channels
-  int slice_r, slice_s, slice_c;  ///< 64 terms: so many rows of taps, taps and vectors further
-};
-
-/// How a tile's sums are stored.
-enum class HopperStore {
-  engine,   ///< by the copy engine: rows of 16-byte vectors, no activation
-  columns,  ///< four filters at a time, which are a word where p.fours
-  rows      ///< four windows at a time, which are a word
-};
-
-struct HopperRun {
-  int tiles, across, slices;  ///< across: tiles of a row of them
-  HopperStore store;
-  bool early;  ///< the picture is still being packed
-};
 
 #if defined(ROOFTILE_HAS_HOPPER)
 namespace hopper {
-using namespace rooftile::cuda;
-using rooftile::cuda::Ring;  // not the one of tile/cuda
 
 /// Where a thread's vector of a slice lies in a filter.
 struct Term {
@@ -76,56 +29,66 @@ struct Term {
   }
 };
 
-/// A producer's thread's windows: of every 16 rows of a tile one. Eight threads have a pixel's 128 bytes.
-template <class Tile>
+/// A producer's thread's windows: every 16th of a tile. Eight threads have a window's 128 bytes.
+template <int kCount>
 class WindowRows {
  public:
   ROOFTILE_TILE WindowRows(const HopperPicture& p, int first) {
-    const int t = static_cast<int>(threadIdx.x);
-    ROOFTILE_UNROLL for (int i = 0; i < Tile::kRowsOfThread; ++i) {
-      const int index = first + t / 8 + i * 16;
+    ROOFTILE_UNROLL for (int i = 0; i < kCount; ++i) {
+      const int index = first + static_cast<int>(threadIdx.x) / 8 + i * 16;
       const int row = index / p.columns, image = row / p.rows;
-      y_[i] = index < p.windows ? (row - image * p.rows) * p.step_h + p.from_h : kOutside;
-      x_[i] = (index - row * p.columns) * p.step_w + p.from_w;
-      at_[i] = index < p.windows ? image * p.n + y_[i] * p.h + x_[i] * p.w : 0;
+      const int y = (row - image * p.rows) * p.step_h + p.from_h,
+                x = (index - row * p.columns) * p.step_w + p.from_w;
+      const bool lives = index < p.windows;
+      at_[i] = lives ? image * p.n + y * p.h + x * p.w : 0;
+      inside_[i] = lives ? taps_inside(y, p.tap_h, p.taps_h, p.height) |
+                               taps_inside(x, p.tap_w, p.taps_w, p.width) << 16
+                         : 0;
     }
   }
   /// Their vectors at `term` to a slice: row r's vector v at v ^ r % 8, as the copy engine has it.
-  template <class T>
+  template <bool kCached, class T>
   ROOFTILE_TILE void bring(T* slice, const HopperPicture& p, const Term& term) const {
-    const int t = static_cast<int>(threadIdx.x), dy = term.r * p.tap_h, dx = term.s * p.tap_w;
-    const bool lives = term.r < p.taps_h;
-    const int of_term = lives ? dy * p.h + dx * p.w + term.c : 0;
+    const int t = static_cast<int>(threadIdx.x);
+    const bool lives = term.r < p.taps_h;  // else past the end of K
+    const int of_term = lives ? term.r * p.tap_h * p.h + term.s * p.tap_w * p.w + term.c : 0;
+    const unsigned tap = lives ? 1u << term.r | 0x10000u << term.s : 1u << kMaxHopperTaps;
     std::byte* const to = reinterpret_cast<std::byte*>(slice) + t / 8 * 128 + ((t ^ t / 8) % 8) * 16;
-    ROOFTILE_UNROLL for (int i = 0; i < Tile::kRowsOfThread; ++i) {
-      const bool is_inside = lives && static_cast<unsigned>(y_[i] + dy) < static_cast<unsigned>(p.height) &&
-                             static_cast<unsigned>(x_[i] + dx) < static_cast<unsigned>(p.width);
-      cp_async_16_cached(to + i * 16 * 128, p.data + (at_[i] + of_term), is_inside ? 16 : 0);
+    ROOFTILE_UNROLL for (int i = 0; i < kCount; ++i) {
+      const int bytes = (inside_[i] & tap) == tap ? 16 : 0;
+      if constexpr (kCached)
+        cp_async_16_cached(to + i * 16 * 128, p.data + (at_[i] + of_term), bytes);
+      else
+        cp_async_16(to + i * 16 * 128, p.data + (at_[i] + of_term), bytes);
     }
   }
 
  private:
-  int at_[Tile::kRowsOfThread], y_[Tile::kRowsOfThread], x_[Tile::kRowsOfThread];
+  /// Bit t: the t-th of `taps` coordinates, `step` apart, is below `size`.
+  ROOFTILE_TILE static unsigned taps_inside(int first, int step, int taps, int size) {
+    unsigned bits = 0;
+    ROOFTILE_UNROLL_BY(1)
+    for (int t = 0; t < taps; ++t, first += step)
+      bits |= (static_cast<unsigned>(first) < static_cast<unsigned>(size) ? 1u : 0u) << t;
+    return bits;
+  }
+
+  int at_[kCount];           ///< of the first tap's pixel
+  unsigned inside_[kCount];  ///< bit r: the rows of taps that are in the picture; bit 16 + s: the columns
 };
 
-/// f(row, column) of each of a block's tiles: what runs at one time shares pixels. No division here or below
-/// is of 64 bits: its code would cost the consumers registers.
+/// f(window, filter) of each of a block's tiles, of its first: what runs at one time shares pixels. No
+/// division here or in the stores is of 64 bits: its code would cost the consumers registers.
 template <class Tile, class Each>
 ROOFTILE_TILE void each_tile(const HopperRun& run, Each&& f) {
   ROOFTILE_UNROLL_BY(1)
   for (int t = static_cast<int>(blockIdx.x); t < run.tiles; t += static_cast<int>(gridDim.x)) {
-    const int row = t / run.across;
-    f(row * Tile::kM, (t - row * run.across) * Tile::kN);
+    const int down = t / run.across;
+    f(down * Tile::kWindows, (t - down * run.across) * Tile::kFilters);
   }
 }
-/// Where a window's filters lie in y.
-ROOFTILE_TILE std::int64_t pixel_of(const ConvOutput& o, int window) {
-  const int low = static_cast<int>(o.low), middle = static_cast<int>(o.middle);
-  const int row = window / low, image = row / middle;
-  return image * o.stride[0] + (row - image * middle) * o.stride[1] + (window - row * low) * o.stride[2];
-}
 
-template <class T, class Tile>
+template <class Tile>
 ROOFTILE_TILE void produce(typename Tile::Shared& shared, const TensorMap* filters,
                            const HopperPicture& picture, const HopperRun& run) {
   Ring<Tile::kStages> ring, landed;
@@ -136,16 +99,24 @@ ROOFTILE_TILE void produce(typename Tile::Shared& shared, const TensorMap* filte
     mbarrier_arrive(&shared.full[landed.slot]);
     landed.next();
   };
-  each_tile<Tile>(run, [&](int row, int column) {
-    const WindowRows<Tile> rows(picture, row);
+  each_tile<Tile>(run, [&](int window, int filter) {
+    const WindowRows<Tile::kWindows / 16> rows(picture, window);
     Term term(picture, static_cast<int>(threadIdx.x) % 8);
     ROOFTILE_UNROLL_BY(1) for (int s = 0; s < run.slices; ++s, ring.next(), term.next(picture)) {
+      std::uint64_t* const full = &shared.full[ring.slot];
       mbarrier_wait(&shared.empty[ring.slot], ring.phase ^ 1);
       if (threadIdx.x == 0) {
-        mbarrier_expect_tx(&shared.full[ring.slot], Tile::kFilterBytes);
-        tensor_load(shared.b[ring.slot], filters, &shared.full[ring.slot], {s * Tile::kK, column});
+        mbarrier_expect_tx(full, Tile::kFilterBytes);
+        tensor_load(shared.filters[ring.slot], filters, full, {s * Tile::kK, filter});
       }
-      rows.bring(shared.a[ring.slot], picture, term);
+      if (run.bypass)
+        rows.template bring<false>(shared.windows[ring.slot], picture, term);
+      else
+        rows.template bring<true>(shared.windows[ring.slot], picture, term);
+      if (run.arrive) {
+        mbarrier_arrive_after_copies(full);
+        continue;
+      }
       cp_async_commit();
       if (in_flight < Tile::kAhead) {
         ++in_flight;
@@ -160,24 +131,26 @@ ROOFTILE_TILE void produce(typename Tile::Shared& shared, const TensorMap* filte
 }
 
 /// The sums of 64 rows of a tile, by a consumer.
-template <class T, class Tile>
+template <class Tile>
 ROOFTILE_TILE void multiply(float (&sums)[Tile::kN / 2], typename Tile::Shared& shared,
-                            Ring<Tile::kStages>& ring, int slices, int consumer) {
+                            Ring<Tile::kStages>& ring, const HopperRun& run, int consumer) {
   constexpr unsigned kGroup = 1024;  // bytes of eight rows
   const auto give_back = [&](int slot) {
     if (threadIdx.x % 128 == 0) mbarrier_arrive(&shared.empty[slot]);
   };
   int before = 0;
-  ROOFTILE_UNROLL_BY(1) for (int s = 0; s < slices; ++s, ring.next()) {
+  ROOFTILE_UNROLL_BY(1) for (int s = 0; s < run.slices; ++s, ring.next()) {
     mbarrier_wait(&shared.full[ring.slot], ring.phase);
-    const std::uint64_t a =
-        wgmma_descriptor(shared.a[ring.slot] + consumer * 64 * Tile::kK, 0, kGroup, Swizzle::k128);
-    const std::uint64_t b = wgmma_descriptor(shared.b[ring.slot], 0, kGroup, Swizzle::k128);
+    if (run.arrive) fence_proxy_async();
+    const auto *windows = shared.windows[ring.slot], *filters = shared.filters[ring.slot];
+    const std::uint64_t a = wgmma_descriptor(Tile::kTurned ? filters : windows + consumer * 64 * Tile::kK, 0,
+                                             kGroup, Swizzle::k128);
+    const std::uint64_t b = wgmma_descriptor(Tile::kTurned ? windows : filters, 0, kGroup, Swizzle::k128);
     wgmma_pin(sums);
     wgmma_fence();
     ROOFTILE_UNROLL for (unsigned i = 0; i < Tile::kK / 16; ++i) {
-      wgmma<T, Tile::kN>(sums, advance_descriptor(a, i * 32), advance_descriptor(b, i * 32),
-                         s != 0 || i != 0);
+      wgmma<typename Tile::T, Tile::kN>(sums, advance_descriptor(a, i * 32), advance_descriptor(b, i * 32),
+                                        s != 0 || i != 0);
     }
     wgmma_commit();
     wgmma_pin(sums);
@@ -192,141 +165,49 @@ ROOFTILE_TILE void multiply(float (&sums)[Tile::kN / 2], typename Tile::Shared& 
   give_back(before);
 }
 
-/// A warp's 16 rows, 64 columns at a time through one of its two buffers. `buffer`: the one to be written
-/// next, from tile to tile.
-template <class T, class Tile>
-ROOFTILE_TILE void store_boxes(const float (&sums)[Tile::kN / 2], std::byte* staging, int& buffer,
-                               const TensorMap* y_map, const GpuConv& p, int m, int n) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  ROOFTILE_UNROLL for (int i = 0; i < Tile::kN / 64; ++i) {
-    const int first = n + i * 64;
-    if (first >= p.n) break;
-    float bias[2] = {};  // of columns 2·lane and the next
-    ROOFTILE_UNROLL for (int e = 0; e < 2; ++e) {
-      const std::int64_t column = first + 2 * lane + e;
-      if (p.bias && column < p.n) bias[e] = gemm_gpu::float_at(p.bias, column * p.bias_stride, p.bias_dtype);
-    }
-    std::byte* const to = staging + buffer * (Tile::kStaging / 2);
-    buffer ^= 1;
-    if (lane == 0) tensor_store_wait_read<1>();  // the store before the last has left this buffer
-    __syncwarp();
-    float of_column[16];  // of the fragments' columns 8j + 2 (lane % 4) + e
-    ROOFTILE_UNROLL for (int j = 0; j < 16; ++j) {
-      of_column[j] = __shfl_sync(0xffffffff, bias[j % 2], j / 2 * 4 + lane % 4);
-    }
-    stage_results<T>(to, [&](int at) {
-      const float sum = sums[i * 32 + at];
-      return p.bias ? sum + of_column[at / 4 * 2 + at % 2] : sum;
-    });
-    fence_proxy_async();
-    __syncwarp();
-    if (lane == 0) {
-      tensor_store(y_map, {first, m}, to);
-      tensor_store_commit();
-    }
-  }
-}
-
-/// All else: 64 columns of a warp's 16 rows at a time, from fragments to four neighbours.
-template <class T, class Tile, bool kAlongRows>
-ROOFTILE_TILE void store_fours(const float (&sums)[Tile::kN / 2], std::byte* staging, const GpuConv& p, int m,
-                               int n) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  float* const part = reinterpret_cast<float*>(staging);
-  // Words of four stand so that neither lanes' writes nor their reads of words meet in a bank more than
-  // twice.
-  const auto place = [](int row, int column) {
-    return kAlongRows ? column * 16 + (((row / 4) ^ (column / 2 % 4)) * 4 | row % 4)
-                      : row * 64 + (((column / 4) ^ (row % 4 * 2)) * 4 | column % 4);
-  };
-  // A lane's words: of four rows and every eighth column, or of four columns and every second row.
-  const int own_row = kAlongRows ? lane % 4 * 4 : lane / 16,
-            own_column = kAlongRows ? lane / 4 : lane % 16 * 4;
-  const std::int64_t found = pixel_of(p.out, m + (kAlongRows ? own_row : lane % 16));
-  ROOFTILE_UNROLL_BY(1) for (int i = 0; i < Tile::kN / 64; ++i) {
-    if (n + i * 64 >= p.n) break;
-    ROOFTILE_UNROLL for (int which = 0; which < Tile::kN / 64; ++which) {
-      if (which != i) continue;  // which registers, the compiler must know
-      ROOFTILE_UNROLL for (int j = 0; j < 8; ++j) {
-        ROOFTILE_UNROLL for (int half = 0; half < 2; ++half) {
-          const float* const d = sums + which * 32 + j * 4 + half * 2;
-          float* const to = part + place(lane / 4 + 8 * half, j * 8 + lane % 4 * 2);
-          if constexpr (kAlongRows) {
-            to[0] = d[0], to[16] = d[1];
-          } else {
-            const float2 pair{d[0], d[1]};
-            *reinterpret_cast<float2*>(to) = pair;
-          }
-        }
-      }
-    }
-    __syncwarp();
-    const auto row_of = [&](int s) { return kAlongRows ? own_row : own_row + s * 2; };
-    const auto column_of = [&](int s) { return kAlongRows ? own_column + s * 8 : own_column; };
-    const auto word_at = [&](int s) {
-      return reinterpret_cast<float4*>(part + place(row_of(s), column_of(s)));
-    };
-    const auto biased = [&](int s) {
-      const std::int64_t first = n + i * 64 + column_of(s), rest = p.n - first;
-      const Four v = gemm_gpu::four_of(*word_at(s), DType::f32);
-      if (!p.bias || rest <= 0) return v;
-      return v + gemm_gpu::floats_at(p.bias, first * p.bias_stride, kAlongRows ? 0 : p.bias_stride,
-                                     rest < 4 && !kAlongRows ? static_cast<int>(rest) : 4, p.bias_dtype,
-                                     false);
-    };
-    if (p.activation != 0) {  // in a loop of its own: its code is there once
-      ROOFTILE_UNROLL_BY(1) for (int s = 0; s < 8; ++s) {
-        const Four v = gemm_gpu::activated(biased(s), p.activation);
-        const float4 word{v.v[0], v.v[1], v.v[2], v.v[3]};
-        *word_at(s) = word;
-      }
-    }
-    ROOFTILE_UNROLL_BY(2) for (int s = 0; s < 8; ++s) {
-      const int row = row_of(s);
-      const std::int64_t first = n + i * 64 + column_of(s), rest = p.n - first;
-      const std::int64_t at = kAlongRows ? found : __shfl_sync(0xffffffff, found, row);
-      if (m + row >= p.m || rest <= 0) continue;
-      const auto live = static_cast<int>(rest < 4 && !kAlongRows ? rest : 4);
-      const Four v = p.activation != 0 ? gemm_gpu::four_of(*word_at(s), DType::f32) : biased(s);
-      T* const y = static_cast<T*>(p.out.data) + at + first * p.out.i_stride;
-      if (kAlongRows || p.fours) {
-        const uint2 word{pack<T>(v.v[0], v.v[1]), pack<T>(v.v[2], v.v[3])};
-        *reinterpret_cast<uint2*>(y) = word;
-      } else {
-        ROOFTILE_UNROLL for (int l = 0; l < 4; ++l) {
-          if (l < live) store_one(p.out, at + (first + l) * p.out.i_stride, v.v[l]);
-        }
-      }
-    }
-    __syncwarp();
-  }
-}
-
-template <class T, class Tile>
+template <class Tile>
 ROOFTILE_TILE void consume(typename Tile::Shared& shared, const TensorMap* y_map, const GpuConv& p,
                            const HopperRun& run, int consumer) {
+  using T = typename Tile::T;
   const int warp = static_cast<int>(threadIdx.x) / 32 % 4;
   std::byte* const staging = shared.y[consumer * 4 + warp];
   Ring<Tile::kStages> ring;
   int buffer = 0;
+  [[maybe_unused]] int tiles = 0;
   float sums[Tile::kN / 2];
-  each_tile<Tile>(run, [&](int row, int column) {
-    multiply<T, Tile>(sums, shared, ring, run.slices, consumer);
-    const int m = row + consumer * 64 + warp * 16;
-    if (run.store == HopperStore::engine)
-      store_boxes<T, Tile>(sums, staging, buffer, y_map, p, m, column);
-    else if (run.store == HopperStore::rows)
-      store_fours<T, Tile, true>(sums, staging, p, m, column);
+  each_tile<Tile>(run, [&](int window, int filter) {
+    if constexpr (Tile::kTurned) {
+      if (tiles++ % Tile::kConsumers != consumer) return ring.skip(run.slices);
+      // Not before the other has all its slices: a barrier tells a phase from the next, not from the one
+      // after.
+      const unsigned round = static_cast<unsigned>((tiles - 1) / Tile::kConsumers);
+      mbarrier_wait(&shared.turn[consumer], (round & 1) ^ (consumer == 0 ? 1 : 0));
+    }
+    multiply<Tile>(sums, shared, ring, run, consumer);
+    if constexpr (Tile::kTurned) {
+      if (threadIdx.x % 128 == 0) mbarrier_arrive(&shared.turn[1 - consumer]);
+      if (run.store == HopperStore::engine)
+        return store_turned<T, Tile>(sums, shared.y[consumer * 4], buffer, y_map, p, window, filter);
+      filter += warp * 16;
+    } else {
+      window += consumer * 64 + warp * 16;
+      if (run.store == HopperStore::engine)
+        return store_boxes<T, Tile>(sums, staging, buffer, y_map, p, window, filter);
+    }
+    if ((run.store == HopperStore::windows) != Tile::kTurned)
+      store_fours<T, Tile, true>(sums, staging, p, window, filter);
     else
-      store_fours<T, Tile, false>(sums, staging, p, m, column);
+      store_fours<T, Tile, false>(sums, staging, p, window, filter);
   });
-  if (run.store == HopperStore::engine && threadIdx.x % 32 == 0) tensor_store_wait_read<0>();
+  const int issuers = Tile::kTurned ? 128 : 32;
+  if (run.store == HopperStore::engine && static_cast<int>(threadIdx.x) % issuers == 0)
+    tensor_store_wait_read<0>();
 }
 
 }  // namespace hopper
 #endif
 
-template <class T, class Tile>
+template <class Tile>
 __global__ void __launch_bounds__(Tile::kThreads, 1)
     conv_hopper(const __grid_constant__ TensorMap filters, const __grid_constant__ TensorMap y,
                 const __grid_constant__ HopperPicture picture, const __grid_constant__ GpuConv p,
@@ -340,18 +221,19 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
     prefetch_tensor_map(&filters);
     for (int i = 0; i < Tile::kStages; ++i) {
       mbarrier_init(&shared.full[i], 128);
-      mbarrier_init(&shared.empty[i], Tile::kConsumers);
+      mbarrier_init(&shared.empty[i], Tile::kTurned ? 1 : Tile::kConsumers);
     }
+    for (int i = 0; i < Tile::kConsumers; ++i) mbarrier_init(&shared.turn[i], 1);
     fence_mbarrier_init();
   }
   __syncthreads();
   if (run.early) wait_for_previous();
   if (warpgroup == 0) {
-    give_registers<56>();
-    produce<T, Tile>(shared, &filters, picture, run);
+    give_registers<64>();
+    produce<Tile>(shared, &filters, picture, run);
   } else {
-    take_registers<224>();
-    consume<T, Tile>(shared, &y, p, run, warpgroup - 1);
+    take_registers<216>();
+    consume<Tile>(shared, &y, p, run, warpgroup - 1);
   }
 #endif
 }

@@ -31,6 +31,8 @@ inline bool takes_words(DType type, const ConvProduct& p) {
 /// Up to 8 filters of 128 terms: with more, tiles are fuller, and fragments are read fewer times than pixels.
 inline bool takes_direct(const ConvProduct& p) { return !p.along_windows && p.m() <= 8 && p.k() <= 128; }
 
+/// Rows and columns of taps that Hopper's kernel takes: of each a window has as many bits.
+inline constexpr int kMaxHopperTaps = 15;
 /// Whether all terms of a filter are neighbours: rows of a matrix, which the copy engine brings.
 inline bool rows_of_terms(const Windows& v) {
   constexpr std::int64_t kMaxStride = std::int64_t{1} << 39;  // elements: 2^40 bytes
