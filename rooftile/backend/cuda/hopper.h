@@ -58,12 +58,6 @@ struct Ring {
     slot = 0;
     phase ^= 1;
   }
-  /// On by `count` slots, which another uses.
-  ROOFTILE_PTX void skip(int count) {
-    const int at = slot + count;
-    slot = at % kSlots;
-    phase ^= static_cast<unsigned>(at / kSlots) & 1;
-  }
 };
 
 /// A warp's 16 rows by 64 columns of a product, as 16 bits to where the copy engine stores them from: word c

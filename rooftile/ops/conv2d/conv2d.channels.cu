@@ -9,6 +9,7 @@ namespace {
 
 constexpr int kSide = 64;              // pixels and channels of a tile
 constexpr int kPitch = kSide / 2 + 1;  // pairs of channels; odd: no bank conflict along pixels
+constexpr int kBlocks = 4;             // of a multiprocessor
 constexpr int kRounds = kSide * kSide / 8 / kThreads;
 
 struct ChannelPack {
@@ -78,7 +79,7 @@ ROOFTILE_TILE void pack_tile(const ChannelPack& p, std::int64_t index, unsigned*
   __syncthreads();
 }
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kBlocks)
     conv_pack(const __grid_constant__ ChannelPack first, const __grid_constant__ ChannelPack second) {
   ROOFTILE_SHARED(pairs, unsigned[kSide * kPitch]);
 #if defined(ROOFTILE_HAS_SM90)
@@ -94,7 +95,8 @@ Status pack_channels(const CudaLaunch& launch, const ConvProblem& p) {
   if (p.pack_count == 0) return {};
   const ChannelPack first = pack_of(p.packs[0]),
                     second = p.pack_count > 1 ? pack_of(p.packs[1]) : ChannelPack{};
-  const std::int64_t blocks = std::min<std::int64_t>(first.tiles + second.tiles, 8 * launch.multiprocessors);
+  const std::int64_t blocks =
+      std::min<std::int64_t>(first.tiles + second.tiles, kBlocks * launch.multiprocessors);
   return rooftile::cuda::launch(launch, "conv2d", {static_cast<unsigned>(blocks), kThreads}, conv_pack, first,
                                 second);
 }

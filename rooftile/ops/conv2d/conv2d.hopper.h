@@ -165,6 +165,14 @@ ROOFTILE_TILE void multiply(float (&sums)[Tile::kN / 2], typename Tile::Shared& 
   give_back(before);
 }
 
+/// On by `count` slots, which the other consumer uses.
+template <int kSlots>
+ROOFTILE_TILE void skip(Ring<kSlots>& ring, int count) {
+  const int at = ring.slot + count;
+  ring.slot = at % kSlots;
+  ring.phase ^= static_cast<unsigned>(at / kSlots) & 1;
+}
+
 template <class Tile>
 ROOFTILE_TILE void consume(typename Tile::Shared& shared, const TensorMap* y_map, const GpuConv& p,
                            const HopperRun& run, int consumer) {
@@ -177,7 +185,7 @@ ROOFTILE_TILE void consume(typename Tile::Shared& shared, const TensorMap* y_map
   float sums[Tile::kN / 2];
   each_tile<Tile>(run, [&](int window, int filter) {
     if constexpr (Tile::kTurned) {
-      if (tiles++ % Tile::kConsumers != consumer) return ring.skip(run.slices);
+      if (tiles++ % Tile::kConsumers != consumer) return skip(ring, run.slices);
       // Not before the other has all its slices: a barrier tells a phase from the next, not from the one
       // after.
       const unsigned round = static_cast<unsigned>((tiles - 1) / Tile::kConsumers);
