@@ -1,5 +1,5 @@
-// Pictures and filters of 16 bits whose channels lie apart (NCHW), copied to where they lie next to each
-// other: tiles of 64 pixels by 64 channels through shared memory, read along pixels, written along channels.
+// Pictures and filters whose channels lie apart (NCHW), copied to where they lie next to each other: tiles of
+// 64 pixels by 128 bytes of channels through shared memory, read along pixels, written along channels.
 #include <algorithm>
 
 #include "rooftile/ops/conv2d/conv2d.gpu.h"
@@ -7,98 +7,112 @@
 namespace rooftile::conv_gpu {
 namespace {
 
-constexpr int kSide = 64;              // pixels and channels of a tile
-constexpr int kPitch = kSide / 2 + 1;  // pairs of channels; odd: no bank conflict along pixels
-constexpr int kBlocks = 4;             // of a multiprocessor
-constexpr int kRounds = kSide * kSide / 8 / kThreads;
+constexpr int kSide = 64;           // pixels of a tile
+constexpr int kWords = 32;          // and words of their channels: two of 16 bits, or one of 32
+constexpr int kPitch = kWords + 1;  // odd: no bank conflict along pixels
+constexpr int kBlocks = 4;          // of a multiprocessor
+constexpr int kRounds = kSide * kWords / 4 / kThreads;
 
 struct ChannelPack {
-  const std::uint16_t* from;
-  std::uint16_t* to;
-  std::int64_t n, c, h, w;  ///< strides of `from`
-  std::int64_t width, pixels, channels, tiles_p, tiles_c, tiles;
-  bool fours;  ///< four neighbouring pixels are an aligned word
+  const std::byte* from;
+  std::byte* to;
+  std::int64_t n, c, h, w;  ///< strides of `from`, in elements
+  std::int64_t width, pixels, words, tiles_p, tiles_c, tiles;
+  bool fours;  ///< four neighbouring pixels are an aligned vector
 };
 
-ChannelPack pack_of(const ConvPack& p) {
+ChannelPack pack_of(const ConvPack& p, int size) {
   const Windows &v = p.from, &to = p.to;
   ChannelPack r{};
-  r.from = static_cast<const std::uint16_t*>(v.data);
-  r.to = static_cast<std::uint16_t*>(const_cast<void*>(to.data));
+  r.from = static_cast<const std::byte*>(v.data);
+  r.to = static_cast<std::byte*>(const_cast<void*>(to.data));
   r.n = v.n, r.c = v.c, r.h = v.h, r.w = v.w;
-  r.width = v.width, r.pixels = v.height * v.width, r.channels = v.channels;
-  r.tiles_p = (r.pixels + kSide - 1) / kSide, r.tiles_c = (r.channels + kSide - 1) / kSide;
+  r.width = v.width, r.pixels = v.height * v.width, r.words = v.channels * size / 4;
+  r.tiles_p = (r.pixels + kSide - 1) / kSide, r.tiles_c = (r.words + kWords - 1) / kWords;
   r.tiles = v.images * r.tiles_p * r.tiles_c;
   const bool in_line = v.w == 1 && (v.height == 1 || v.h == v.width);
   const auto address = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(v.data));
-  r.fours = in_line && r.pixels % 4 == 0 && (v.n | v.c) % 4 == 0 && address % 8 == 0;
+  r.fours = in_line && r.pixels % 4 == 0 && (v.n | v.c) % 4 == 0 && address % (4 * size) == 0;
   return r;
 }
 
-ROOFTILE_TILE void pack_tile(const ChannelPack& p, std::int64_t index, unsigned* pairs) {
+/// Four pixels from `pixel` on of a channel; Vector: uint2 or uint4.
+template <class Vector>
+ROOFTILE_TILE Vector four_pixels(const ChannelPack& p, std::int64_t image, std::int64_t channel,
+                                 std::int64_t pixel) {
+  using Element = std::conditional_t<sizeof(Vector) == 8, std::uint16_t, std::uint32_t>;
+  const Element* const from = reinterpret_cast<const Element*>(p.from) + image * p.n + channel * p.c;
+  Vector v{};
+  if (p.fours) {
+    if (pixel < p.pixels) v = *reinterpret_cast<const Vector*>(from + pixel);
+    return v;
+  }
+  Element each[4] = {};
+  ROOFTILE_UNROLL for (int l = 0; l < 4; ++l) {
+    const std::int64_t at = pixel + l, row = quotient(at, p.width);
+    if (at < p.pixels) each[l] = from[row * p.h + (at - row * p.width) * p.w];
+  }
+  memcpy(&v, each, sizeof v);
+  return v;
+}
+
+template <int kSize>
+ROOFTILE_TILE void pack_tile(const ChannelPack& p, std::int64_t index, unsigned* words) {
   const std::int64_t down = quotient(index, p.tiles_c), image = quotient(down, p.tiles_p);
-  const std::int64_t first_channel = (index - down * p.tiles_c) * kSide,
+  const std::int64_t first_word = (index - down * p.tiles_c) * kWords,
                      first_pixel = (down - image * p.tiles_p) * kSide;
   const int t = static_cast<int>(threadIdx.x);
-  // Four pixels of two channels.
-  uint2 read[kRounds][2] = {};
+  uint4 read[kRounds] = {};  // a word of four pixels
   ROOFTILE_UNROLL for (int i = 0; i < kRounds; ++i) {
-    const std::int64_t channel = first_channel + t / 16 * 2 + i * (kThreads / 8),
-                       pixel = first_pixel + t % 16 * 4;
-    if (channel >= p.channels) continue;
-    ROOFTILE_UNROLL for (int which = 0; which < 2; ++which) {
-      const std::uint16_t* const from = p.from + image * p.n + (channel + which) * p.c;
-      if (p.fours) {
-        if (pixel < p.pixels) read[i][which] = *reinterpret_cast<const uint2*>(from + pixel);
-        continue;
-      }
-      unsigned each[4] = {};
-      ROOFTILE_UNROLL for (int l = 0; l < 4; ++l) {
-        const std::int64_t at = pixel + l, row = quotient(at, p.width);
-        if (at < p.pixels) each[l] = from[row * p.h + (at - row * p.width) * p.w];
-      }
-      read[i][which] = {each[0] | each[1] << 16, each[2] | each[3] << 16};
+    const std::int64_t word = first_word + t / 16 + i * (kThreads / 16), pixel = first_pixel + t % 16 * 4;
+    if (word >= p.words) continue;
+    if constexpr (kSize == 4) {
+      read[i] = four_pixels<uint4>(p, image, word, pixel);
+    } else {
+      const uint2 low = four_pixels<uint2>(p, image, 2 * word, pixel),
+                  high = four_pixels<uint2>(p, image, 2 * word + 1, pixel);
+      read[i] = {__byte_perm(low.x, high.x, 0x5410), __byte_perm(low.x, high.x, 0x7632),
+                 __byte_perm(low.y, high.y, 0x5410), __byte_perm(low.y, high.y, 0x7632)};
     }
   }
   ROOFTILE_UNROLL for (int i = 0; i < kRounds; ++i) {
-    unsigned* const to = pairs + t % 16 * 4 * kPitch + t / 16 + i * (kThreads / 16);
-    to[0] = __byte_perm(read[i][0].x, read[i][1].x, 0x5410);
-    to[kPitch] = __byte_perm(read[i][0].x, read[i][1].x, 0x7632);
-    to[2 * kPitch] = __byte_perm(read[i][0].y, read[i][1].y, 0x5410);
-    to[3 * kPitch] = __byte_perm(read[i][0].y, read[i][1].y, 0x7632);
+    unsigned* const to = words + t % 16 * 4 * kPitch + t / 16 + i * (kThreads / 16);
+    to[0] = read[i].x, to[kPitch] = read[i].y, to[2 * kPitch] = read[i].z, to[3 * kPitch] = read[i].w;
   }
   __syncthreads();
   ROOFTILE_UNROLL for (int i = 0; i < kRounds; ++i) {
-    const int row = t / 8 + i * (kThreads / 8), vector = t % 8;
-    const std::int64_t pixel = first_pixel + row, channel = first_channel + vector * 8;
-    if (pixel >= p.pixels || channel >= p.channels) continue;
-    const unsigned* const from = pairs + row * kPitch + vector * 4;
-    const uint4 word{from[0], from[1], from[2], from[3]};
-    *reinterpret_cast<uint4*>(p.to + (image * p.pixels + pixel) * p.channels + channel) = word;
+    const int row = t / 8 + i * (kThreads / 8), vector = t % 8 * 4;
+    const std::int64_t pixel = first_pixel + row, word = first_word + vector;
+    if (pixel >= p.pixels || word >= p.words) continue;
+    const unsigned* const from = words + row * kPitch + vector;
+    const uint4 four{from[0], from[1], from[2], from[3]};
+    *reinterpret_cast<uint4*>(p.to + ((image * p.pixels + pixel) * p.words + word) * 4) = four;
   }
   __syncthreads();
 }
 
+template <int kSize>
 __global__ void __launch_bounds__(kThreads, kBlocks)
     conv_pack(const __grid_constant__ ChannelPack first, const __grid_constant__ ChannelPack second) {
-  ROOFTILE_SHARED(pairs, unsigned[kSide * kPitch]);
+  ROOFTILE_SHARED(words, unsigned[kSide * kPitch]);
 #if defined(ROOFTILE_HAS_SM90)
   rooftile::cuda::let_next_start();
 #endif
   for (std::int64_t t = blockIdx.x; t < first.tiles + second.tiles; t += gridDim.x)
-    t < first.tiles ? pack_tile(first, t, &pairs[0]) : pack_tile(second, t - first.tiles, &pairs[0]);
+    pack_tile<kSize>(t < first.tiles ? first : second, t < first.tiles ? t : t - first.tiles, &words[0]);
 }
 
 }  // namespace
 
 Status pack_channels(const CudaLaunch& launch, const ConvProblem& p) {
   if (p.pack_count == 0) return {};
-  const ChannelPack first = pack_of(p.packs[0]),
-                    second = p.pack_count > 1 ? pack_of(p.packs[1]) : ChannelPack{};
+  const int size = bits(p.dtype) / 8;
+  const ChannelPack first = pack_of(p.packs[0], size),
+                    second = p.pack_count > 1 ? pack_of(p.packs[1], size) : ChannelPack{};
   const std::int64_t blocks =
       std::min<std::int64_t>(first.tiles + second.tiles, kBlocks * launch.multiprocessors);
-  return rooftile::cuda::launch(launch, "conv2d", {static_cast<unsigned>(blocks), kThreads}, conv_pack, first,
-                                second);
+  return rooftile::cuda::launch(launch, "conv2d", {static_cast<unsigned>(blocks), kThreads},
+                                size == 4 ? conv_pack<4> : conv_pack<2>, first, second);
 }
 
 }  // namespace rooftile::conv_gpu

@@ -84,9 +84,9 @@ Status wgmma_problem(const ConvProblem& p) {
         static_cast<long long>(product.groups), static_cast<long long>(product.m()),
         static_cast<long long>(product.k()), static_cast<long long>(product.n()));
   const Windows &x = product.right, &w = product.left;
-  if (x.taps_h > conv_gpu::kMaxHopperTaps || x.taps_w > conv_gpu::kMaxHopperTaps)
+  if (x.taps_h > conv_gpu::kMaxVectorTaps || x.taps_w > conv_gpu::kMaxVectorTaps)
     return Status::error("%s: wgmma takes filters of up to %dx%d taps, w has %lldx%lld", p.function,
-                         conv_gpu::kMaxHopperTaps, conv_gpu::kMaxHopperTaps, static_cast<long long>(x.taps_h),
+                         conv_gpu::kMaxVectorTaps, conv_gpu::kMaxVectorTaps, static_cast<long long>(x.taps_h),
                          static_cast<long long>(x.taps_w));
   if (conv_gpu::words_of_terms(x) && conv_gpu::rows_of_terms(w) && conv_gpu::near_vectors(x)) return {};
   return Status::error(

@@ -106,6 +106,7 @@ Status launch_conv(const CudaLaunch& launch, const ConvProblem& p) {
     if (product.empty()) continue;
     const auto multiply = [&]() -> Status {
       if (takes_direct(product)) return multiply_directly(launch, p, product);
+      if (takes_wide(p.dtype, product)) return multiply_wide(launch, p, product);
       if (takes_words(p.dtype, product)) return multiply_words(launch, p, product);
       const GpuConv g = gpu_conv(p, product, kM, kN);
       return p.dtype == DType::f32 ? multiply_32(launch, g) : multiply_16(launch, g, p.dtype);

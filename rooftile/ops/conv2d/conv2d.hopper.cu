@@ -9,22 +9,6 @@
 namespace rooftile::conv_gpu {
 namespace {
 
-HopperPicture picture_of(const Windows& v) {
-  const auto whole = [](std::int64_t size) { return static_cast<int>(size); };
-  HopperPicture p{};
-  p.data = static_cast<const uint4*>(v.data);
-  p.n = whole(v.n / 8), p.h = whole(v.h / 8), p.w = whole(v.w / 8);
-  p.height = whole(v.height), p.width = whole(v.width);
-  p.rows = whole(v.rows), p.columns = whole(v.columns), p.windows = whole(v.windows());
-  p.step_h = whole(v.step_h), p.step_w = whole(v.step_w);
-  p.from_h = whole(v.from_h), p.from_w = whole(v.from_w);
-  p.tap_h = whole(v.tap_h), p.tap_w = whole(v.tap_w);
-  p.taps_h = whole(v.taps_h), p.taps_w = whole(v.taps_w), p.vectors = whole(v.channels / 8);
-  const int taps = 8 / p.vectors;
-  p.slice_c = 8 % p.vectors, p.slice_s = taps % p.taps_w, p.slice_r = taps / p.taps_w;
-  return p;
-}
-
 /// Digits of a row that are one.
 ConvOutput in_line(ConvOutput o) {
   if (o.low == 1) o.stride[2] = o.stride[1], o.low = o.middle, o.middle = 1;
@@ -81,7 +65,7 @@ Status launch_tile(const CudaLaunch& launch, const ConvProblem& problem, const T
                             Tile::kThreads, sizeof(typename Tile::Shared)};
   grid.early = run.early;
   return rooftile::cuda::launch(launch, "conv2d", grid, conv_hopper<Tile>, of_filters, of_y,
-                                picture_of(picture), p, run);
+                                vector_picture(picture, 8, Tile::kK / 8), p, run);
 }
 
 /// The least work on the busiest multiprocessor; a narrow tile costs as 16 columns more.

@@ -11,71 +11,19 @@ namespace rooftile::conv_gpu {
 #if defined(ROOFTILE_HAS_HOPPER)
 namespace hopper {
 
-/// Where a thread's vector of a slice lies in a filter.
-struct Term {
-  int r, s, c;
-
-  ROOFTILE_TILE Term(const HopperPicture& p, int vector) {
-    const int tap = vector / p.vectors;
-    c = vector - tap * p.vectors;
-    r = tap / p.taps_w;
-    s = tap - r * p.taps_w;
+/// A tile's vectors at `term` to a slice: row r's vector v at v ^ r % 8, as the copy engine has it.
+template <bool kCached, class T, class Rows>
+ROOFTILE_TILE void bring(T* slice, const VectorPicture& p, const Rows& rows, const Term& term) {
+  const int t = static_cast<int>(threadIdx.x);
+  const Tap tap = term.tap(p);
+  std::byte* const to = reinterpret_cast<std::byte*>(slice) + t / 8 * 128 + ((t ^ t / 8) % 8) * 16;
+  ROOFTILE_UNROLL for (int i = 0; i < Rows::kCount; ++i) {
+    if constexpr (kCached)
+      cp_async_16_cached(to + i * 16 * 128, rows.vector(p, i, tap), rows.inside(i, tap) ? 16 : 0);
+    else
+      cp_async_16(to + i * 16 * 128, rows.vector(p, i, tap), rows.inside(i, tap) ? 16 : 0);
   }
-  /// On by a slice, without divisions.
-  ROOFTILE_TILE void next(const HopperPicture& p) {
-    c += p.slice_c, s += p.slice_s, r += p.slice_r;
-    if (c >= p.vectors) c -= p.vectors, ++s;
-    if (s >= p.taps_w) s -= p.taps_w, ++r;
-  }
-};
-
-/// A producer's thread's windows: every 16th of a tile. Eight threads have a window's 128 bytes.
-template <int kCount>
-class WindowRows {
- public:
-  ROOFTILE_TILE WindowRows(const HopperPicture& p, int first) {
-    ROOFTILE_UNROLL for (int i = 0; i < kCount; ++i) {
-      const int index = first + static_cast<int>(threadIdx.x) / 8 + i * 16;
-      const int row = index / p.columns, image = row / p.rows;
-      const int y = (row - image * p.rows) * p.step_h + p.from_h,
-                x = (index - row * p.columns) * p.step_w + p.from_w;
-      const bool lives = index < p.windows;
-      at_[i] = lives ? image * p.n + y * p.h + x * p.w : 0;
-      inside_[i] = lives ? taps_inside(y, p.tap_h, p.taps_h, p.height) |
-                               taps_inside(x, p.tap_w, p.taps_w, p.width) << 16
-                         : 0;
-    }
-  }
-  /// Their vectors at `term` to a slice: row r's vector v at v ^ r % 8, as the copy engine has it.
-  template <bool kCached, class T>
-  ROOFTILE_TILE void bring(T* slice, const HopperPicture& p, const Term& term) const {
-    const int t = static_cast<int>(threadIdx.x);
-    const bool lives = term.r < p.taps_h;  // else past the end of K
-    const int of_term = lives ? term.r * p.tap_h * p.h + term.s * p.tap_w * p.w + term.c : 0;
-    const unsigned tap = lives ? 1u << term.r | 0x10000u << term.s : 1u << kMaxHopperTaps;
-    std::byte* const to = reinterpret_cast<std::byte*>(slice) + t / 8 * 128 + ((t ^ t / 8) % 8) * 16;
-    ROOFTILE_UNROLL for (int i = 0; i < kCount; ++i) {
-      const int bytes = (inside_[i] & tap) == tap ? 16 : 0;
-      if constexpr (kCached)
-        cp_async_16_cached(to + i * 16 * 128, p.data + (at_[i] + of_term), bytes);
-      else
-        cp_async_16(to + i * 16 * 128, p.data + (at_[i] + of_term), bytes);
-    }
-  }
-
- private:
-  /// Bit t: the t-th of `taps` coordinates, `step` apart, is below `size`.
-  ROOFTILE_TILE static unsigned taps_inside(int first, int step, int taps, int size) {
-    unsigned bits = 0;
-    ROOFTILE_UNROLL_BY(1)
-    for (int t = 0; t < taps; ++t, first += step)
-      bits |= (static_cast<unsigned>(first) < static_cast<unsigned>(size) ? 1u : 0u) << t;
-    return bits;
-  }
-
-  int at_[kCount];           ///< of the first tap's pixel
-  unsigned inside_[kCount];  ///< bit r: the rows of taps that are in the picture; bit 16 + s: the columns
-};
+}
 
 /// f(window, filter) of each of a block's tiles, of its first: what runs at one time shares pixels. No
 /// division here or in the stores is of 64 bits: its code would cost the consumers registers.
@@ -90,7 +38,7 @@ ROOFTILE_TILE void each_tile(const HopperRun& run, Each&& f) {
 
 template <class Tile>
 ROOFTILE_TILE void produce(typename Tile::Shared& shared, const TensorMap* filters,
-                           const HopperPicture& picture, const HopperRun& run) {
+                           const VectorPicture& picture, const HopperRun& run) {
   Ring<Tile::kStages> ring, landed;
   int in_flight = 0;
   // What threads wrote, the tensor cores see after a fence of those threads.
@@ -100,7 +48,7 @@ ROOFTILE_TILE void produce(typename Tile::Shared& shared, const TensorMap* filte
     landed.next();
   };
   each_tile<Tile>(run, [&](int window, int filter) {
-    const WindowRows<Tile::kWindows / 16> rows(picture, window);
+    const WindowRows<Tile::kWindows / 16, 8> rows(picture, window);
     Term term(picture, static_cast<int>(threadIdx.x) % 8);
     ROOFTILE_UNROLL_BY(1) for (int s = 0; s < run.slices; ++s, ring.next(), term.next(picture)) {
       std::uint64_t* const full = &shared.full[ring.slot];
@@ -110,9 +58,9 @@ ROOFTILE_TILE void produce(typename Tile::Shared& shared, const TensorMap* filte
         tensor_load(shared.filters[ring.slot], filters, full, {s * Tile::kK, filter});
       }
       if (run.bypass)
-        rows.template bring<false>(shared.windows[ring.slot], picture, term);
+        bring<false>(shared.windows[ring.slot], picture, rows, term);
       else
-        rows.template bring<true>(shared.windows[ring.slot], picture, term);
+        bring<true>(shared.windows[ring.slot], picture, rows, term);
       if (run.arrive) {
         mbarrier_arrive_after_copies(full);
         continue;
@@ -218,7 +166,7 @@ ROOFTILE_TILE void consume(typename Tile::Shared& shared, const TensorMap* y_map
 template <class Tile>
 __global__ void __launch_bounds__(Tile::kThreads, 1)
     conv_hopper(const __grid_constant__ TensorMap filters, const __grid_constant__ TensorMap y,
-                const __grid_constant__ HopperPicture picture, const __grid_constant__ GpuConv p,
+                const __grid_constant__ VectorPicture picture, const __grid_constant__ GpuConv p,
                 const HopperRun run) {
 #if defined(ROOFTILE_HAS_HOPPER)
   using namespace hopper;

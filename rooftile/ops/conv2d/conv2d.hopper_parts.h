@@ -1,7 +1,7 @@
 #pragma once
 // What a convolution on Hopper consists of: a block's tile, the picture, and how a tile is stored.
 #include "rooftile/backend/cuda/hopper.h"
-#include "rooftile/ops/conv2d/conv2d.gpu.h"
+#include "rooftile/ops/conv2d/conv2d.vectors.h"
 
 namespace rooftile::conv_gpu {
 using rooftile::cuda::TensorMap;
@@ -27,16 +27,6 @@ struct HopperTile {
     std::byte y[kConsumers * 4][kStaging];
     std::uint64_t full[kStages], empty[kStages], turn[kConsumers];  // mbarriers
   };
-};
-
-/// The picture as the producer's threads see it. Strides are of 16-byte vectors.
-struct HopperPicture {
-  const uint4* data;
-  int n, h, w;
-  int height, width, rows, columns, windows;
-  int step_h, step_w, from_h, from_w, tap_h, tap_w;
-  int taps_h, taps_w, vectors;    ///< vectors: of a tap's channels
-  int slice_r, slice_s, slice_c;  ///< 64 terms: so many rows of taps, taps and vectors further
 };
 
 /// How a tile's sums are stored.

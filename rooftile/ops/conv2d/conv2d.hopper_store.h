@@ -7,12 +7,6 @@ namespace rooftile::conv_gpu {
 #if defined(ROOFTILE_HAS_HOPPER)
 namespace hopper {
 
-/// Where a window's filters lie in y.
-ROOFTILE_TILE std::int64_t pixel_of(const ConvOutput& o, int window) {
-  const int low = static_cast<int>(o.low), middle = static_cast<int>(o.middle);
-  const int row = window / low, image = row / middle;
-  return image * o.stride[0] + (row - image * middle) * o.stride[1] + (window - row * low) * o.stride[2];
-}
 /// This thread's number in its warpgroup, about which the compiler knows nothing: what follows from it is
 /// found anew for each tile. Kept, it would take registers that the sums need.
 ROOFTILE_TILE int thread_of_tile() {

@@ -4,13 +4,15 @@
 
 namespace rooftile::conv_gpu {
 
-inline bool in_words(std::int64_t stride) { return stride % 8 == 0; }
-inline bool aligned(const Windows& v) {
-  return reinterpret_cast<std::uintptr_t>(v.data) % 16 == 0 && in_words(v.group);
+/// `vector`: elements of 16 bytes.
+inline bool in_words(std::int64_t stride, int vector = 8) { return stride % vector == 0; }
+inline bool aligned(const Windows& v, int vector = 8) {
+  return reinterpret_cast<std::uintptr_t>(v.data) % 16 == 0 && in_words(v.group, vector);
 }
-/// Whether eight neighbouring terms are a word: channels of one tap.
-inline bool words_of_terms(const Windows& v) {
-  return aligned(v) && v.c == 1 && in_words(v.channels) && in_words(v.n) && in_words(v.h) && in_words(v.w);
+/// Whether neighbouring terms are a word: channels of one tap.
+inline bool words_of_terms(const Windows& v, int vector = 8) {
+  return aligned(v, vector) && v.c == 1 && in_words(v.channels, vector) && in_words(v.n, vector) &&
+         in_words(v.h, vector) && in_words(v.w, vector);
 }
 /// Whether eight neighbouring windows are one: pixels of a row under one tap, or filters of one window.
 inline bool words_of_windows(const Windows& v) {
@@ -31,24 +33,35 @@ inline bool takes_words(DType type, const ConvProduct& p) {
 /// Up to 8 filters of 128 terms: with more, tiles are fuller, and fragments are read fewer times than pixels.
 inline bool takes_direct(const ConvProduct& p) { return !p.along_windows && p.m() <= 8 && p.k() <= 128; }
 
-/// Rows and columns of taps that Hopper's kernel takes: of each a window has as many bits.
-inline constexpr int kMaxHopperTaps = 15;
+/// Rows and columns of taps of which a window keeps a bit each.
+inline constexpr int kMaxVectorTaps = 15;
 /// Whether all terms of a filter are neighbours: rows of a matrix, which the copy engine brings.
-inline bool rows_of_terms(const Windows& v) {
+inline bool rows_of_terms(const Windows& v, int vector = 8) {
   constexpr std::int64_t kMaxStride = std::int64_t{1} << 39;  // elements: 2^40 bytes
-  return words_of_terms(v) && (v.taps_w == 1 || v.w == v.channels) &&
+  return words_of_terms(v, vector) && (v.taps_w == 1 || v.w == v.channels) &&
          (v.taps_h == 1 || v.h == v.taps_w * v.channels) && (v.n > 0 || v.images <= 1) && v.n < kMaxStride;
 }
 /// Whether offsets in the picture, zeros around it included, are 16-byte vectors counted in 31 bits.
-inline bool near_vectors(const Windows& v) {
-  constexpr std::int64_t kMax = std::int64_t{1} << 33;  // elements
-  const auto reach = [](std::int64_t count, std::int64_t stride) {
+inline bool near_vectors(const Windows& v, int vector = 8) {
+  const std::int64_t kMax = std::int64_t{vector} << 30;  // elements
+  const auto reach = [kMax](std::int64_t count, std::int64_t stride) {
     const std::int64_t size = stride < 0 ? -stride : stride;
     return size > kMax / (count + 1) ? kMax : count * size;
   };
   const std::int64_t high = (v.rows - 1) * v.step_h + (v.taps_h - 1) * v.tap_h - v.from_h,
                      wide = (v.columns - 1) * v.step_w + (v.taps_w - 1) * v.tap_w - v.from_w;
   return reach(v.images, v.n) + reach(high, v.h) + reach(wide, v.w) + v.channels < kMax;
+}
+
+/// f32 by large tiles: enough filters and windows to fill half of one.
+inline bool takes_wide(DType type, const ConvProduct& p) {
+  constexpr int kVector = 4;
+  constexpr std::int64_t kMax = 0x7fffff00;
+  const Windows& x = p.right;
+  return type == DType::f32 && !p.along_windows && p.groups == 1 && p.m() > 32 && p.m() <= kMax &&
+         p.n() > 128 && p.n() <= kMax && p.k() > 0 && x.down_h == 1 && x.down_w == 1 &&
+         x.taps_h <= kMaxVectorTaps && x.taps_w <= kMaxVectorTaps && words_of_terms(x, kVector) &&
+         rows_of_terms(p.left, kVector) && near_vectors(x, kVector);
 }
 
 /// A picture's or filters' copy with its channels next to each other. Its data: the caller's.
@@ -66,12 +79,20 @@ struct Packing {
   std::int64_t bytes = 0, filters_at = 0;
 
   Packing(DType type, const ConvProduct& p) {
-    if (bits(type) != 16 || p.groups != 1 || p.empty() || p.k() == 0 || !in_words(p.right.channels)) return;
+    const int size = bits(type) / 8, vector = 16 / size;
+    if (p.groups != 1 || p.empty() || p.k() == 0 || !in_words(p.right.channels, vector)) return;
     if (takes_direct(p) || takes_words(type, p)) return;
-    picture = !words_of_terms(p.right);
-    filters = !rows_of_terms(p.left);
-    filters_at = picture ? (packed_elements(p.right) * 2 + 63) / 64 * 64 : 0;
-    bytes = filters_at + (filters ? packed_elements(p.left) * 2 : 0);
+    picture = !words_of_terms(p.right, vector);
+    filters = !rows_of_terms(p.left, vector);
+    if (type == DType::f32) {  // small tiles take elements anyhow
+      ConvProduct after = p;
+      if (picture) after.right = packed(p.right);
+      if (filters) after.left = packed(p.left);
+      after.right.data = after.left.data = nullptr;
+      if (!takes_wide(type, after)) picture = filters = false;
+    }
+    filters_at = picture ? (packed_elements(p.right) * size + 63) / 64 * 64 : 0;
+    bytes = filters_at + (filters ? packed_elements(p.left) * size : 0);
   }
 };
 
