@@ -41,6 +41,7 @@ inline std::vector<Case> conv2d_cases(bool backward) {
     both({3, 8, 12, 11, 120, 3, 2}, {{"padding_h", 2}, {"stride_w", 2}});   // and wider ones
     both({1, 72, 13, 12, 250, 2, 2}, {{"dilation_h", 2}, {"padding_w", 1}});
     both({2, 12, 8, 9, 12, 3, 3}, {{"groups", 12}, {"padding_h", 1}, {"padding_w", 1}});  // depthwise
+    both({2, 24, 9, 8, 24, 3, 2}, {{"groups", 24}, {"padding_h", 1}, {"stride_w", 2}});   // by vectors
     both({1, 6, 7, 8, 12, 2, 3}, {{"groups", 3}, {"stride_w", 2}, {"dilation_w", 2}});
     both({1, 16, 7, 8, 32, 3, 3}, {{"groups", 2}, {"padding_w", 2}});
     add({1, 2, 1, 300, 3, 1, 9}, {{"padding_w", 4}});  // one row

@@ -105,6 +105,7 @@ Status launch_conv(const CudaLaunch& launch, const ConvProblem& p) {
     const ConvProduct& product = p.products[i];
     if (product.empty()) continue;
     const auto multiply = [&]() -> Status {
+      if (takes_depthwise(p.dtype, product)) return multiply_depthwise(launch, p, product);
       if (takes_direct(product)) return multiply_directly(launch, p, product);
       if (takes_wide(p.dtype, product)) return multiply_wide(launch, p, product);
       if (takes_words(p.dtype, product)) return multiply_words(launch, p, product);

@@ -241,9 +241,11 @@ Status launch_blocks(const CudaLaunch& launch, const Problem& p, std::int64_t ti
 Status multiply_words(const CudaLaunch&, const ConvProblem&, const ConvProduct&);     // conv2d.words.cu
 Status multiply_directly(const CudaLaunch&, const ConvProblem&, const ConvProduct&);  // conv2d.direct.cu
 Status multiply_16(const CudaLaunch&, const GpuConv&, DType);                         // conv2d.mma.cu
-Status multiply_wide(const CudaLaunch&, const ConvProblem&, const ConvProduct&);      // conv2d.simt_wide.cu
-Status multiply_32(const CudaLaunch&, const GpuConv&);                                // conv2d.cu
-Status launch_hopper(const CudaLaunch&, const ConvProblem&);                          // conv2d.hopper.cu
+Status multiply_depthwise(const CudaLaunch&, const ConvProblem&,
+                          const ConvProduct&);                                    // conv2d.depthwise.cu
+Status multiply_wide(const CudaLaunch&, const ConvProblem&, const ConvProduct&);  // conv2d.simt_wide.cu
+Status multiply_32(const CudaLaunch&, const GpuConv&);                            // conv2d.cu
+Status launch_hopper(const CudaLaunch&, const ConvProblem&);                      // conv2d.hopper.cu
 Status launch_u64(const CudaLaunch&, const ConvProblem&);
 Status launch_u128(const CudaLaunch&, const ConvProblem&);
 Status launch_u256(const CudaLaunch&, const ConvProblem&);

@@ -64,6 +64,23 @@ inline bool takes_wide(DType type, const ConvProduct& p) {
          rows_of_terms(p.left, kVector) && near_vectors(x, kVector);
 }
 
+/// Depthwise, channels of all groups as vectors in the picture and in the result.
+inline constexpr int kMaxDepthwiseTaps = 49;
+inline bool takes_depthwise(DType type, const ConvProduct& p) {
+  const int vector = 128 / bits(type);
+  constexpr std::int64_t kMax = 0x7fffff00;
+  const Windows& x = p.right;
+  const ConvOutput& o = p.out;
+  const auto whole = [vector](std::int64_t stride) { return in_words(stride, vector); };
+  return !p.along_windows && p.groups > 1 && p.m() == 1 && x.channels == 1 && whole(p.groups) &&
+         x.group == 1 && o.group == 1 && o.dtype == type && p.groups <= kMax && p.n() <= kMax &&
+         x.down_h == 1 && x.down_w == 1 && x.taps_h <= kMaxVectorTaps && x.taps_w <= kMaxVectorTaps &&
+         x.taps_h * x.taps_w <= kMaxDepthwiseTaps && whole(x.n) && whole(x.h) && whole(x.w) &&
+         whole(o.stride[0]) && whole(o.stride[1]) && whole(o.stride[2]) &&
+         reinterpret_cast<std::uintptr_t>(x.data) % 16 == 0 &&
+         reinterpret_cast<std::uintptr_t>(o.data) % 16 == 0 && near_vectors(x, vector);
+}
+
 /// A picture's or filters' copy with its channels next to each other. Its data: the caller's.
 inline Windows packed(const Windows& from) {
   Windows v = from;
