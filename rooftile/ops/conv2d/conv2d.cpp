@@ -114,7 +114,7 @@ constexpr Variant kVariants[] = {
     {"wgmma-t192", "trial", Role::named, accepts<wgmma_problem>},
     {"wgmma-t256", "trial", Role::named, accepts<wgmma_problem>},
     {"wgmma-bypass", "trial", Role::named, accepts<wgmma_problem>},
-    {"wgmma-arrive", "trial", Role::named, accepts<wgmma_problem>},
+    {"wgmma-fence", "trial", Role::named, accepts<wgmma_problem>},
     {"wgmma-both", "trial", Role::named, accepts<wgmma_problem>},
     {"wgmma-plain", "trial", Role::named, accepts<wgmma_problem>},
     {"wgmma-late", "trial", Role::named, accepts<wgmma_problem>},

@@ -130,7 +130,7 @@ ROOFTILE_CUDA_KERNELS(conv2d) = {
     entry<conv_gpu::launch_t192>("conv2d", "wgmma-t192", 90, true),
     entry<conv_gpu::launch_t256>("conv2d", "wgmma-t256", 90, true),
     entry<conv_gpu::launch_bypass>("conv2d", "wgmma-bypass", 90, true),
-    entry<conv_gpu::launch_arrive>("conv2d", "wgmma-arrive", 90, true),
+    entry<conv_gpu::launch_fence>("conv2d", "wgmma-fence", 90, true),
     entry<conv_gpu::launch_both>("conv2d", "wgmma-both", 90, true),
     entry<conv_gpu::launch_plain>("conv2d", "wgmma-plain", 90, true),
     entry<conv_gpu::launch_late>("conv2d", "wgmma-late", 90, true),

@@ -253,7 +253,7 @@ Status launch_t128(const CudaLaunch&, const ConvProblem&);
 Status launch_t192(const CudaLaunch&, const ConvProblem&);
 Status launch_t256(const CudaLaunch&, const ConvProblem&);
 Status launch_bypass(const CudaLaunch&, const ConvProblem&);
-Status launch_arrive(const CudaLaunch&, const ConvProblem&);
+Status launch_fence(const CudaLaunch&, const ConvProblem&);
 Status launch_both(const CudaLaunch&, const ConvProblem&);
 Status launch_plain(const CudaLaunch&, const ConvProblem&);
 Status launch_late(const CudaLaunch&, const ConvProblem&);

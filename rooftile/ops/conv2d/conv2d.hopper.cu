@@ -33,7 +33,7 @@ bool four_rows(const ConvOutput& o, std::int64_t images) {
 struct Trial {
   bool turned = false;
   int width = 0;
-  bool bypass = false, arrive = false, plain = false, late = false;
+  bool bypass = false, fence = false, plain = false, late = false;
 };
 
 template <class Tile>
@@ -50,7 +50,7 @@ Status launch_tile(const CudaLaunch& launch, const ConvProblem& problem, const T
                                                                       : HopperStore::filters,
                       problem.pack_count > 0 && !trial.late,
                       trial.bypass,
-                      trial.arrive};
+                      trial.fence};
   constexpr auto kSwizzle = rooftile::cuda::Swizzle::k128;
   TensorMap of_filters{}, of_y{};
   Status s = rooftile::cuda::make_tensor_map(
@@ -119,11 +119,9 @@ Status launch_t256(const CudaLaunch& l, const ConvProblem& p) { return launch_tr
 Status launch_bypass(const CudaLaunch& l, const ConvProblem& p) {
   return launch_trial(l, p, {.bypass = true});
 }
-Status launch_arrive(const CudaLaunch& l, const ConvProblem& p) {
-  return launch_trial(l, p, {.arrive = true});
-}
+Status launch_fence(const CudaLaunch& l, const ConvProblem& p) { return launch_trial(l, p, {.fence = true}); }
 Status launch_both(const CudaLaunch& l, const ConvProblem& p) {
-  return launch_trial(l, p, {.bypass = true, .arrive = true});
+  return launch_trial(l, p, {.bypass = true, .fence = true});
 }
 Status launch_plain(const CudaLaunch& l, const ConvProblem& p) { return launch_trial(l, p, {.plain = true}); }
 Status launch_late(const CudaLaunch& l, const ConvProblem& p) { return launch_trial(l, p, {.late = true}); }

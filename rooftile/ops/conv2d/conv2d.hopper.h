@@ -61,7 +61,7 @@ ROOFTILE_TILE void produce(typename Tile::Shared& shared, const TensorMap* filte
         bring<false>(shared.windows[ring.slot], picture, rows, term);
       else
         bring<true>(shared.windows[ring.slot], picture, rows, term);
-      if (run.arrive) {
+      if (!run.fence) {
         mbarrier_arrive_after_copies(full);
         continue;
       }
@@ -89,7 +89,7 @@ ROOFTILE_TILE void multiply(float (&sums)[Tile::kN / 2], typename Tile::Shared& 
   int before = 0;
   ROOFTILE_UNROLL_BY(1) for (int s = 0; s < run.slices; ++s, ring.next()) {
     mbarrier_wait(&shared.full[ring.slot], ring.phase);
-    if (run.arrive) fence_proxy_async();
+    if (!run.fence) fence_proxy_async();
     const auto *windows = shared.windows[ring.slot], *filters = shared.filters[ring.slot];
     const std::uint64_t a = wgmma_descriptor(Tile::kTurned ? filters : windows + consumer * 64 * Tile::kK, 0,
                                              kGroup, Swizzle::k128);
@@ -102,6 +102,10 @@ ROOFTILE_TILE void multiply(float (&sums)[Tile::kN / 2], typename Tile::Shared& 
     }
     wgmma_commit();
     wgmma_pin(sums);
+    // The other consumer may begin, once each warp has all slices. It waits for none of its own before: a
+    // barrier tells a phase from the next alone.
+    if (Tile::kTurned && s + 1 == run.slices && threadIdx.x % 32 == 0)
+      mbarrier_arrive(&shared.turn[1 - consumer]);
     if (s > 0) {  // the slice before has been read; this one keeps the tensor cores busy
       wgmma_wait<1>();
       give_back(before);
@@ -141,7 +145,6 @@ ROOFTILE_TILE void consume(typename Tile::Shared& shared, const TensorMap* y_map
     }
     multiply<Tile>(sums, shared, ring, run, consumer);
     if constexpr (Tile::kTurned) {
-      if (threadIdx.x % 128 == 0) mbarrier_arrive(&shared.turn[1 - consumer]);
       if (run.store == HopperStore::engine)
         return store_turned<T, Tile>(sums, shared.y[consumer * 4], buffer, y_map, p, window, filter);
       filter += warp * 16;
@@ -179,7 +182,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
       mbarrier_init(&shared.full[i], 128);
       mbarrier_init(&shared.empty[i], Tile::kTurned ? 1 : Tile::kConsumers);
     }
-    for (int i = 0; i < Tile::kConsumers; ++i) mbarrier_init(&shared.turn[i], 1);
+    for (int i = 0; i < Tile::kConsumers; ++i) mbarrier_init(&shared.turn[i], 4);
     fence_mbarrier_init();
   }
   __syncthreads();

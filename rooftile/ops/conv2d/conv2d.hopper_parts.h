@@ -40,7 +40,7 @@ struct HopperRun {
   int tiles, across, slices;  ///< across: tiles of a row of them
   HopperStore store;
   bool early;  ///< the picture is still being packed
-  bool bypass, arrive;
+  bool bypass, fence;
 };
 
 #if defined(ROOFTILE_HAS_HOPPER)
