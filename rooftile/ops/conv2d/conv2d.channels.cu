@@ -18,7 +18,8 @@ struct ChannelPack {
   std::byte* to;
   std::int64_t n, c, h, w;  ///< strides of `from`, in elements
   std::int64_t width, pixels, words, tiles_p, tiles_c, tiles;
-  bool fours;  ///< four neighbouring pixels are an aligned vector
+  bool in_line;  ///< pixels have one stride
+  bool fours;    ///< four neighbouring pixels are an aligned vector
 };
 
 ChannelPack pack_of(const ConvPack& p, int size) {
@@ -30,9 +31,10 @@ ChannelPack pack_of(const ConvPack& p, int size) {
   r.width = v.width, r.pixels = v.height * v.width, r.words = v.channels * size / 4;
   r.tiles_p = (r.pixels + kSide - 1) / kSide, r.tiles_c = (r.words + kWords - 1) / kWords;
   r.tiles = v.images * r.tiles_p * r.tiles_c;
-  const bool in_line = v.w == 1 && (v.height == 1 || v.h == v.width);
+  r.in_line = v.height == 1 || v.width == 1 || v.h == v.width * v.w;
+  if (v.width == 1) r.w = v.h;
   const auto address = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(v.data));
-  r.fours = in_line && r.pixels % 4 == 0 && (v.n | v.c) % 4 == 0 && address % (4 * size) == 0;
+  r.fours = r.in_line && r.w == 1 && r.pixels % 4 == 0 && (v.n | v.c) % 4 == 0 && address % (4 * size) == 0;
   return r;
 }
 
@@ -49,8 +51,10 @@ ROOFTILE_TILE Vector four_pixels(const ChannelPack& p, std::int64_t image, std::
   }
   Element each[4] = {};
   ROOFTILE_UNROLL for (int l = 0; l < 4; ++l) {
-    const std::int64_t at = pixel + l, row = quotient(at, p.width);
-    if (at < p.pixels) each[l] = from[row * p.h + (at - row * p.width) * p.w];
+    const std::int64_t at = pixel + l;
+    if (at >= p.pixels) break;
+    const std::int64_t row = p.in_line ? 0 : quotient(at, p.width);
+    each[l] = from[row * p.h + (at - row * p.width) * p.w];
   }
   memcpy(&v, each, sizeof v);
   return v;

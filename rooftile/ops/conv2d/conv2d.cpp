@@ -4,6 +4,7 @@
 #include "rooftile/core/signature.h"
 #include "rooftile/ops/conv2d/conv2d.operand.h"
 #include "rooftile/ops/conv2d/conv2d.problem.h"
+#include "rooftile/ops/gemm/gemm.h"
 
 namespace rooftile {
 namespace {
@@ -69,6 +70,46 @@ Status simt_problem(const ConvProblem& p) {
   return gpu_sizes(p);
 }
 
+Status plain_product(const ConvProblem& p) {
+  if (conv_gpu::is_product(p.products[0])) return {};
+  return Status::error(
+      "%s: gemm takes filters of one tap without stride, padding or groups, over pixels in one "
+      "line; w "
+      "has %lldx%lld taps, groups are %lld",
+      p.function, static_cast<long long>(p.products[0].right.taps_h),
+      static_cast<long long>(p.products[0].right.taps_w), static_cast<long long>(p.products[0].groups));
+}
+/// y[n] = x[n]·wᵀ, rows are pixels; of all pictures at once where those follow each other.
+Status by_gemm(const Queue& queue, const ConvProblem& p) {
+  const ConvProduct& product = p.products[0];
+  const Windows &x = product.right, &w = product.left;
+  const ConvOutput& o = product.out;
+  if (product.empty()) return {};
+  std::int64_t images = x.images, pixels = x.columns;
+  if (x.n == pixels * x.w && o.stride[0] == pixels * o.stride[2]) pixels *= images, images = 1;
+  const auto matrices = [&](void* data, std::int64_t stride, std::int64_t rows, std::int64_t row,
+                            std::int64_t columns, std::int64_t column) {
+    View v{};
+    v.data = data, v.dtype = p.dtype, v.rank = 3;
+    v.shape[0] = images, v.shape[1] = rows, v.shape[2] = columns;
+    v.stride[0] = stride, v.stride[1] = row, v.stride[2] = column;
+    return v;
+  };
+  GemmInputs in;
+  in.a = matrices(const_cast<void*>(x.data), x.n, pixels, x.w, product.k(), x.c);
+  in.b = matrices(const_cast<void*>(w.data), 0, product.k(), w.c, product.m(), w.n);
+  if (p.bias) {
+    View bias{};
+    bias.data = const_cast<void*>(p.bias), bias.dtype = p.bias_dtype, bias.rank = 1;
+    bias.shape[0] = product.m(), bias.stride[0] = p.bias_stride;
+    in.bias = bias;
+  }
+  GemmOptions options;
+  options.activation = static_cast<GemmActivation>(p.activation);
+  return gemm(queue, in, matrices(o.data, o.stride[0], pixels, o.stride[2], product.m(), o.i_stride),
+              options);
+}
+
 /// Hopper's tensor cores: channels in 16-byte vectors, of pictures and of filters.
 Status wgmma_problem(const ConvProblem& p) {
   if (p.dtype == DType::f32) return Status::error("%s: wgmma takes f16 and bf16, x is f32", p.function);
@@ -105,19 +146,10 @@ constexpr Variant kMma{"mma", "the same on tensor cores: f16 and bf16", Role::st
 constexpr Variant kSimt{"simt", "the same without them: f32", Role::standard, accepts<simt_problem>};
 constexpr Variant kVariants[] = {
     kTile,
+    {"gemm", "a filter of one tap: one plain product", Role::standard, accepts<plain_product>,
+     composes<by_gemm>},
     {"wgmma", "the same on Hopper's tensor cores, NHWC in 16-byte vectors; the bits of mma", Role::standard,
      accepts<wgmma_problem>},
-    {"wgmma-u64", "trial", Role::named, accepts<wgmma_problem>},
-    {"wgmma-u128", "trial", Role::named, accepts<wgmma_problem>},
-    {"wgmma-u256", "trial", Role::named, accepts<wgmma_problem>},
-    {"wgmma-t128", "trial", Role::named, accepts<wgmma_problem>},
-    {"wgmma-t192", "trial", Role::named, accepts<wgmma_problem>},
-    {"wgmma-t256", "trial", Role::named, accepts<wgmma_problem>},
-    {"wgmma-bypass", "trial", Role::named, accepts<wgmma_problem>},
-    {"wgmma-fence", "trial", Role::named, accepts<wgmma_problem>},
-    {"wgmma-both", "trial", Role::named, accepts<wgmma_problem>},
-    {"wgmma-plain", "trial", Role::named, accepts<wgmma_problem>},
-    {"wgmma-late", "trial", Role::named, accepts<wgmma_problem>},
     kMma,
     kSimt};
 constexpr Variant kBackwardVariants[] = {kTile, kMma, kSimt};

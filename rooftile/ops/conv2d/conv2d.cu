@@ -123,17 +123,6 @@ Status launch_conv(const CudaLaunch& launch, const ConvProblem& p) {
 
 ROOFTILE_CUDA_KERNELS(conv2d) = {
     entry<conv_gpu::launch_hopper>("conv2d", "wgmma", 90, true),
-    entry<conv_gpu::launch_u64>("conv2d", "wgmma-u64", 90, true),
-    entry<conv_gpu::launch_u128>("conv2d", "wgmma-u128", 90, true),
-    entry<conv_gpu::launch_u256>("conv2d", "wgmma-u256", 90, true),
-    entry<conv_gpu::launch_t128>("conv2d", "wgmma-t128", 90, true),
-    entry<conv_gpu::launch_t192>("conv2d", "wgmma-t192", 90, true),
-    entry<conv_gpu::launch_t256>("conv2d", "wgmma-t256", 90, true),
-    entry<conv_gpu::launch_bypass>("conv2d", "wgmma-bypass", 90, true),
-    entry<conv_gpu::launch_fence>("conv2d", "wgmma-fence", 90, true),
-    entry<conv_gpu::launch_both>("conv2d", "wgmma-both", 90, true),
-    entry<conv_gpu::launch_plain>("conv2d", "wgmma-plain", 90, true),
-    entry<conv_gpu::launch_late>("conv2d", "wgmma-late", 90, true),
     entry<conv_gpu::launch_conv>("conv2d", "mma"),
     entry<conv_gpu::launch_conv>("conv2d", "simt"),
     entry<conv_gpu::launch_conv>("conv2d_backward", "mma"),

@@ -58,9 +58,9 @@ __global__ void __launch_bounds__(kBlock)
   }
   __syncthreads();
   const std::int64_t channel = first_channel + t % kLanes * kVector<T>;
+  const WindowRows<kEach, kLanes> rows(p.picture, first_window);
   if (channel >= p.channels) return;
 
-  const WindowRows<kEach, kLanes> rows(p.picture, first_window);
   float sums[kEach][kVector<T>] = {};
   Term term(p.picture, 0);
   term.c = static_cast<int>(channel / kVector<T>);

@@ -246,17 +246,6 @@ Status multiply_depthwise(const CudaLaunch&, const ConvProblem&,
 Status multiply_wide(const CudaLaunch&, const ConvProblem&, const ConvProduct&);  // conv2d.simt_wide.cu
 Status multiply_32(const CudaLaunch&, const GpuConv&);                            // conv2d.cu
 Status launch_hopper(const CudaLaunch&, const ConvProblem&);                      // conv2d.hopper.cu
-Status launch_u64(const CudaLaunch&, const ConvProblem&);
-Status launch_u128(const CudaLaunch&, const ConvProblem&);
-Status launch_u256(const CudaLaunch&, const ConvProblem&);
-Status launch_t128(const CudaLaunch&, const ConvProblem&);
-Status launch_t192(const CudaLaunch&, const ConvProblem&);
-Status launch_t256(const CudaLaunch&, const ConvProblem&);
-Status launch_bypass(const CudaLaunch&, const ConvProblem&);
-Status launch_fence(const CudaLaunch&, const ConvProblem&);
-Status launch_both(const CudaLaunch&, const ConvProblem&);
-Status launch_plain(const CudaLaunch&, const ConvProblem&);
-Status launch_late(const CudaLaunch&, const ConvProblem&);
-Status pack_channels(const CudaLaunch&, const ConvProblem&);  // conv2d.channels.cu
+Status pack_channels(const CudaLaunch&, const ConvProblem&);                      // conv2d.channels.cu
 
 }  // namespace rooftile::conv_gpu

@@ -39,14 +39,7 @@ ROOFTILE_TILE void each_tile(const HopperRun& run, Each&& f) {
 template <class Tile>
 ROOFTILE_TILE void produce(typename Tile::Shared& shared, const TensorMap* filters,
                            const VectorPicture& picture, const HopperRun& run) {
-  Ring<Tile::kStages> ring, landed;
-  int in_flight = 0;
-  // What threads wrote, the tensor cores see after a fence of those threads.
-  const auto tell = [&] {
-    fence_proxy_async();
-    mbarrier_arrive(&shared.full[landed.slot]);
-    landed.next();
-  };
+  Ring<Tile::kStages> ring;
   each_tile<Tile>(run, [&](int window, int filter) {
     const WindowRows<Tile::kWindows / 16, 8> rows(picture, window);
     Term term(picture, static_cast<int>(threadIdx.x) % 8);
@@ -57,25 +50,14 @@ ROOFTILE_TILE void produce(typename Tile::Shared& shared, const TensorMap* filte
         mbarrier_expect_tx(full, Tile::kFilterBytes);
         tensor_load(shared.filters[ring.slot], filters, full, {s * Tile::kK, filter});
       }
-      if (run.bypass)
-        bring<false>(shared.windows[ring.slot], picture, rows, term);
-      else
+      if (run.cached)
         bring<true>(shared.windows[ring.slot], picture, rows, term);
-      if (!run.fence) {
-        mbarrier_arrive_after_copies(full);
-        continue;
-      }
-      cp_async_commit();
-      if (in_flight < Tile::kAhead) {
-        ++in_flight;
-      } else {
-        cp_async_wait<Tile::kAhead>();
-        tell();
-      }
+      else
+        bring<false>(shared.windows[ring.slot], picture, rows, term);
+      mbarrier_arrive_after_copies(full);
     }
   });
   cp_async_wait<0>();
-  for (; in_flight > 0; --in_flight) tell();
 }
 
 /// The sums of 64 rows of a tile, by a consumer.
@@ -89,7 +71,7 @@ ROOFTILE_TILE void multiply(float (&sums)[Tile::kN / 2], typename Tile::Shared& 
   int before = 0;
   ROOFTILE_UNROLL_BY(1) for (int s = 0; s < run.slices; ++s, ring.next()) {
     mbarrier_wait(&shared.full[ring.slot], ring.phase);
-    if (!run.fence) fence_proxy_async();
+    fence_proxy_async();  // between what threads brought and what tensor cores read
     const auto *windows = shared.windows[ring.slot], *filters = shared.filters[ring.slot];
     const std::uint64_t a = wgmma_descriptor(Tile::kTurned ? filters : windows + consumer * 64 * Tile::kK, 0,
                                              kGroup, Swizzle::k128);
@@ -188,7 +170,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
   __syncthreads();
   if (run.early) wait_for_previous();
   if (warpgroup == 0) {
-    give_registers<64>();
+    give_registers<72>();
     produce<Tile>(shared, &filters, picture, run);
   } else {
     take_registers<216>();

@@ -10,12 +10,12 @@ using rooftile::cuda::TensorMap;
 /// filters. Rows that are windows: 128 of them, 64 for each consumer, and consumers share all slices. Turned:
 /// 64 filters are the rows, and consumers have tiles in turn, so that one stores while the other multiplies.
 /// Fewer slices than would fit: what is left of an SM's 256 KiB is L1, where the next tap finds most of its
-/// pixels. kAhead: slices in flight.
+/// pixels.
 template <class T_, bool kTurned_, int kN_, int kStages_>
 struct HopperTile {
   using T = T_;
   static constexpr bool kTurned = kTurned_;
-  static constexpr int kN = kN_, kK = 64, kStages = kStages_, kAhead = kStages - 2;
+  static constexpr int kN = kN_, kK = 64, kStages = kStages_;
   static constexpr int kWindows = kTurned ? kN : 128, kFilters = kTurned ? 64 : kN;
   static constexpr int kConsumers = 2, kThreads = 128 * (1 + kConsumers);
   static constexpr int kStaging = 16 * 64 * 4;  // bytes of a warp: 16 rows of 64 sums
@@ -39,8 +39,8 @@ enum class HopperStore {
 struct HopperRun {
   int tiles, across, slices;  ///< across: tiles of a row of them
   HopperStore store;
-  bool early;  ///< the picture is still being packed
-  bool bypass, fence;
+  bool early;   ///< the picture is still being packed
+  bool cached;  ///< pixels come by way of L1
 };
 
 #if defined(ROOFTILE_HAS_HOPPER)

@@ -81,6 +81,14 @@ inline bool takes_depthwise(DType type, const ConvProduct& p) {
          reinterpret_cast<std::uintptr_t>(o.data) % 16 == 0 && near_vectors(x, vector);
 }
 
+/// Filters of one tap that move by one pixel over rows of pixels in one line: a plain product.
+inline bool is_product(const ConvProduct& p) {
+  const Windows& x = p.right;
+  return !p.along_windows && p.groups == 1 && p.k() > 0 && x.taps_h == 1 && x.taps_w == 1 && x.height == 1 &&
+         x.rows == 1 && x.columns == x.width && x.step_w == 1 && x.from_h == 0 && x.from_w == 0 &&
+         x.down_h == 1 && x.down_w == 1 && !takes_direct(p);
+}
+
 /// A picture's or filters' copy with its channels next to each other. Its data: the caller's.
 inline Windows packed(const Windows& from) {
   Windows v = from;
@@ -98,7 +106,7 @@ struct Packing {
   Packing(DType type, const ConvProduct& p) {
     const int size = bits(type) / 8, vector = 16 / size;
     if (p.groups != 1 || p.empty() || p.k() == 0 || !in_words(p.right.channels, vector)) return;
-    if (takes_direct(p) || takes_words(type, p)) return;
+    if (takes_direct(p) || takes_words(type, p) || is_product(p)) return;
     picture = !words_of_terms(p.right, vector);
     filters = !rows_of_terms(p.left, vector);
     if (type == DType::f32) {  // small tiles take elements anyhow

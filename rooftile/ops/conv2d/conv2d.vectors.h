@@ -63,23 +63,34 @@ struct Term {
   }
 };
 
-/// A thread's windows of a tile, of 128 threads; kLanes of them have a window's slice.
+/// A thread's windows of a tile, of 128 threads; kLanes of them have a window's slice. Lanes find windows for
+/// each other: all of a warp come here.
 template <int kCount_, int kLanes>
 class WindowRows {
+  static constexpr int kOfWarp = 32 / kLanes;  // windows of a warp that are neighbours
+
  public:
   static constexpr int kCount = kCount_;
 
   ROOFTILE_TILE WindowRows(const VectorPicture& p, int first) {
-    ROOFTILE_UNROLL for (int i = 0; i < kCount; ++i) {
-      const int index = first + static_cast<int>(threadIdx.x) / kLanes + i * (128 / kLanes);
+    const int t = static_cast<int>(threadIdx.x) % 128, lane = t % 32;
+    ROOFTILE_UNROLL for (int j = 0; j < (kCount + kLanes - 1) / kLanes; ++j) {
+      const int found = lane + j * 32;  // of the warp's windows
+      const int index = first + found / kOfWarp * (128 / kLanes) + t / 32 * kOfWarp + found % kOfWarp;
       const int row = index / p.columns, image = row / p.rows;
       const int y = (row - image * p.rows) * p.step_h + p.from_h,
                 x = (index - row * p.columns) * p.step_w + p.from_w;
       const bool lives = index < p.windows;
-      at_[i] = lives ? image * p.n + y * p.h + x * p.w : 0;
-      inside_[i] = lives ? taps_inside(y, p.tap_h, p.taps_h, p.height) |
-                               taps_inside(x, p.tap_w, p.taps_w, p.width) << 16
-                         : 0;
+      const int at = lives ? image * p.n + y * p.h + x * p.w : 0;
+      const unsigned inside = lives ? taps_inside(y, p.tap_h, p.taps_h, p.height) |
+                                          taps_inside(x, p.tap_w, p.taps_w, p.width) << 16
+                                    : 0;
+      ROOFTILE_UNROLL for (int i = 0; i < kCount; ++i) {
+        if (i * kOfWarp / 32 != j) continue;
+        const int from = i * kOfWarp % 32 + lane / kLanes;
+        at_[i] = __shfl_sync(0xffffffff, at, from);
+        inside_[i] = __shfl_sync(0xffffffff, inside, from);
+      }
     }
   }
   ROOFTILE_TILE bool inside(int i, const Tap& tap) const { return (inside_[i] & tap.bits) == tap.bits; }
