@@ -54,6 +54,8 @@ ROOFTILE_TILE void produce(typename Tile::Shared& shared, const TensorMap* filte
         bring<true>(shared.windows[ring.slot], picture, rows, term);
       else
         bring<false>(shared.windows[ring.slot], picture, rows, term);
+      // Copies arrive by themselves. Waited for here and fenced, they took longer (H200, 3x3, 256 channels:
+      // 25.4 → 27.7 µs).
       mbarrier_arrive_after_copies(full);
     }
   });
@@ -84,8 +86,8 @@ ROOFTILE_TILE void multiply(float (&sums)[Tile::kN / 2], typename Tile::Shared& 
     }
     wgmma_commit();
     wgmma_pin(sums);
-    // The other consumer may begin, once each warp has all slices. It waits for none of its own before: a
-    // barrier tells a phase from the next alone.
+    // The other consumer may begin once each warp has seen all slices. Earlier it might take a slot's phase
+    // before last for its own: a barrier tells two phases apart, not three.
     if (Tile::kTurned && s + 1 == run.slices && threadIdx.x % 32 == 0)
       mbarrier_arrive(&shared.turn[1 - consumer]);
     if (s > 0) {  // the slice before has been read; this one keeps the tensor cores busy
@@ -120,8 +122,6 @@ ROOFTILE_TILE void consume(typename Tile::Shared& shared, const TensorMap* y_map
   each_tile<Tile>(run, [&](int window, int filter) {
     if constexpr (Tile::kTurned) {
       if (tiles++ % Tile::kConsumers != consumer) return skip(ring, run.slices);
-      // Not before the other has all its slices: a barrier tells a phase from the next, not from the one
-      // after.
       const unsigned round = static_cast<unsigned>((tiles - 1) / Tile::kConsumers);
       mbarrier_wait(&shared.turn[consumer], (round & 1) ^ (consumer == 0 ? 1 : 0));
     }
