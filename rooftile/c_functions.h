@@ -200,11 +200,15 @@ static inline rooftile_status rooftile_gaussian_blur(const rooftile_queue* queue
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "gaussian_blur", views, options, NULL, none);
 }
-static inline rooftile_status rooftile_conv2d(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* w, const rooftile_view* bias, const rooftile_view* y, int64_t stride_h, int64_t stride_w, int64_t padding_h, int64_t padding_w, int64_t dilation_h, int64_t dilation_w, int64_t groups, int activation) {
+static inline rooftile_status rooftile_conv2d(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* w, const rooftile_view* bias, const rooftile_view* y, int64_t stride_h, int64_t stride_w, int64_t padding_h, int64_t padding_w, int64_t dilation_h, int64_t dilation_w, int64_t groups, int activation, rooftile_workspace workspace) {
   const rooftile_view* const views[] = {x, w, bias, y};
   const double options[] = {(double)stride_h, (double)stride_w, (double)padding_h, (double)padding_w, (double)dilation_h, (double)dilation_w, (double)groups, (double)activation};
-  const rooftile_workspace none = {NULL, 0};
-  return rooftile_call(queue, "conv2d", views, options, NULL, none);
+  return rooftile_call(queue, "conv2d", views, options, NULL, workspace);
+}
+static inline rooftile_status rooftile_conv2d_workspace(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* w, const rooftile_view* bias, const rooftile_view* y, int64_t stride_h, int64_t stride_w, int64_t padding_h, int64_t padding_w, int64_t dilation_h, int64_t dilation_w, int64_t groups, int activation, size_t* bytes) {
+  const rooftile_view* const views[] = {x, w, bias, y};
+  const double options[] = {(double)stride_h, (double)stride_w, (double)padding_h, (double)padding_w, (double)dilation_h, (double)dilation_w, (double)groups, (double)activation};
+  return rooftile_workspace_of(queue, "conv2d", views, options, bytes);
 }
 static inline rooftile_status rooftile_conv2d_backward(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* w, const rooftile_view* dy, const rooftile_view* dx, const rooftile_view* dw, const rooftile_view* dbias, int64_t stride_h, int64_t stride_w, int64_t padding_h, int64_t padding_w, int64_t dilation_h, int64_t dilation_w, int64_t groups, int activation, rooftile_workspace workspace) {
   const rooftile_view* const views[] = {x, w, dy, dx, dw, dbias};

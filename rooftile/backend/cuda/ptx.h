@@ -100,6 +100,16 @@ ROOFTILE_PTX void cp_async_16_cached(void* to_shared, const void* from_global) {
                : "memory");
 #endif
 }
+/// The same, `bytes_to_copy` (0 to 16), then zeros.
+ROOFTILE_PTX void cp_async_16_cached(void* to_shared, const void* from_global, int bytes_to_copy) {
+#if defined(ROOFTILE_EMULATED)
+  cp_async_16(to_shared, from_global, bytes_to_copy);
+#else
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(detail::shared_address(to_shared)),
+               "l"(from_global), "r"(bytes_to_copy)
+               : "memory");
+#endif
+}
 /// `kBytes` (4 or 8), both addresses aligned to as much: `bytes_to_copy` from memory, then zeros.
 template <int kBytes>
 ROOFTILE_PTX void cp_async(void* to_shared, const void* from_global, int bytes_to_copy = kBytes) {
@@ -271,6 +281,17 @@ ROOFTILE_PTX void mbarrier_arrive(std::uint64_t* barrier ROOFTILE_PTX_HERE) {
   emulated::device::mbarrier_arrive(barrier, 0, true, where);
 #else
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(detail::shared_address(barrier)) : "memory");
+#endif
+}
+/// Arrives once all cp.async of this thread so far are done, which it does not wait for.
+ROOFTILE_PTX void mbarrier_arrive_after_copies(std::uint64_t* barrier ROOFTILE_PTX_HERE) {
+#if defined(ROOFTILE_EMULATED)
+  emulated::device::async_commit();
+  emulated::device::async_wait(0);
+  emulated::device::mbarrier_arrive(barrier, 0, true, where);
+#else
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(detail::shared_address(barrier))
+               : "memory");
 #endif
 }
 /// Arrives at the barrier in the same place of block `rank` of the cluster.

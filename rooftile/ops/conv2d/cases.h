@@ -38,7 +38,10 @@ inline std::vector<Case> conv2d_cases(bool backward) {
     both({2, 16, 6, 8, 24, 1, 1});                                          // pixels in words, in one row
     both({1, 16, 9, 16, 8, 1, 1}, {{"stride_h", 2}});                       // and in many
     both({1, 16, 17, 12, 72, 3, 3}, {{"padding_h", 1}, {"padding_w", 1}});  // several tiles of words
+    both({3, 8, 12, 11, 120, 3, 2}, {{"padding_h", 2}, {"stride_w", 2}});   // and wider ones
+    both({1, 72, 13, 12, 250, 2, 2}, {{"dilation_h", 2}, {"padding_w", 1}});
     both({2, 12, 8, 9, 12, 3, 3}, {{"groups", 12}, {"padding_h", 1}, {"padding_w", 1}});  // depthwise
+    both({2, 24, 9, 8, 24, 3, 2}, {{"groups", 24}, {"padding_h", 1}, {"stride_w", 2}});   // by vectors
     both({1, 6, 7, 8, 12, 2, 3}, {{"groups", 3}, {"stride_w", 2}, {"dilation_w", 2}});
     both({1, 16, 7, 8, 32, 3, 3}, {{"groups", 2}, {"padding_w", 2}});
     add({1, 2, 1, 300, 3, 1, 9}, {{"padding_w", 4}});  // one row
@@ -75,6 +78,7 @@ inline std::vector<Case> conv2d_cases(bool backward) {
 inline void conv2d_adjust(Case& c) {
   Shape& s = c.shape;
   s[0] = s[0] % 4, s[1] %= 20, s[2] %= 16, s[3] %= 20, s[4] %= 24, s[5] = 1 + s[5] % 4, s[6] = 1 + s[6] % 5;
+  if (c.parameter("channels_last") != 0 && s[4] % 2 == 0) s[1] = (s[1] + 7) / 8 * 8;  // vectors
   const auto option = [&](const char* name, std::int64_t least, std::int64_t count) {
     const auto value = static_cast<std::int64_t>(c.parameter(name, double(least)));
     c.parameters[name] = static_cast<double>(least + value % count);

@@ -2,7 +2,9 @@
 
 #include "rooftile/core/check.h"
 #include "rooftile/core/signature.h"
+#include "rooftile/ops/conv2d/conv2d.operand.h"
 #include "rooftile/ops/conv2d/conv2d.problem.h"
+#include "rooftile/ops/gemm/gemm.h"
 
 namespace rooftile {
 namespace {
@@ -68,11 +70,89 @@ Status simt_problem(const ConvProblem& p) {
   return gpu_sizes(p);
 }
 
+Status plain_product(const ConvProblem& p) {
+  if (conv_gpu::is_product(p.products[0])) return {};
+  return Status::error(
+      "%s: gemm takes filters of one tap without stride, padding or groups, over pixels in one "
+      "line; w "
+      "has %lldx%lld taps, groups are %lld",
+      p.function, static_cast<long long>(p.products[0].right.taps_h),
+      static_cast<long long>(p.products[0].right.taps_w), static_cast<long long>(p.products[0].groups));
+}
+/// y[n] = x[n]·wᵀ, rows are pixels; of all pictures at once where those follow each other.
+Status by_gemm(const Queue& queue, const ConvProblem& p) {
+  const ConvProduct& product = p.products[0];
+  const Windows &x = product.right, &w = product.left;
+  const ConvOutput& o = product.out;
+  if (product.empty()) return {};
+  std::int64_t images = x.images, pixels = x.columns;
+  if (x.n == pixels * x.w && o.stride[0] == pixels * o.stride[2]) pixels *= images, images = 1;
+  const auto matrices = [&](void* data, std::int64_t stride, std::int64_t rows, std::int64_t row,
+                            std::int64_t columns, std::int64_t column) {
+    View v{};
+    v.data = data, v.dtype = p.dtype, v.rank = 3;
+    v.shape[0] = images, v.shape[1] = rows, v.shape[2] = columns;
+    v.stride[0] = stride, v.stride[1] = row, v.stride[2] = column;
+    return v;
+  };
+  GemmInputs in;
+  in.a = matrices(const_cast<void*>(x.data), x.n, pixels, x.w, product.k(), x.c);
+  in.b = matrices(const_cast<void*>(w.data), 0, product.k(), w.c, product.m(), w.n);
+  if (p.bias) {
+    View bias{};
+    bias.data = const_cast<void*>(p.bias), bias.dtype = p.bias_dtype, bias.rank = 1;
+    bias.shape[0] = product.m(), bias.stride[0] = p.bias_stride;
+    in.bias = bias;
+  }
+  GemmOptions options;
+  options.activation = static_cast<GemmActivation>(p.activation);
+  return gemm(queue, in, matrices(o.data, o.stride[0], pixels, o.stride[2], product.m(), o.i_stride),
+              options);
+}
+
+/// Hopper's tensor cores: channels in 16-byte vectors, of pictures and of filters.
+Status wgmma_problem(const ConvProblem& p) {
+  if (p.dtype == DType::f32) return Status::error("%s: wgmma takes f16 and bf16, x is f32", p.function);
+  ROOFTILE_TRY(gpu_sizes(p));
+  const ConvProduct& product = p.products[0];
+  constexpr std::int64_t kMaxWindows = 0x7fffff00, kFewFilters = 8;
+  if (product.groups != 1 || product.m() <= kFewFilters || product.m() > kMaxWindows || product.k() < 1 ||
+      product.n() > kMaxWindows)
+    return Status::error(
+        "%s: wgmma takes one group of more than %lld filters, at least one channel and %lld windows at most; "
+        "these are %lld groups of %lld filters with %lld terms, and %lld windows",
+        p.function, static_cast<long long>(kFewFilters), static_cast<long long>(kMaxWindows),
+        static_cast<long long>(product.groups), static_cast<long long>(product.m()),
+        static_cast<long long>(product.k()), static_cast<long long>(product.n()));
+  const Windows &x = product.right, &w = product.left;
+  if (x.taps_h > conv_gpu::kMaxVectorTaps || x.taps_w > conv_gpu::kMaxVectorTaps)
+    return Status::error("%s: wgmma takes filters of up to %dx%d taps, w has %lldx%lld", p.function,
+                         conv_gpu::kMaxVectorTaps, conv_gpu::kMaxVectorTaps, static_cast<long long>(x.taps_h),
+                         static_cast<long long>(x.taps_w));
+  if (conv_gpu::words_of_terms(x) && conv_gpu::rows_of_terms(w) && conv_gpu::near_vectors(x)) return {};
+  return Status::error(
+      "%s: wgmma copies 16-byte vectors of channels: x and w must have contiguous channels (NHWC), a "
+      "multiple "
+      "of 8, w without gaps within a filter, addresses and strides that are multiples of 16 bytes, and x "
+      "fewer than 2^33 elements; channels are %lld, their strides %lld in x and %lld in w",
+      p.function, static_cast<long long>(x.channels), static_cast<long long>(x.c),
+      static_cast<long long>(w.c));
+}
+
+constexpr Variant kTile{"tile",
+                        "an implicit product: windows are packed from the picture as gemm packs its blocks",
+                        Role::standard, accepts<any>};
+constexpr Variant kMma{"mma", "the same on tensor cores: f16 and bf16", Role::standard, accepts<mma_problem>};
+constexpr Variant kSimt{"simt", "the same without them: f32", Role::standard, accepts<simt_problem>};
 constexpr Variant kVariants[] = {
-    {"tile", "an implicit product: windows are packed from the picture as gemm packs its blocks",
-     Role::standard, accepts<any>},
-    {"mma", "the same on tensor cores: f16 and bf16", Role::standard, accepts<mma_problem>},
-    {"simt", "the same without them: f32", Role::standard, accepts<simt_problem>}};
+    kTile,
+    {"gemm", "a filter of one tap: one plain product", Role::standard, accepts<plain_product>,
+     composes<by_gemm>},
+    {"wgmma", "the same on Hopper's tensor cores, NHWC in 16-byte vectors; the bits of mma", Role::standard,
+     accepts<wgmma_problem>},
+    kMma,
+    kSimt};
+constexpr Variant kBackwardVariants[] = {kTile, kMma, kSimt};
 
 /// What a call says about pictures. `x` and `y` are the picture and the result, or their gradients.
 struct Sizes {
@@ -184,18 +264,43 @@ void merge_rows(ConvProduct& p) {
   if (!p.along_windows) p.out.middle = 1, p.out.low = pixels;
 }
 
+ConvProduct forward_product(const Call& c, const Sizes& z) {
+  ConvProduct p;
+  p.left = filter_of(z, c.view(1), false);
+  p.right = picture_of(z, c.view(0));
+  p.out = pixels_out(c.view(3), c.output(3), p.right, z.filters());
+  p.groups = z.groups;
+  merge_rows(p);
+  return p;
+}
+std::size_t forward_bytes(const Queue& queue, const Call& c) {
+  if (queue.device() == Device::cpu) return 0;
+  const Sizes z(c, c.view(0), c.view(1), c.view(3));
+  return static_cast<std::size_t>(conv_gpu::Packing(c.view(0).dtype, forward_product(c, z)).bytes);
+}
+/// What must be packed for the first product goes to `memory`, and the product reads it there.
+void pack(ConvProblem& p, std::byte* memory) {
+  ConvProduct& product = p.products[0];
+  const conv_gpu::Packing packing(p.dtype, product);
+  const auto copy = [&](Windows& v, std::byte* to) {
+    ConvPack& one = p.packs[p.pack_count++];
+    one.from = v;
+    v = conv_gpu::packed(v);
+    v.data = to;
+    one.to = v;
+  };
+  if (packing.picture) copy(product.right, memory);
+  if (packing.filters) copy(product.left, memory + packing.filters_at);
+}
+
 Status launch_forward(const Queue& queue, const Op& op, const Call& c) {
   const ConstView &x = c.view(0), &f = c.view(1), &bias = c.view(2), &y = c.view(3);
   const Sizes z(c, x, f, y);
   ConvProblem p{};
-  ConvProduct& product = p.products[0];
-  product.left = filter_of(z, f, false);
-  product.right = picture_of(z, x);
-  product.out = pixels_out(y, c.output(3), product.right, z.filters());
-  product.groups = z.groups;
-  merge_rows(product);
+  p.products[0] = forward_product(c, z);
   p.count = 1;
   p.dtype = x.dtype;
+  if (queue.device() != Device::cpu) pack(p, static_cast<std::byte*>(c.workspace.pointer));
   if (bias.present()) {
     p.bias = bias.data, p.bias_dtype = bias.dtype;
     p.bias_stride = z.k > 1 ? bias.stride[0] : 0, p.bias_group = z.filters() * p.bias_stride;
@@ -266,14 +371,20 @@ struct BackwardViews {
 
 }  // namespace
 
-extern const Op conv2d_op{"conv2d", "forward", "conv2d", kVariants, kForward, launch_forward};
-extern const Op conv2d_backward_op{"conv2d",  "backward",      "conv2d_backward", kVariants,
+extern const Op conv2d_op{"conv2d", "forward", "conv2d", kVariants, kForward, launch_forward, forward_bytes};
+extern const Op conv2d_backward_op{"conv2d",  "backward",      "conv2d_backward", kBackwardVariants,
                                    kBackward, launch_backward, backward_bytes};
 extern const Op* const conv2d_ops[] = {&conv2d_op, &conv2d_backward_op, nullptr};
 
-Status conv2d(const Queue& queue, const Conv2dInputs& in, View y, const Conv2dOptions& options) {
+Status conv2d(const Queue& queue, const Conv2dInputs& in, View y, const Conv2dOptions& options,
+              Workspace workspace) {
   const ConstView* const views[] = {&in.x, &in.w, &in.bias, &y};
-  return call(queue, conv2d_op, Call{views, OptionValues(options).all, options.variant});
+  return call(queue, conv2d_op, Call{views, OptionValues(options).all, options.variant, workspace});
+}
+Status conv2d_workspace(const Queue& queue, const Conv2dInputs& in, View y, const Conv2dOptions& options,
+                        std::size_t& bytes) {
+  const ConstView* const views[] = {&in.x, &in.w, &in.bias, &y};
+  return workspace_of(queue, conv2d_op, Call{views, OptionValues(options).all}, bytes);
 }
 Status conv2d_backward(const Queue& queue, const Conv2dBackwardInputs& in, const Conv2dGradients& gradients,
                        const Conv2dOptions& options, Workspace workspace) {

@@ -100,12 +100,15 @@ Status multiply_32(const CudaLaunch& launch, const GpuConv& p) {
 }
 
 Status launch_conv(const CudaLaunch& launch, const ConvProblem& p) {
+  if (Status s = pack_channels(launch, p); !s) return s;
   for (int i = 0; i < p.count; ++i) {
     const ConvProduct& product = p.products[i];
     if (product.empty()) continue;
     const auto multiply = [&]() -> Status {
+      if (takes_depthwise(p.dtype, product)) return multiply_depthwise(launch, p, product);
       if (takes_direct(product)) return multiply_directly(launch, p, product);
-      if (takes_words(p, product)) return multiply_words(launch, p, product);
+      if (takes_wide(p.dtype, product)) return multiply_wide(launch, p, product);
+      if (takes_words(p.dtype, product)) return multiply_words(launch, p, product);
       const GpuConv g = gpu_conv(p, product, kM, kN);
       return p.dtype == DType::f32 ? multiply_32(launch, g) : multiply_16(launch, g, p.dtype);
     };
@@ -119,6 +122,7 @@ Status launch_conv(const CudaLaunch& launch, const ConvProblem& p) {
 }  // namespace conv_gpu
 
 ROOFTILE_CUDA_KERNELS(conv2d) = {
+    entry<conv_gpu::launch_hopper>("conv2d", "wgmma", 90, true),
     entry<conv_gpu::launch_conv>("conv2d", "mma"),
     entry<conv_gpu::launch_conv>("conv2d", "simt"),
     entry<conv_gpu::launch_conv>("conv2d_backward", "mma"),

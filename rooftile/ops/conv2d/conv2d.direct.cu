@@ -70,9 +70,6 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-// Up to 8 filters of 128 terms: with more, tiles are fuller, and fragments are read fewer times than pixels.
-bool takes_direct(const ConvProduct& p) { return !p.along_windows && p.m() <= 8 && p.k() <= 128; }
-
 Status multiply_directly(const CudaLaunch& launch, const ConvProblem& problem, const ConvProduct& product) {
   Direct p{gpu_conv(problem, product, kM, kN), 0, 0, 0, false};  // never turned: m is small
   p.channels = product.groups * product.m();

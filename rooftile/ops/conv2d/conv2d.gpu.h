@@ -3,7 +3,7 @@
 // becomes of a sum.
 #include "rooftile/backend/cuda/ptx.h"
 #include "rooftile/backend/cuda/shared.h"
-#include "rooftile/ops/conv2d/conv2d.problem.h"
+#include "rooftile/ops/conv2d/conv2d.operand.h"
 #include "rooftile/ops/gemm/gemm.gpu_epilogue.h"
 
 namespace rooftile::conv_gpu {
@@ -29,11 +29,11 @@ struct GpuConv {
   float* partials;
 };
 
-inline GpuConv gpu_conv(const ConvProblem& problem, const ConvProduct& p, int height, int width) {
+inline GpuConv gpu_conv(const ConvProblem& problem, const ConvProduct& p, int height, int width,
+                        bool turned) {
   GpuConv g{};
   const std::int64_t m = p.m(), n = p.columns(), j = p.n();
-  // The contiguous dimension of the result along columns; pixels, which are many, where none is.
-  g.turned = !p.along_windows && p.out.i_stride == 1 && p.out.stride[2] != 1 && 2 * m >= width;
+  g.turned = turned;
   g.height = height, g.width = width;
   g.rows = g.turned ? p.right : p.left;
   g.columns = g.turned ? p.left : p.right;
@@ -55,9 +55,14 @@ inline GpuConv gpu_conv(const ConvProblem& problem, const ConvProduct& p, int he
   const ConvOutput& o = p.out;
   const auto address = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(o.data));
   const int size = bits(o.dtype) / 8;
-  g.fours = g.turned && g.n % 4 == 0 &&
+  g.fours = g.turned && o.i_stride == 1 && g.n % 4 == 0 &&
             ((address | (o.group | o.stride[0] | o.stride[1] | o.stride[2]) * size) % (4 * size)) == 0;
   return g;
+}
+/// The contiguous dimension of the result along columns; pixels, which are many, where none is.
+inline GpuConv gpu_conv(const ConvProblem& problem, const ConvProduct& p, int height, int width) {
+  return gpu_conv(problem, p, height, width,
+                  !p.along_windows && p.out.i_stride == 1 && p.out.stride[2] != 1 && 2 * p.m() >= width);
 }
 
 ROOFTILE_TILE std::int64_t quotient(std::int64_t a, std::int64_t b) {
@@ -232,13 +237,15 @@ Status launch_blocks(const CudaLaunch& launch, const Problem& p, std::int64_t ti
   return {};
 }
 
-/// Whether pictures of 16 bits can be copied in words of 16 bytes, and their product.
-bool takes_words(const ConvProblem&, const ConvProduct&);
-Status multiply_words(const CudaLaunch&, const ConvProblem&, const ConvProduct&);  // conv2d.words.cu
-/// Whether a group has few filters, and their product.
-bool takes_direct(const ConvProduct&);
+/// By what conv2d.operand.h says:
+Status multiply_words(const CudaLaunch&, const ConvProblem&, const ConvProduct&);     // conv2d.words.cu
 Status multiply_directly(const CudaLaunch&, const ConvProblem&, const ConvProduct&);  // conv2d.direct.cu
 Status multiply_16(const CudaLaunch&, const GpuConv&, DType);                         // conv2d.mma.cu
-Status multiply_32(const CudaLaunch&, const GpuConv&);                                // conv2d.cu
+Status multiply_depthwise(const CudaLaunch&, const ConvProblem&,
+                          const ConvProduct&);                                    // conv2d.depthwise.cu
+Status multiply_wide(const CudaLaunch&, const ConvProblem&, const ConvProduct&);  // conv2d.simt_wide.cu
+Status multiply_32(const CudaLaunch&, const GpuConv&);                            // conv2d.cu
+Status launch_hopper(const CudaLaunch&, const ConvProblem&);                      // conv2d.hopper.cu
+Status pack_channels(const CudaLaunch&, const ConvProblem&);                      // conv2d.channels.cu
 
 }  // namespace rooftile::conv_gpu

@@ -38,11 +38,16 @@ struct Conv2dOptions {
 /// on N, strides or threads. What lies outside the picture is multiplied as 0: a filter's infinity or NaN
 /// makes NaN there, as in a padded picture.
 ///
-/// No workspace. Errors: an absent x, w or y, shapes or dtypes that do not fit, groups that do not divide C
-/// or K, a filter larger than the padded picture, an option out of range, an output that overlaps itself or
-/// an input, a variant that is unknown or refuses. Cost: 2·N·K·P·Q·R·S·C/groups flops; x, w and y moved once
-/// at least. Source: Chetlur et al., cuDNN: efficient primitives for deep learning (2014).
-Status conv2d(const Queue& queue, const Conv2dInputs& inputs, View y, const Conv2dOptions& options = {});
+/// Workspace: conv2d_workspace(…) bytes; 0 on a CPU. There a GPU copies channels that lie apart (NCHW) next
+/// to each other, where they are whole 16-byte vectors. Errors: an absent x, w or y, shapes or dtypes that do
+/// not fit, groups that do not divide C or K, a filter larger than the padded picture, an option out of
+/// range, an output that overlaps itself or an input, a workspace that is too small, a variant that is
+/// unknown or refuses. Cost: 2·N·K·P·Q·R·S·C/groups flops; x, w and y moved once at least. Source: Chetlur et
+/// al., cuDNN: efficient primitives for deep learning (2014).
+Status conv2d(const Queue& queue, const Conv2dInputs& inputs, View y, const Conv2dOptions& options = {},
+              Workspace workspace = {});
+Status conv2d_workspace(const Queue& queue, const Conv2dInputs& inputs, View y, const Conv2dOptions& options,
+                        std::size_t& bytes);
 
 struct Conv2dBackwardInputs {
   ConstView x, w;  ///< the forward's

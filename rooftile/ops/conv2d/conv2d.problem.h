@@ -56,10 +56,17 @@ struct ConvProduct {
   bool empty() const { return groups == 0 || m() == 0 || columns() == 0; }
 };
 
+/// A copy whose channels lie next to each other.
+struct ConvPack {
+  Windows from, to;
+};
+
 struct ConvProblem {
   const char* function = "conv2d";
   ConvProduct products[2];
   int count = 0;
+  ConvPack packs[2];  ///< before the products
+  int pack_count = 0;
   DType dtype = DType::f32;    ///< of both factors
   const void* bias = nullptr;  ///< of i; null: none
   DType bias_dtype = DType::f32;

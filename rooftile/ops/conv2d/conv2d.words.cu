@@ -90,26 +90,8 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
   });
 }
 
-bool in_words(std::int64_t stride) { return stride % 8 == 0; }
-bool aligned(const Windows& v) {
-  return reinterpret_cast<std::uintptr_t>(v.data) % 16 == 0 && in_words(v.group);
-}
-/// Whether eight neighbouring terms are a word: channels of one tap.
-bool words_of_terms(const Windows& v) {
-  return aligned(v) && v.c == 1 && in_words(v.channels) && in_words(v.n) && in_words(v.h) && in_words(v.w);
-}
-/// Whether eight neighbouring windows are one: pixels of a row under one tap, or filters of one window.
-bool words_of_windows(const Windows& v) {
-  const bool pixels = v.w == 1 && in_words(v.columns) && v.taps_w == 1 && v.step_w == 1 && v.from_w == 0 &&
-                      v.down_w == 1 && v.width == v.columns && in_words(v.n);
-  const bool filters = v.n == 1 && in_words(v.images) && v.rows == 1 && v.columns == 1 && in_words(v.w);
-  return aligned(v) && (pixels || filters) && in_words(v.c) && in_words(v.h);
-}
-/// How a picture's words lie in a product; any: it has none.
 Order order_of(const Windows& v, bool along_windows) {
-  if (along_windows ? words_of_windows(v) : words_of_terms(v)) return Order::k_first;
-  if (along_windows ? words_of_terms(v) : words_of_windows(v)) return Order::mn_first;
-  return Order::any;
+  return k_first(v, along_windows) ? Order::k_first : Order::mn_first;
 }
 
 template <class T>
@@ -122,10 +104,6 @@ Status launch_words(const CudaLaunch& launch, const GpuConv& g, Order a, Order b
 
 }  // namespace
 
-bool takes_words(const ConvProblem& problem, const ConvProduct& p) {
-  return bits(problem.dtype) == 16 && order_of(p.left, p.along_windows) != Order::any &&
-         order_of(p.right, p.along_windows) != Order::any;
-}
 Status multiply_words(const CudaLaunch& launch, const ConvProblem& problem, const ConvProduct& p) {
   const GpuConv g = gpu_conv(problem, p, Shape::kM, Shape::kN);
   const Order a = order_of(g.rows, p.along_windows), b = order_of(g.columns, p.along_windows);
