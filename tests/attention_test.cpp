@@ -1,9 +1,11 @@
-// What the cases of rooftile/ops/attention cannot say: the backward by wgmma, which takes heads that the
-// check's own shapes seldom have, gives the bits of mma, however its operands lie and whatever lies beside.
+// What the cases of rooftile/ops/attention cannot say: by wgmma, which takes tiles and, backward, heads that
+// the check's own shapes seldom have, both directions give the bits of mma, however their operands lie and
+// whatever lies beside.
 #include "rooftile/ops/attention/attention.h"
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstring>
 #include <random>
 #include <vector>
@@ -119,6 +121,42 @@ Problem problem_of(const Queue& queue, std::int64_t queries, std::int64_t keys, 
       options);
   EXPECT_TRUE(s) << s.message();
   return p;
+}
+
+/// y, then lse.
+std::vector<std::uint32_t> results(const Queue& queue, const Problem& p, const char* variant, Lie lie) {
+  std::vector<bf16> memory[4];
+  std::vector<float> lse(p.lse.size());
+  const View y = p.y.out(lie, memory[3]);
+  AttentionOptions options = p.options;
+  options.variant = variant;
+  const Status s = attention(
+      queue, {.q = p.q.in(lie, memory[0]), .k = p.k.in(lie, memory[1]), .v = p.v.in(lie, memory[2])},
+      {.y = y, .lse = view(lse.data(), {p.q.shape[0], p.q.shape[2], p.q.shape[1]})}, options);
+  EXPECT_TRUE(s) << s.message();
+  std::vector<std::uint32_t> all;
+  for (const bf16 x : p.y.back(y)) all.push_back(x.bits);
+  for (const float x : lse) all.push_back(std::bit_cast<std::uint32_t>(x));
+  return all;
+}
+
+/// Scores of a large scale grow from tile to tile, and within a tile of wgmma, so that sums must shrink.
+TEST(Attention, GivesTheBitsOfMmaByWgmmaOnTheEmulatedDevice) {
+  if (!kEmulatedIsBuilt) GTEST_SKIP() << "this build has no emulated device";
+  const Queue queue = Queue::emulated({.threads = 2});
+  ASSERT_TRUE(queue.status()) << queue.status().message();
+  const AttentionOptions masks[] = {
+      {.scale = 1}, {.causal = true, .scale = .5}, {.window_left = 600, .window_right = 20}};
+  for (const std::int64_t d : {64, 72, 128, 256})
+    for (const AttentionOptions& options : masks) {
+      if ((d == 72 || d == 256) && !options.causal) continue;
+      SCOPED_TRACE(testing::Message() << "heads of " << d << ", causal " << options.causal << ", "
+                                      << options.window_left << " keys to the left");
+      const Problem p = problem_of(queue, 140, 1100, d, options);
+      const std::vector<std::uint32_t> expected = results(queue, p, "mma", Lie::dense);
+      for (const Lie lie : {Lie::dense, Lie::apart})
+        EXPECT_EQ(results(queue, p, "wgmma", lie), expected) << "lies " << static_cast<int>(lie);
+    }
 }
 
 TEST(Attention, GivesTheGradientsOfMmaByWgmmaOnTheEmulatedDevice) {

@@ -263,6 +263,8 @@ __global__ void named(int* out) {
     a[t] = int(t);
     cuda::named_barrier_sync(1, 64);
     out[t] = a[63 - t];
+    // Only thread 40's predicate holds, then none: each vote is of its own round.
+    if (!cuda::named_barrier_or(1, 64, t == 40) || cuda::named_barrier_or(1, 64, false)) out[t] = -1;
     if (warp == 0) cuda::named_barrier_arrive(2, 64);
   } else {
     cuda::named_barrier_sync(2, 64);

@@ -15,7 +15,7 @@ __global__ void copies(const float4* x, float4* y, unsigned* flag) {
   cp_async_commit();
   cp_async_wait<1>();
   named_barrier_sync(1, 64);
-  named_barrier_arrive(2, 64);
+  if (named_barrier_or(1, 64, threadIdx.x == 0)) named_barrier_arrive(2, 64);
   y[threadIdx.x] = tile[0][threadIdx.x];
   bytes[threadIdx.x] = std::byte{1};
   if (load_acquire(flag) == 0) store_release(flag, 1);

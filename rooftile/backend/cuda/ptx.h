@@ -147,15 +147,33 @@ ROOFTILE_PTX void cp_async_wait() {
 /// Waits until `threads` threads (a multiple of 32) are at barrier `id` (1 to 15; 0 is __syncthreads).
 ROOFTILE_PTX void named_barrier_sync(int id, int threads ROOFTILE_PTX_HERE) {
 #if defined(ROOFTILE_EMULATED)
-  emulated::device::named_barrier(static_cast<unsigned>(id), static_cast<unsigned>(threads), true, where);
+  emulated::device::named_barrier(static_cast<unsigned>(id), static_cast<unsigned>(threads), true, false,
+                                  where);
 #else
   asm volatile("barrier.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+#endif
+}
+/// The same; whether the predicate of any of them held.
+ROOFTILE_PTX bool named_barrier_or(int id, int threads, bool predicate ROOFTILE_PTX_HERE) {
+#if defined(ROOFTILE_EMULATED)
+  return emulated::device::named_barrier(static_cast<unsigned>(id), static_cast<unsigned>(threads), true,
+                                         predicate, where);
+#else
+  unsigned any;
+  asm volatile(
+      "{\n.reg .pred p, q;\nsetp.ne.u32 p, %3, 0;\nbarrier.red.or.pred q, %1, %2, p;\n"
+      "selp.u32 %0, 1, 0, q;\n}"
+      : "=r"(any)
+      : "r"(id), "r"(threads), "r"(static_cast<unsigned>(predicate))
+      : "memory");
+  return any != 0;
 #endif
 }
 /// Counts as one of them and goes on.
 ROOFTILE_PTX void named_barrier_arrive(int id, int threads ROOFTILE_PTX_HERE) {
 #if defined(ROOFTILE_EMULATED)
-  emulated::device::named_barrier(static_cast<unsigned>(id), static_cast<unsigned>(threads), false, where);
+  emulated::device::named_barrier(static_cast<unsigned>(id), static_cast<unsigned>(threads), false, false,
+                                  where);
 #else
   asm volatile("barrier.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 #endif

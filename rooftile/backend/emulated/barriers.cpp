@@ -1,4 +1,6 @@
 // Barriers of a block and of a cluster.
+#include <utility>
+
 #include "rooftile/backend/emulated/controls.h"
 #include "rooftile/backend/emulated/state.h"
 
@@ -78,7 +80,7 @@ BlockVote block_barrier(bool predicate, Site where) {
   return me.vote;
 }
 
-void named_barrier(unsigned id, unsigned threads, bool waits, Site where) {
+bool named_barrier(unsigned id, unsigned threads, bool waits, bool predicate, Site where) {
   Thread& me = *current;
   Block& block = *me.block;
   if (id >= kNamedBarriers || threads == 0 || threads % kWarpSize != 0 || threads > kMaxThreads)
@@ -91,18 +93,20 @@ void named_barrier(unsigned id, unsigned threads, bool waits, Site where) {
          "named barrier %u is awaited by %u threads and, at %s:%u, by %u", id, barrier.expected, where.file,
          where.line, threads);
   barrier.expected = threads;
+  barrier.any |= predicate;
   me.where = where;
   if (observer) observer->release(me, &barrier);
   if (++barrier.arrived < threads) {
-    if (!waits) return;
+    if (!waits) return false;
     barrier.waiting.push_back(&me);
     wait(Wait::kNamed, where);
     me.learnt = block.runner->progress;
-    return;
+    return me.vote.any;
   }
   ++block.runner->progress;
   for (Thread* t : barrier.waiting) {
     if (observer) observer->acquire(*t, &barrier);
+    t->vote.any = barrier.any;
     block.runner->make_ready(*t);
   }
   if (observer) {
@@ -112,6 +116,7 @@ void named_barrier(unsigned id, unsigned threads, bool waits, Site where) {
   if (waits) me.learnt = block.runner->progress;
   barrier.waiting.clear();
   barrier.arrived = 0;
+  return std::exchange(barrier.any, false);
 }
 
 void cluster_arrive(Site where) {

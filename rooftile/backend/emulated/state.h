@@ -72,6 +72,7 @@ struct SharedArray {
 
 struct NamedBarrier {
   unsigned expected = 0, arrived = 0;
+  bool any = false;  // a predicate held
   std::vector<Thread*> waiting;
 };
 

@@ -97,7 +97,6 @@ Status wgmma_limits(const char* function, const AttentionProblem& p) {
     return Status::error("%s: wgmma takes f16 and bf16, q is %s", function, name(p.dtype));
   if (!p.plain())
     return Status::error("%s: wgmma takes no bias, alibi, softcap and dropout; mma takes all", function);
-  if (p.cu_q) return Status::error("%s: wgmma takes no packed sequences; mma does", function);
   constexpr std::int64_t kMax = std::int64_t{1} << 30;
   if (p.s <= kMax && p.t <= kMax) return {};
   return Status::error("%s: wgmma takes up to %lld queries and keys; these are %lld and %lld", function,
@@ -108,6 +107,7 @@ Status wgmma_problem(const AttentionProblem& p) { return wgmma_limits("attention
 Status wgmma_backward_problem(const AttentionProblem& p) {
   const char* const function = "attention_backward";
   if (Status s = wgmma_limits(function, p); !s) return s;
+  if (p.cu_q) return Status::error("%s: wgmma takes no packed sequences; mma does", function);
   if (p.d == p.e && (p.d == 64 || p.d == 128)) return {};
   return Status::error(
       "%s: wgmma takes heads of 64 or of 128, q's and v's alike; these are %lld and %lld; "
@@ -140,8 +140,8 @@ constexpr Variant kVariants[] = {
      Role::standard, accepts<any_problem>},
     {"wgmma",
      "Hopper's tensor cores, keys and values brought by its copy engine while they work; f16 and bf16, "
-     "any strides. By name: its tiles, and so its bits, are not those of decoding",
-     Role::named, accepts<wgmma_problem>},
+     "any strides; the bits of mma",
+     Role::standard, accepts<wgmma_problem>},
     {"mma", "tensor cores by mma.sync, scores and weights in registers; f16 and bf16, any strides",
      Role::standard, accepts<mma_problem>},
     {"simt", "a tile of scores in each thread's registers; f32, any strides", Role::standard,

@@ -10,15 +10,13 @@ using cuda::TensorMap;
 
 template <class T, class Shape>
 Status launch_shape(const CudaLaunch& launch, const AttentionProblem& p) {
-  const std::int64_t row_tiles = (p.s + Shape::kQueries - 1) / Shape::kQueries, tiles = p.b * p.h * row_tiles;
+  const std::int64_t row_tiles = p.tiles(p.s, Shape::kQueries), tiles = p.b * p.h * row_tiles;
   if (tiles > kFar)
     return Status::error("attention: wgmma takes up to 2^30 tiles of queries; these are %lld",
                          static_cast<long long>(tiles));
   HopperRun run{};
-  run.queries = static_cast<int>(p.s), run.keys = static_cast<int>(p.t);
+  run.whole = HopperSequence::of(p, {0, p.s, 0, p.t});
   run.heads = static_cast<int>(p.h), run.share = static_cast<int>(p.group());
-  run.back = p.left < 0 || p.left > kFar ? static_cast<int>(-kFar) : within_far(p.t - p.s - p.left);
-  run.reach = p.right < 0 || p.right > kFar ? static_cast<int>(kFar) : within_far(p.t - p.s + p.right + 1);
   run.row_tiles = static_cast<int>(row_tiles), run.tiles = static_cast<int>(tiles);
   run.together = static_cast<int>(hopper_heads_together(p));
   run.factor = p.scale * kLog2E;
@@ -39,9 +37,10 @@ Status launch_shape(const CudaLaunch& launch, const AttentionProblem& p) {
   if (!s) return s;
   const unsigned blocks =
       static_cast<unsigned>(tiles < launch.multiprocessors ? tiles : launch.multiprocessors);
-  run.counter = run.loads ? launch.counters : nullptr;
+  run.counter = run.loads && !p.cu_q ? launch.counters : nullptr;  // it is drawn by one thread
   return cuda::launch(launch, "attention", {blocks, Shape::kThreads, sizeof(HopperShared<T, Shape>)},
-                      attention_hopper<T, Shape>, q, k, v, y, p, run);
+                      p.cu_q ? attention_hopper<T, Shape, true> : attention_hopper<T, Shape, false>, q, k, v,
+                      y, p, run);
 }
 
 }  // namespace
@@ -49,14 +48,8 @@ Status launch_shape(const CudaLaunch& launch, const AttentionProblem& p) {
 Status launch_hopper(const CudaLaunch& launch, const AttentionProblem& p) {
   if (p.b * p.h * p.s == 0) return {};
   return tile::with_type<f16, bf16>(p.dtype, [&]<class T>() {
-    return with_size(p, [&]<int kSize>() {
-      if constexpr (kSize == 64) return launch_shape<T, HopperShape<64, 128, 3>>(launch, p);
-      if constexpr (kSize == 256) return launch_shape<T, HopperShape<256, 64, 2>>(launch, p);
-      if constexpr (kSize == 128) {
-        if (hopper_takes_wide_tiles(p)) return launch_shape<T, HopperShape<128, 176, 2>>(launch, p);
-        return launch_shape<T, HopperShape<128, 128, 2>>(launch, p);
-      }
-    });
+    return with_size(
+        p, [&]<int kSize>() { return launch_shape<T, HopperShape<kSize, kSize == 64 ? 3 : 2>>(launch, p); });
   });
 }
 

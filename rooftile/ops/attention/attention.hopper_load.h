@@ -38,21 +38,38 @@ ROOFTILE_TILE void gather_boxes(T* to, std::uint64_t* full, const HeadRows<T>& f
 }
 
 template <class T, class Shape>
+ROOFTILE_TILE void gather_values(T* to, std::uint64_t* full, const AttentionProblem& p, const HopperRun& run,
+                                 const HopperTile& t, int n) {
+  gather_boxes<T, Shape::kSize, Shape::kKeys>(to, full, HeadRows<T>{p.v, t.batch, t.head / run.share},
+                                              t.its.first_key + n * Shape::kKeys,
+                                              t.its.first_key + t.its.keys, static_cast<int>(p.e));
+}
+
+/// By one thread; or, where batches are cut into sequences, by 128, for the tile of values at a sequence's
+/// end they gather: what lies behind it is another's, and a weight of 0 times that might be NaN.
+template <class T, class Shape, bool kPacked>
 struct EngineSource {
+  const AttentionProblem& p;
   const TensorMap *q, *k, *v;
 
   ROOFTILE_TILE void bring_q(T* to, std::uint64_t* full, const HopperRun& run, const HopperTile& t) const {
-    bring_boxes<T, Shape::kSize, Shape::kQueries>(to, full, q, run.q, t.row, t.head, t.batch);
+    if (kPacked && threadIdx.x != 0) return mbarrier_arrive(full);
+    bring_boxes<T, Shape::kSize, Shape::kQueries>(to, full, q, run.q, t.its.first_query + t.row, t.head,
+                                                  t.batch);
   }
   ROOFTILE_TILE void bring_k(T* to, std::uint64_t* full, const HopperRun& run, const HopperTile& t,
                              int n) const {
-    bring_boxes<T, Shape::kSize, Shape::kKeys>(to, full, k, run.k, n * Shape::kKeys, t.head / run.share,
-                                               t.batch);
+    if (kPacked && threadIdx.x != 0) return mbarrier_arrive(full);
+    bring_boxes<T, Shape::kSize, Shape::kKeys>(to, full, k, run.k, t.its.first_key + n * Shape::kKeys,
+                                               t.head / run.share, t.batch);
   }
   ROOFTILE_TILE void bring_v(T* to, std::uint64_t* full, const HopperRun& run, const HopperTile& t,
                              int n) const {
-    bring_boxes<T, Shape::kSize, Shape::kKeys>(to, full, v, run.v, n * Shape::kKeys, t.head / run.share,
-                                               t.batch);
+    if (kPacked && (n + 1) * Shape::kKeys > t.its.keys)
+      return gather_values<T, Shape>(to, full, p, run, t, n);
+    if (kPacked && threadIdx.x != 0) return mbarrier_arrive(full);
+    bring_boxes<T, Shape::kSize, Shape::kKeys>(to, full, v, run.v, t.its.first_key + n * Shape::kKeys,
+                                               t.head / run.share, t.batch);
   }
 };
 
@@ -60,26 +77,27 @@ template <class T, class Shape>
 struct ThreadSource {
   const AttentionProblem& p;
 
-  ROOFTILE_TILE void bring_q(T* to, std::uint64_t* full, const HopperRun& run, const HopperTile& t) const {
-    gather_boxes<T, Shape::kSize, Shape::kQueries>(to, full, HeadRows<T>{p.q, t.batch, t.head}, t.row,
-                                                   run.queries, static_cast<int>(p.d));
+  ROOFTILE_TILE void bring_q(T* to, std::uint64_t* full, const HopperRun&, const HopperTile& t) const {
+    gather_boxes<T, Shape::kSize, Shape::kQueries>(to, full, HeadRows<T>{p.q, t.batch, t.head},
+                                                   t.its.first_query + t.row,
+                                                   t.its.first_query + t.its.queries, static_cast<int>(p.d));
   }
   ROOFTILE_TILE void bring_k(T* to, std::uint64_t* full, const HopperRun& run, const HopperTile& t,
                              int n) const {
     gather_boxes<T, Shape::kSize, Shape::kKeys>(to, full, HeadRows<T>{p.k, t.batch, t.head / run.share},
-                                                n * Shape::kKeys, run.keys, static_cast<int>(p.d));
+                                                t.its.first_key + n * Shape::kKeys,
+                                                t.its.first_key + t.its.keys, static_cast<int>(p.d));
   }
   ROOFTILE_TILE void bring_v(T* to, std::uint64_t* full, const HopperRun& run, const HopperTile& t,
                              int n) const {
-    gather_boxes<T, Shape::kSize, Shape::kKeys>(to, full, HeadRows<T>{p.v, t.batch, t.head / run.share},
-                                                n * Shape::kKeys, run.keys, static_cast<int>(p.e));
+    gather_values<T, Shape>(to, full, p, run, t, n);
   }
 };
 
 /// All tiles of this block. Keys are one tile ahead of values, as the consumers want them.
-template <class T, class Shape, class Source>
-ROOFTILE_TILE void produce(HopperShared<T, Shape>& shared, const HopperRun& run, int heads,
-                           const Source& source) {
+template <class T, class Shape, bool kPacked, class Source>
+ROOFTILE_TILE void produce(HopperShared<T, Shape>& shared, const AttentionProblem& p, const HopperRun& run,
+                           int heads, const Source& source) {
   Ring<1> tiles;
   Ring<Shape::kStages> keys, values;
   // The last draw of all leaves the counter at 0.
@@ -93,19 +111,24 @@ ROOFTILE_TILE void produce(HopperShared<T, Shape>& shared, const HopperRun& run,
     keys.next();
   };
   ROOFTILE_UNROLL_BY(1)
-  for (int t = static_cast<int>(blockIdx.x), then; t < run.tiles; t = then, tiles.next()) {
+  for (int t = static_cast<int>(blockIdx.x), then; t < run.tiles; t = then) {
     then = next(t);
-    const HopperTile tile = tile_at<Shape>(run, heads, t);
-    bring_k(tile, tile.last);
+    const HopperTile tile = tile_at<Shape, kPacked>(p, run, heads, t);
+    if (kPacked && tile.row >= tile.its.queries) continue;
+    bring_k(tile, tile.first);
     mbarrier_wait(&shared.q_empty, tiles.phase ^ 1);
-    if (threadIdx.x == 0) shared.tile = t;
+    if (threadIdx.x == 0) {
+      shared.tile = t;
+      if constexpr (kPacked) shared.packed = tile;
+    }
     source.bring_q(shared.q, &shared.q_full, run, tile);
-    ROOFTILE_UNROLL_BY(1) for (int n = tile.last; n >= tile.first; --n) {  // unrolled, it spills
-      if (n > tile.first) bring_k(tile, n - 1);
+    ROOFTILE_UNROLL_BY(1) for (int n = tile.first; n <= tile.last; ++n) {  // unrolled, it spills
+      if (n < tile.last) bring_k(tile, n + 1);
       mbarrier_wait(&shared.v_empty[values.slot], values.phase ^ 1);
       source.bring_v(shared.v[values.slot], &shared.v_full[values.slot], run, tile, n);
       values.next();
     }
+    tiles.next();
   }
   mbarrier_wait(&shared.q_empty, tiles.phase ^ 1);
   if (threadIdx.x == 0) shared.tile = -1;

@@ -37,8 +37,4 @@ inline Status hopper_map_of(cuda::TensorMap& map, const char* function, const At
                                cuda::Swizzle::k128);
 }
 
-/// i + kFar is beyond every key.
-inline constexpr std::int64_t kFar = std::int64_t{1} << 30;
-inline int within_far(std::int64_t x) { return static_cast<int>(x < -kFar ? -kFar : x > kFar ? kFar : x); }
-
 }  // namespace rooftile::attention_gpu

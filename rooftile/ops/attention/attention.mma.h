@@ -10,13 +10,12 @@
 
 #include "rooftile/backend/cuda/ptx.h"
 #include "rooftile/ops/attention/attention.gpu.h"
+#include "rooftile/ops/attention/attention.softmax.h"
 #include "rooftile/tile/cuda/memory.h"
 
 namespace rooftile::attention_gpu {
 
-/// Keys of a tile, and tiles of a chunk. Bits depend on it, so it is one for all kernels of a size.
-template <int kSize>
-inline constexpr int kMmaKeys = kSize <= 128 ? 64 : 32;
+/// Tiles of a chunk.
 template <int kSize>
 inline constexpr int kMmaTiles = kAttentionChunk / kMmaKeys<kSize>;
 
@@ -65,27 +64,6 @@ ROOFTILE_TILE unsigned pair_of(float low, float high) {
   }
   return bits;
 }
-
-/// Over the four lanes that share rows of a fragment.
-ROOFTILE_TILE float max_of_row(float x) {
-  x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
-  return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
-}
-ROOFTILE_TILE float sum_of_row(float x) {
-  x += __shfl_xor_sync(0xffffffffu, x, 1);
-  return x + __shfl_xor_sync(0xffffffffu, x, 2);
-}
-
-/// A lane's weights of a row in a tile: those of each 16 keys are added first, which may be a warp's own.
-template <int kSixteens>
-struct SumOfSixteens {
-  static_assert(kSixteens == 2 || kSixteens == 4);
-  float of[kSixteens];
-  ROOFTILE_TILE float sum() const {
-    if constexpr (kSixteens == 2) return of[0] + of[1];
-    return (of[0] + of[1]) + (of[2] + of[3]);
-  }
-};
 
 /// softcap · tanh(x / softcap) with an error of a few ulp of softcap.
 ROOFTILE_TILE float capped(float x, float softcap) {
@@ -173,7 +151,6 @@ ROOFTILE_TILE void forward_mma(const AttentionProblem& p, const Its& its) {
   using rooftile::cuda::load_matrix;
   constexpr int kTall = Shape::kTall, kKeys = Shape::kKeys, kRow = Shape::kRow;
   constexpr int kSteps = Shape::kSize / 16, kKeyTiles = kKeys / 16, kOut = Shape::kSize / 16;
-  constexpr float kSlack = 8, kShift = RowWeights<T>::kShift;  // 2^15 is the largest weight of f16
   constexpr int kTiles = kMmaTiles<Shape::kSize>;
   ROOFTILE_DYNAMIC_SHARED(shared);
   std::byte* const queries = shared + Shape::kQueryPlace;
@@ -233,9 +210,9 @@ ROOFTILE_TILE void forward_mma(const AttentionProblem& p, const Its& its) {
   const bool changes = !kPlain && (p.softcap != 0 || its.has_bias());
   const float scale = its.scale(),
               factor = changes ? kLog2E : scale * kLog2E;  // from a score to its power of 2
-  float base[kTall][2], l[kTall][2], y[kTall][2 * kOut][4];
+  OnlineSoftmax<T> softmax[kTall];
+  float y[kTall][2 * kOut][4];
   ROOFTILE_UNROLL for (int i = 0; i < kTall; ++i) {
-    ROOFTILE_UNROLL for (int half = 0; half < 2; ++half) { base[i][half] = -HUGE_VALF, l[i][half] = 0; }
     ROOFTILE_UNROLL for (int g = 0; g < 2 * kOut; ++g) ROOFTILE_UNROLL for (int r = 0; r < 4; ++r)
         y[i][g][r] = 0;
   }
@@ -249,30 +226,22 @@ ROOFTILE_TILE void forward_mma(const AttentionProblem& p, const Its& its) {
   const auto end_chunk = [&](bool has_before, bool another) {
     ROOFTILE_UNROLL for (int i = 0; i < kTall; ++i) {
       float4* const memory = before + unknown(i * kMemory);
-      RowWeights<T> upper{base[i][0], sum_of_row(l[i][0])}, lower{base[i][1], sum_of_row(l[i][1])};
+      RowWeights<T> weights[2] = {softmax[i].weights(0), softmax[i].weights(1)};
       if (has_before) {
-        RowWeights<T> upper_before{memory->x, memory->y}, lower_before{memory->z, memory->w};
-        const Merge<T> up(upper_before, upper), low(lower_before, lower);
-        upper = upper_before, lower = lower_before;
-        ROOFTILE_UNROLL for (int g = 0; g < 2 * kOut; ++g) {
-          const float4 sum = memory[1 + g];
-          float(&four)[4] = y[i][g];
-          const float4 all{up(sum.x, four[0]), up(sum.y, four[1]), low(sum.z, four[2]), low(sum.w, four[3])};
-          if (another) memory[1 + g] = all;
-          four[0] = all.x, four[1] = all.y, four[2] = all.z, four[3] = all.w;
-        }
-      } else if (another) {
-        ROOFTILE_UNROLL for (int g = 0; g < 2 * kOut; ++g)
-            memory[1 + g] = {y[i][g][0], y[i][g][1], y[i][g][2], y[i][g][3]};
+        RowWeights<T> total[2] = {{memory->x, memory->y}, {memory->z, memory->w}};
+        const Merge<T> merge[2] = {{total[0], weights[0]}, {total[1], weights[1]}};
+        weights[0] = total[0], weights[1] = total[1];
+        ROOFTILE_UNROLL for (int g = 0; g < 2 * kOut; ++g) add_four(y[i][g], memory[1 + g], merge);
       }
       if (another) {
-        *memory = {upper.most, upper.sum, lower.most, lower.sum};
-        upper = lower = {-HUGE_VALF, 0};
-        ROOFTILE_UNROLL for (int g = 0; g < 2 * kOut; ++g) ROOFTILE_UNROLL for (int r = 0; r < 4; ++r)
-            y[i][g][r] = 0;
+        ROOFTILE_UNROLL for (int g = 0; g < 2 * kOut; ++g) {
+          memory[1 + g] = {y[i][g][0], y[i][g][1], y[i][g][2], y[i][g][3]};
+          ROOFTILE_UNROLL for (int r = 0; r < 4; ++r) y[i][g][r] = 0;
+        }
+        *memory = {weights[0].most, weights[0].sum, weights[1].most, weights[1].sum};
+        weights[0] = weights[1] = {-HUGE_VALF, 0};
       }
-      base[i][0] = upper.most, l[i][0] = upper.sum;
-      base[i][1] = lower.most, l[i][1] = lower.sum;
+      softmax[i].row[0] = weights[0], softmax[i].row[1] = weights[1];
     }
   };
 
@@ -333,45 +302,14 @@ ROOFTILE_TILE void forward_mma(const AttentionProblem& p, const Its& its) {
       }
     }
 
-    // [softmax]
-    // Powers are taken off `base`, the row's maximum or an older one that is at most 2^8 times smaller.
     float shrink[kTall][2];
     bool grew = false;
-    ROOFTILE_UNROLL for (int i = 0; i < kTall; ++i) ROOFTILE_UNROLL for (int half = 0; half < 2; ++half) {
-      float most = -HUGE_VALF;
-      ROOFTILE_UNROLL for (int g = 0; g < 2 * kKeyTiles; ++g) most =
-          fmaxf(most, fmaxf(s[i][g][2 * half], s[i][g][2 * half + 1]));
-      most = fmaf(max_of_row(most), factor, -kShift);
-      shrink[i][half] = 1;
-      if (most - base[i][half] > kSlack) {  // not of -inf and -inf: a row that has seen nothing
-        shrink[i][half] = rooftile::cuda::exp2_approx_normal(base[i][half] - most);
-        base[i][half] = most;
-        grew = true;
-      }
-    }
+    ROOFTILE_UNROLL for (int i = 0; i < kTall; ++i) grew |= softmax[i].template step<kKeys>(
+        [&](int at) -> float& { return s[i][at / 4][at % 4]; }, factor, shrink[i]);
     if (__any_sync(0xffffffffu, grew)) {
-      ROOFTILE_UNROLL for (int i = 0; i < kTall; ++i) {
-        l[i][0] *= shrink[i][0], l[i][1] *= shrink[i][1];
-        ROOFTILE_UNROLL for (int g = 0; g < 2 * kOut; ++g) {
-          y[i][g][0] *= shrink[i][0], y[i][g][1] *= shrink[i][0];
-          y[i][g][2] *= shrink[i][1], y[i][g][3] *= shrink[i][1];
-        }
-      }
+      ROOFTILE_UNROLL for (int i = 0; i < kTall; ++i) ROOFTILE_UNROLL for (int g = 0; g < 2 * kOut; ++g)
+          ROOFTILE_UNROLL for (int r = 0; r < 4; ++r) y[i][g][r] *= shrink[i][r / 2];
     }
-    ROOFTILE_UNROLL for (int i = 0; i < kTall; ++i) ROOFTILE_UNROLL for (int half = 0; half < 2; ++half) {
-      const float from = base[i][half] == -HUGE_VALF ? 0 : base[i][half];
-      SumOfSixteens<kKeyTiles> sums;
-      ROOFTILE_UNROLL for (int k = 0; k < kKeyTiles; ++k) {
-        float weight[4];
-        ROOFTILE_UNROLL for (int j = 0; j < 4; ++j) {
-          float& its_score = s[i][2 * k + j / 2][2 * half + j % 2];
-          weight[j] = its_score = rooftile::cuda::exp2_approx_normal(fmaf(its_score, factor, -from));
-        }
-        sums.of[k] = (weight[0] + weight[1]) + (weight[2] + weight[3]);
-      }
-      l[i][half] += sums.sum();
-    }
-    // [/softmax]
     if constexpr (!kPlain && Its::kDrops)
       if (p.dropout) {
         ROOFTILE_UNROLL for (int i = 0; i < kTall; ++i) {
@@ -412,7 +350,7 @@ ROOFTILE_TILE void forward_mma(const AttentionProblem& p, const Its& its) {
 
   ROOFTILE_UNROLL for (int i = 0; i < kTall; ++i) ROOFTILE_UNROLL for (int half = 0; half < 2; ++half) {
     const std::int64_t row = mine + i * 16 + half * 8 + lane / 4;
-    RowWeights<T> weights{base[i][half], l[i][half]};
+    RowWeights<T> weights = softmax[i].row[half];
     if (row >= rows) continue;
     const float each = weights.finish(p.sink ? its.sink(row) : -HUGE_VALF, kPlain ? 1 : its.value_scale());
     // Of zeros none is negative: a sum that underflowed is -0 or, where keys that a query does not see came

@@ -16,6 +16,9 @@ namespace rooftile {
 /// A GPU's sums of a row are those of chunks of so many keys, added up (attention.chunks.h). Its bits depend
 /// on this.
 inline constexpr std::int64_t kAttentionChunk = 512;
+/// Keys of a tile on its tensor cores, of heads with room for kSize channels: so are these bits.
+template <int kSize>
+inline constexpr int kMmaKeys = kSize <= 128 ? 64 : 32;
 
 /// One operand of four dimensions, its strides in elements: of q, k, v, y and their gradients batch,
 /// position, head, channel; of a bias batch, head, query, key.
@@ -110,8 +113,30 @@ struct AttentionProblem {
   ROOFTILE_ATTENTION std::int64_t tiles(std::int64_t rows, std::int64_t tall) const {
     return rows == 0 ? 0 : cu_q ? rows / tall + sequences + 2 : (rows + tall - 1) / tall;
   }
-  /// Makes this the problem of the sequence that has a tile of queries, or of keys, and `index` its first row
-  /// there; false: it has none.
+  /// Rows of a sequence in the one batch.
+  struct Sequence {
+    std::int64_t first_query, queries, first_key, keys;
+  };
+  /// The sequence that has a tile of queries, or of keys; `index` becomes the tile's first row there, which
+  /// may be past its end.
+  template <bool kQueries>
+  ROOFTILE_ATTENTION Sequence sequence_of(std::int64_t& index, std::int64_t tall) const {
+    const auto queries = [&](std::int64_t m) { return begin_of(cu_q, cu_q_stride, m, sequences, s); };
+    const auto keys = [&](std::int64_t m) { return begin_of(cu_k, cu_k_stride, m, sequences, t); };
+    std::int64_t m = 0;
+    for (std::int64_t end = sequences + 2; end - m > 1;) {
+      const std::int64_t middle = m + (end - m) / 2;
+      ((kQueries ? queries(middle) : keys(middle)) / tall + middle <= index ? m : end) = middle;
+    }
+    const std::int64_t first_query = queries(m), first_key = keys(m);
+    index = (index - (kQueries ? first_query : first_key) / tall - m) * tall;
+    // Before the first and past the last there are no pairs. Entries that decrease leave none, too.
+    const bool pairs = m > 0 && m <= sequences;
+    const std::int64_t q_count = kQueries || pairs ? queries(m + 1) - first_query : 0,
+                       k_count = !kQueries || pairs ? keys(m + 1) - first_key : 0;
+    return {first_query, q_count > 0 ? q_count : 0, first_key, k_count > 0 ? k_count : 0};
+  }
+  /// Makes this the problem of that sequence; false: the tile has no row.
   ROOFTILE_ATTENTION bool take_queries(std::int64_t& index, std::int64_t tall) {
     return take<true>(index, tall) && index < s;
   }
@@ -130,21 +155,10 @@ struct AttentionProblem {
   template <bool kQueries>
   ROOFTILE_ATTENTION bool take(std::int64_t& index, std::int64_t tall) {
     if (!cu_q) return index *= tall, true;
-    const auto queries = [&](std::int64_t m) { return begin_of(cu_q, cu_q_stride, m, sequences, s); };
-    const auto keys = [&](std::int64_t m) { return begin_of(cu_k, cu_k_stride, m, sequences, t); };
-    std::int64_t m = 0;
-    for (std::int64_t end = sequences + 2; end - m > 1;) {
-      const std::int64_t middle = m + (end - m) / 2;
-      ((kQueries ? queries(middle) : keys(middle)) / tall + middle <= index ? m : end) = middle;
-    }
-    const std::int64_t first_query = queries(m), first_key = keys(m);
-    index = (index - (kQueries ? first_query : first_key) / tall - m) * tall;
-    // Before the first and past the last there are no pairs. Entries that decrease leave none, too.
-    const bool pairs = m > 0 && m <= sequences;
-    const std::int64_t q_count = kQueries || pairs ? queries(m + 1) - first_query : 0,
-                       k_count = !kQueries || pairs ? keys(m + 1) - first_key : 0;
-    s = q_count > 0 ? q_count : 0;
-    t = k_count > 0 ? k_count : 0;
+    const Sequence its = sequence_of<kQueries>(index, tall);
+    const std::int64_t first_query = its.first_query, first_key = its.first_key;
+    s = its.queries;
+    t = its.keys;
     shift(q, first_query), shift(y, first_query), shift(dy, first_query), shift(dq, first_query);
     shift(k, first_key), shift(v, first_key), shift(dk, first_key), shift(dv, first_key);
     if (lse) lse += first_query * lse_stride[2];

@@ -43,7 +43,8 @@ struct BlockVote {
   bool any, all;
 };
 BlockVote block_barrier(bool predicate, Site);
-void named_barrier(unsigned id, unsigned threads, bool wait, Site);
+/// Of those who wait: whether the predicate of any who came held.
+bool named_barrier(unsigned id, unsigned threads, bool wait, bool predicate, Site);
 void cluster_arrive(Site);
 void cluster_wait(Site);
 unsigned cluster_rank();
