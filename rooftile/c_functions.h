@@ -384,11 +384,15 @@ static inline rooftile_status rooftile_dequantize_int4(const rooftile_queue* que
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "dequantize_int4", views, options, NULL, none);
 }
-static inline rooftile_status rooftile_gemm_int4(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* packed, const rooftile_view* scales, const rooftile_view* zeros, const rooftile_view* bias, const rooftile_view* y, int64_t group) {
+static inline rooftile_status rooftile_gemm_int4(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* packed, const rooftile_view* scales, const rooftile_view* zeros, const rooftile_view* bias, const rooftile_view* y, int64_t group, rooftile_workspace workspace) {
   const rooftile_view* const views[] = {x, packed, scales, zeros, bias, y};
   const double options[] = {(double)group};
-  const rooftile_workspace none = {NULL, 0};
-  return rooftile_call(queue, "gemm_int4", views, options, NULL, none);
+  return rooftile_call(queue, "gemm_int4", views, options, NULL, workspace);
+}
+static inline rooftile_status rooftile_gemm_int4_workspace(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* packed, const rooftile_view* scales, const rooftile_view* zeros, const rooftile_view* bias, const rooftile_view* y, int64_t group, size_t* bytes) {
+  const rooftile_view* const views[] = {x, packed, scales, zeros, bias, y};
+  const double options[] = {(double)group};
+  return rooftile_workspace_of(queue, "gemm_int4", views, options, bytes);
 }
 static inline rooftile_status rooftile_layer_norm(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* residual, const rooftile_view* weight, const rooftile_view* bias, const rooftile_view* y, const rooftile_view* sum, const rooftile_view* mean, const rooftile_view* rstd, double eps) {
   const rooftile_view* const views[] = {x, residual, weight, bias, y, sum, mean, rstd};
@@ -462,11 +466,15 @@ static inline rooftile_status rooftile_dequantize_scales(const rooftile_queue* q
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "dequantize_scales", views, options, NULL, none);
 }
-static inline rooftile_status rooftile_gemm_nf4(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* packed, const rooftile_view* absmax, const rooftile_view* bias, const rooftile_view* y, int64_t block) {
+static inline rooftile_status rooftile_gemm_nf4(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* packed, const rooftile_view* absmax, const rooftile_view* bias, const rooftile_view* y, int64_t block, rooftile_workspace workspace) {
   const rooftile_view* const views[] = {x, packed, absmax, bias, y};
   const double options[] = {(double)block};
-  const rooftile_workspace none = {NULL, 0};
-  return rooftile_call(queue, "gemm_nf4", views, options, NULL, none);
+  return rooftile_call(queue, "gemm_nf4", views, options, NULL, workspace);
+}
+static inline rooftile_status rooftile_gemm_nf4_workspace(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* packed, const rooftile_view* absmax, const rooftile_view* bias, const rooftile_view* y, int64_t block, size_t* bytes) {
+  const rooftile_view* const views[] = {x, packed, absmax, bias, y};
+  const double options[] = {(double)block};
+  return rooftile_workspace_of(queue, "gemm_nf4", views, options, bytes);
 }
 static inline rooftile_status rooftile_l1_normalize(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* y, const rooftile_view* norm, double eps) {
   const rooftile_view* const views[] = {x, y, norm};

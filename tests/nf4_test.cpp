@@ -50,10 +50,17 @@ void has_gemms_bits(const Queue& queue, std::int64_t m, std::int64_t k, std::int
   std::swap(turned.stride[0], turned.stride[1]);
   s = gemm(queue, {x_view, turned, {}, bias_view}, view(expected.data(), {m, n}));
   ASSERT_TRUE(s) << s.message();
+  const GemmNf4Inputs in{x_view, packed_view, absmax_view, bias_view};
+  std::size_t room = 0;
+  s = gemm_nf4_workspace(queue, in, view(y.data(), {m, n}), {block}, room);
+  ASSERT_TRUE(s) << s.message();
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  std::vector<Line> workspace((room + sizeof(Line) - 1) / sizeof(Line), Line{});
   for (const char* variant : variants) {
     std::fill(y.begin(), y.end(), number<T>(-7));
-    s = gemm_nf4(queue, {x_view, packed_view, absmax_view, bias_view}, view(y.data(), {m, n}),
-                 {block, variant});
+    s = gemm_nf4(queue, in, view(y.data(), {m, n}), {block, variant}, {workspace.data(), room});
     ASSERT_TRUE(s) << s.message();
     EXPECT_EQ(std::memcmp(y.data(), expected.data(), y.size() * sizeof(T)), 0)
         << (variant ? variant : "automatic") << ": " << m << "x" << k << "x" << n << ", blocks of " << block;
@@ -82,6 +89,7 @@ TEST(Nf4, MultipliesWithGemmsBitsOnTheEmulatedDevice) {
     for (std::int64_t m : {3, 65, 200})
       for (std::int64_t k : {33, 96, 130}) {
         has_gemms_bits<bf16>(queue, m, k, 200, 32, {nullptr, "mma"});
+        if (m > 64) has_gemms_bits<bf16>(queue, m, k, 70, 32, {"numbers"});
         has_gemms_bits<float>(queue, m, k, 70, 64, {nullptr, "simt"});
       }
   }

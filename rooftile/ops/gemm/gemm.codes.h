@@ -2,6 +2,7 @@
 // y = x·Wᵀ + bias, W in codes of 4 bits: what gemm_nf4 and gemm_int4 share. No CUDA: nf4.cpp and int4.cpp
 // validate by it. A weight is a struct with
 //   kFunction, kPacked    the function's name, and that of the operand which holds the codes
+//   dequantise(queue, to) W as numbers: its folder's own function
 //   n, k                  W {N, K}
 //   runs                  a GPU's launch sets it: in_runs(16)
 //   in_runs(bytes)        whether kCodesRun weights of a row, from a multiple of that on, are 16 bytes that
@@ -15,6 +16,8 @@
 
 #include "rooftile/core/check.h"
 #include "rooftile/core/op.h"
+#include "rooftile/core/signature.h"
+#include "rooftile/ops/gemm/gemm.h"
 #include "rooftile/ops/gemm/gemm.operand.h"
 
 namespace rooftile {
@@ -26,6 +29,24 @@ template <class W>
 struct GemmCodes {
   GemmProblem product;
   W w;
+  bool by_numbers = false;  ///< W as numbers pays, and finds room in the call's workspace:
+  void* numbers = nullptr;
+};
+
+/// W in x's dtype, for as many rows of x as make a product compute-bound. Rows begin at multiples of 64
+/// bytes.
+struct CodesNumbers {
+  std::int64_t pitch;
+  std::size_t bytes = 0;
+  CodesNumbers(const Queue& queue, const ConstView& x, const ConstView& y) {
+    const std::int64_t n = y.shape[y.rank - 1], k = x.shape[x.rank - 1], width = bits(x.dtype) / 8;
+    pitch = (k + 31) / 32 * 32;
+    std::int64_t rows = 1;
+    for (int d = 0; d + 1 < x.rank; ++d) rows *= x.shape[d];
+    if (queue.device() == Device::cpu || x.dtype == DType::f32 || rows <= kMaxFewRows) return;
+    if (__builtin_mul_overflow(static_cast<std::size_t>(n * width), static_cast<std::size_t>(pitch), &bytes))
+      bytes = SIZE_MAX;  // which no caller has
+  }
 };
 
 /// x {…, M, K}, bias {N} or absent, y {…, M, N}. Rows of all matrices in one, as far as a stride covers them:
@@ -99,6 +120,55 @@ Status simt(const GemmCodes<W>& p) {
                        name(p.product.type));
 }
 
+/// A GPU's tensor cores work on numbers: from some rows of x on it pays to make them once.
+template <class W>
+Status numbers(const GemmCodes<W>& p) {
+  if (p.by_numbers) return {};
+  return Status::error("%s: numbers takes f16 and bf16 and more than %d rows of x, on a GPU", W::kFunction,
+                       kMaxFewRows);
+}
+template <class W>
+Status by_numbers(const Queue& queue, const GemmCodes<W>& p) {
+  const GemmProblem& product = p.product;
+  const int rank = product.batch.rank + 2;
+  /// A matrix of every batch, which lie `which` strides of the batch apart; -1: one for all.
+  const auto matrices = [&](const void* data, DType dtype, int which, std::int64_t rows, std::int64_t columns,
+                            std::int64_t row, std::int64_t column) {
+    View v{};
+    v.data = data;
+    v.dtype = dtype;
+    v.rank = rank;
+    for (int d = 0; d < product.batch.rank; ++d) {
+      v.shape[d] = product.batch.extent[d];
+      v.stride[d] = which < 0 ? 0 : product.batch.stride[which][d];
+    }
+    v.shape[rank - 2] = rows, v.stride[rank - 2] = row;
+    v.shape[rank - 1] = columns, v.stride[rank - 1] = column;
+    return v;
+  };
+  const std::int64_t n = product.n, k = product.k, pitch = (k + 31) / 32 * 32;
+  View w{};
+  w.data = p.numbers;
+  w.dtype = product.type;
+  w.rank = 2;
+  w.shape[0] = n, w.shape[1] = k;
+  w.stride[0] = pitch, w.stride[1] = 1;
+  ROOFTILE_TRY(p.w.dequantise(queue, w));
+  ConstView bias{};
+  if (product.bias) {
+    bias.data = product.bias;
+    bias.dtype = product.bias_type;
+    bias.rank = 1;
+    bias.shape[0] = n, bias.stride[0] = product.bias_stride;
+  }
+  return gemm(queue,
+              {matrices(product.a, product.type, 1, product.m, k, product.a_row, product.a_column),
+               matrices(p.numbers, product.type, -1, k, n, 1, pitch),
+               {},
+               bias},
+              matrices(product.y, product.out, 0, product.m, n, product.y_row, product.y_column));
+}
+
 }  // namespace codes
 
 template <class W>
@@ -107,6 +177,8 @@ inline constexpr Variant kCodesVariants[] = {
      accepts<codes::any<W>>},
     {"few_rows", "tensor cores; each warp dequantises in registers what its fragments take", Role::standard,
      accepts<codes::few_rows<W>>},
+    {"numbers", "weights dequantised into the workspace, once, then gemm", Role::standard,
+     accepts<codes::numbers<W>>, composes<codes::by_numbers<W>>},
     {"mma", "gemm's tensor cores; weights dequantised in registers on their way to shared memory",
      Role::standard, accepts<codes::tensor_cores<W>>},
     {"simt", "gemm's register tile; weights dequantised on their way to shared memory", Role::standard,

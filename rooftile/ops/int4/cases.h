@@ -84,6 +84,7 @@ inline std::vector<Case> gemm_int4_cases() {
       ++next;
     };
     for (std::int64_t m : {1, 2, 4, 8, 9, 16, 17, 64, 65, 130}) add({m, 256, 80});
+    add({70, 32, 33});  // small, of more than few rows
     // A GPU's large tiles; few rows over several slabs of K.
     for (std::int64_t k : {96, 130}) add({104, k, 200});
     for (std::int64_t m : {3, 33})

@@ -82,7 +82,9 @@ Status launch_gemm(const Queue& queue, const Op& op, const Call& c) {
                            .zero_column = zeros.present() ? zeros.stride[1] : 0,
                            .group = c.whole(0),
                            .group_log = -1,
-                           .scale_type = scales.dtype}};
+                           .scale_type = scales.dtype},
+                          CodesNumbers(queue, x, y).bytes != 0,
+                          c.workspace.pointer};
   Int4Weight& w = p.w;
   if (w.group >= w.k) w.group = std::int64_t{1} << 62;
   if ((w.group & (w.group - 1)) == 0)
@@ -90,14 +92,37 @@ Status launch_gemm(const Queue& queue, const Op& op, const Call& c) {
   return dispatch(queue, op, &p, c.variant);
 }
 
+std::size_t gemm_bytes(const Queue& queue, const Call& c) {
+  return CodesNumbers(queue, c.view(0), c.view(5)).bytes;
+}
+
 }  // namespace
+
+Status Int4Weight::dequantise(const Queue& queue, const View& to) const {
+  const std::int64_t its = std::min(group, std::max<std::int64_t>(k + k % 2, 2)),
+                     groups = (k + its - 1) / its;
+  const auto matrix = [&](const void* data, DType dtype, std::int64_t columns, std::int64_t row,
+                          std::int64_t column) {
+    ConstView v{};
+    v.data = data;
+    v.dtype = dtype;
+    v.rank = 2;
+    v.shape[0] = n, v.stride[0] = row;
+    v.shape[1] = columns, v.stride[1] = column;
+    return v;
+  };
+  return dequantize_int4(queue, matrix(packed, DType::u8, (k + 1) / 2, packed_row, packed_column),
+                         matrix(scales, scale_type, groups, scale_row, scale_column),
+                         zeros ? matrix(zeros, DType::u8, groups, zero_row, zero_column) : ConstView{}, to,
+                         {.group = its});
+}
 
 extern const Op quantize_int4_op{"quantize_int4",   "forward", "quantize_int4",
                                  kQuantizeVariants, kQuantize, launch_quantize};
 extern const Op dequantize_int4_op{"dequantize_int4",   "forward",   "dequantize_int4",
                                    kDequantizeVariants, kDequantize, launch_dequantize};
-extern const Op gemm_int4_op{"gemm_int4", "forward",  "gemm_int4", kCodesVariants<Int4Weight>,
-                             kGemm,       launch_gemm};
+extern const Op gemm_int4_op{"gemm_int4", "forward",   "gemm_int4", kCodesVariants<Int4Weight>,
+                             kGemm,       launch_gemm, gemm_bytes};
 extern const Op* const int4_ops[] = {&quantize_int4_op, &dequantize_int4_op, &gemm_int4_op, nullptr};
 
 Status quantize_int4(const Queue& queue, ConstView x, View packed, View scales, View zeros,
@@ -110,9 +135,16 @@ Status dequantize_int4(const Queue& queue, ConstView packed, ConstView scales, C
   return call(queue, dequantize_int4_op, {&packed, &scales, &zeros, &y}, {static_cast<double>(options.group)},
               options.variant);
 }
-Status gemm_int4(const Queue& queue, const GemmInt4Inputs& in, View y, const Int4Options& options) {
+Status gemm_int4(const Queue& queue, const GemmInt4Inputs& in, View y, const Int4Options& options,
+                 Workspace workspace) {
   return call(queue, gemm_int4_op, {&in.x, &in.packed, &in.scales, &in.zeros, &in.bias, &y},
-              {static_cast<double>(options.group)}, options.variant);
+              {static_cast<double>(options.group)}, options.variant, workspace);
+}
+Status gemm_int4_workspace(const Queue& queue, const GemmInt4Inputs& in, View y, const Int4Options& options,
+                           std::size_t& bytes) {
+  const ConstView* const views[] = {&in.x, &in.packed, &in.scales, &in.zeros, &in.bias, &y};
+  const double values[] = {static_cast<double>(options.group)};
+  return workspace_of(queue, gemm_int4_op, Call{views, values}, bytes);
 }
 
 }  // namespace rooftile

@@ -1,6 +1,7 @@
 #pragma once
 #include "rooftile/core/queue.h"
 #include "rooftile/core/view.h"
+#include "rooftile/core/workspace.h"
 
 namespace rooftile {
 
@@ -54,8 +55,13 @@ struct GemmInt4Inputs {
 /// only on its row of x.
 ///
 /// M, N, K from 0 up, any strides. Fast where K and group are multiples of 32 (or one group is a row), and
-/// packed's rows are contiguous, aligned to 16. No workspace. Errors: as quantize_int4's and gemm's. Cost:
-/// 2·M·N·K flops; N·K/2 bytes, scales, zeros, x and y.
-Status gemm_int4(const Queue& queue, const GemmInt4Inputs& inputs, View y, const Int4Options& options = {});
+/// packed's rows are contiguous, aligned to 16. Workspace: gemm_int4_workspace(…) bytes; 0 on a CPU, for f32
+/// and up to 64 rows of x. With more, a GPU dequantises W there, into N rows of 2·K bytes. Errors: as
+/// quantize_int4's and gemm's, a workspace that is too small. Cost: 2·M·N·K flops; N·K/2 bytes, scales,
+/// zeros, x and y; the workspace written and read once.
+Status gemm_int4(const Queue& queue, const GemmInt4Inputs& inputs, View y, const Int4Options& options = {},
+                 Workspace workspace = {});
+Status gemm_int4_workspace(const Queue& queue, const GemmInt4Inputs& inputs, View y,
+                           const Int4Options& options, std::size_t& bytes);
 
 }  // namespace rooftile

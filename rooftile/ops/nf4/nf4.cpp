@@ -90,9 +90,15 @@ Status launch_gemm(const Queue& queue, const Op& op, const Call& c) {
                           .absmax_stride = absmax.stride[0],
                           .n = y.shape[y.rank - 1],
                           .k = x.shape[x.rank - 1],
-                          .block_log = 0}};
+                          .block_log = 0},
+                         CodesNumbers(queue, x, y).bytes != 0,
+                         c.workspace.pointer};
   while (1 << p.w.block_log < c.whole(0)) ++p.w.block_log;
   return dispatch(queue, op, &p, c.variant);
+}
+
+std::size_t gemm_bytes(const Queue& queue, const Call& c) {
+  return CodesNumbers(queue, c.view(0), c.view(4)).bytes;
 }
 
 constexpr Variant kScalesVariants[] = {
@@ -119,6 +125,21 @@ Status launch_dequantize_scales(const Queue& queue, const Op& op, const Call& c)
 
 }  // namespace
 
+Status Nf4Weight::dequantise(const Queue& queue, const View& to) const {
+  const auto vector = [](const void* data, DType dtype, std::int64_t size, std::int64_t stride) {
+    ConstView v{};
+    v.data = data;
+    v.dtype = dtype;
+    v.rank = 1;
+    v.shape[0] = size, v.stride[0] = stride;
+    return v;
+  };
+  const std::int64_t count = n * k, block = std::int64_t{1} << block_log;
+  return dequantize_nf4(queue, vector(packed, DType::u8, (count + 1) / 2, packed_stride),
+                        vector(absmax, DType::f32, (count + block - 1) / block, absmax_stride), to,
+                        {.block = block});
+}
+
 extern const Op quantize_scales_op{"quantize_scales", "forward",       "quantize_scales",
                                    kScalesVariants,   kQuantizeScales, launch_quantize_scales};
 extern const Op dequantize_scales_op{"dequantize_scales", "forward",         "dequantize_scales",
@@ -127,7 +148,8 @@ extern const Op quantize_nf4_op{"quantize_nf4",    "forward", "quantize_nf4",
                                 kQuantizeVariants, kQuantize, launch_quantize};
 extern const Op dequantize_nf4_op{"dequantize_nf4",    "forward",   "dequantize_nf4",
                                   kDequantizeVariants, kDequantize, launch_dequantize};
-extern const Op gemm_nf4_op{"gemm_nf4", "forward", "gemm_nf4", kCodesVariants<Nf4Weight>, kGemm, launch_gemm};
+extern const Op gemm_nf4_op{"gemm_nf4", "forward",   "gemm_nf4", kCodesVariants<Nf4Weight>,
+                            kGemm,      launch_gemm, gemm_bytes};
 extern const Op* const nf4_ops[] = {&quantize_nf4_op,      &dequantize_nf4_op, &quantize_scales_op,
                                     &dequantize_scales_op, &gemm_nf4_op,       nullptr};
 
@@ -141,9 +163,16 @@ Status dequantize_nf4(const Queue& queue, ConstView packed, ConstView absmax, Vi
               {static_cast<double>(options.block), static_cast<double>(options.first)}, options.variant);
 }
 
-Status gemm_nf4(const Queue& queue, const GemmNf4Inputs& in, View y, const Nf4Options& options) {
+Status gemm_nf4(const Queue& queue, const GemmNf4Inputs& in, View y, const Nf4Options& options,
+                Workspace workspace) {
   return call(queue, gemm_nf4_op, {&in.x, &in.packed, &in.absmax, &in.bias, &y},
-              {static_cast<double>(options.block)}, options.variant);
+              {static_cast<double>(options.block)}, options.variant, workspace);
+}
+Status gemm_nf4_workspace(const Queue& queue, const GemmNf4Inputs& in, View y, const Nf4Options& options,
+                          std::size_t& bytes) {
+  const ConstView* const views[] = {&in.x, &in.packed, &in.absmax, &in.bias, &y};
+  const double values[] = {static_cast<double>(options.block)};
+  return workspace_of(queue, gemm_nf4_op, Call{views, values}, bytes);
 }
 
 Status quantize_scales(const Queue& queue, ConstView scales, ConstView offset, View codes, View absmax,

@@ -1,6 +1,7 @@
 #pragma once
 #include "rooftile/core/queue.h"
 #include "rooftile/core/view.h"
+#include "rooftile/core/workspace.h"
 
 namespace rooftile {
 
@@ -64,9 +65,14 @@ struct GemmNf4Inputs {
 /// gemm, and a row of y depends only on its row of x. If scales are in 8 bits, call dequantize_scales first,
 /// as bitsandbytes does.
 ///
-/// M, N, K from 0 up. Fast where K is a multiple of 32 and packed's bytes are contiguous, aligned to 16. No
-/// workspace. Errors: as quantize_nf4's and gemm's. Cost: 2·M·N·K flops; N·K/2 + 4·N·K/block bytes, x and y.
-Status gemm_nf4(const Queue& queue, const GemmNf4Inputs& inputs, View y, const Nf4Options& options = {});
+/// M, N, K from 0 up. Fast where K is a multiple of 32 and packed's bytes are contiguous, aligned to 16.
+/// Workspace: gemm_nf4_workspace(…) bytes; 0 on a CPU, for f32 and up to 64 rows of x. With more, a GPU
+/// dequantises W there, into N rows of 2·K bytes. Errors: as quantize_nf4's and gemm's, a workspace that is
+/// too small. Cost: 2·M·N·K flops; N·K/2 + 4·N·K/block bytes, x and y; the workspace written and read once.
+Status gemm_nf4(const Queue& queue, const GemmNf4Inputs& inputs, View y, const Nf4Options& options = {},
+                Workspace workspace = {});
+Status gemm_nf4_workspace(const Queue& queue, const GemmNf4Inputs& inputs, View y, const Nf4Options& options,
+                          std::size_t& bytes);
 
 struct ScalesOptions {
   const char* variant = nullptr;
