@@ -150,6 +150,8 @@ struct Spec {
       {};                                    ///< empty: none
   OracleFunctions oracle;                    ///< oracles<SoftmaxOracle>()
   std::function<double(const Case&)> flops;  ///< each + - · / max exp … counts one
+  /// What tensor cores multiply, whose rate is the limit; null: the case's dtype.
+  DType (*multiplies)(const Case&) = nullptr;
   std::function<double(const Case&)>
       bytes;  ///< each operand's touched elements, once; an inout's once read, once written
   Tolerance tolerance;

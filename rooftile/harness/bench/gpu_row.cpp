@@ -206,7 +206,8 @@ json GpuSession::measure(const GpuRow& row, GpuBaselines* baselines) {
                     "rated for {:.4g}",
                     calls.p5(), bytes, bytes / calls.p5() * 1e-3, rated_gbs_));
 
-  const double flops = spec.flops(c), least_us = tiny_ ? 0 : flops_us(device_, c.dtype, flops);
+  const DType multiplied = spec.multiplies ? spec.multiplies(c) : c.dtype;
+  const double flops = spec.flops(c), least_us = tiny_ ? 0 : flops_us(device_, multiplied, flops);
   if (calls.p5() < least_us)
     throw std::runtime_error(
         fmt::format("{:.4g} us is impossible: {:.4g} flops take {:.4g} us at this GPU's highest clock",

@@ -51,7 +51,7 @@ inline std::vector<Case> gemm_scaled_cases() {
         add({129, 160, 257}, with({{"turned", 1}, {"block", block}, {"block_n", block_n}}));
     // More slices than Hopper's ring holds, of several blocks and of one; a tail.
     for (double block : {128., 2000.})
-      add({130, 1040, 140}, with({{"turned", 1}, {"block", block}, {"block_n", block / 128}}));
+      add({130, 1040, 140}, with({{"turned", 1}, {"block", block}, {"block_n", block < 200 ? 1 : 15}}));
     for (std::int64_t k : {40, 131}) add({2, 17, k, 33}, with({{"turned", 1}}));
     // Few rows: both halves of a fragment, blocks of less than a GPU's stage and of several.
     for (std::int64_t m : {1, 7, 9, 16})
@@ -146,6 +146,7 @@ inline std::vector<Spec> gemm_scaled_specs() {
     for (std::size_t d = 0; d + 2 < rank; ++d) y *= double(c.shape[d]);
     return y * (2 * k + 2 * std::ceil(k / c.parameter("block", 128)) + c.parameter("bias", 1));
   };
+  spec.multiplies = [](const Case& c) { return c.parameter("P") == 2 ? DType::i8 : DType::f8e4m3; };
   spec.cases = gemm_scaled_cases;
   spec.prepare = gemm_scaled_prepare;
   spec.refuses = [](const Case& c) {
