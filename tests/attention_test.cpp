@@ -69,6 +69,7 @@ struct Problem {
   Tensor q, k, v, y, dy;
   std::vector<float> lse;
   AttentionOptions options;
+  std::vector<std::int32_t> cu_q = {}, cu_k = {};
 };
 
 /// dq, dk and dv, one after the other.
@@ -130,9 +131,11 @@ std::vector<std::uint32_t> results(const Queue& queue, const Problem& p, const c
   const View y = p.y.out(lie, memory[3]);
   AttentionOptions options = p.options;
   options.variant = variant;
+  AttentionInputs in{.q = p.q.in(lie, memory[0]), .k = p.k.in(lie, memory[1]), .v = p.v.in(lie, memory[2])};
+  if (const auto n = static_cast<std::int64_t>(p.cu_q.size()); n != 0)
+    in.cu_seqlens_q = view(p.cu_q.data(), {n}), in.cu_seqlens_k = view(p.cu_k.data(), {n});
   const Status s = attention(
-      queue, {.q = p.q.in(lie, memory[0]), .k = p.k.in(lie, memory[1]), .v = p.v.in(lie, memory[2])},
-      {.y = y, .lse = view(lse.data(), {p.q.shape[0], p.q.shape[2], p.q.shape[1]})}, options);
+      queue, in, {.y = y, .lse = view(lse.data(), {p.q.shape[0], p.q.shape[2], p.q.shape[1]})}, options);
   EXPECT_TRUE(s) << s.message();
   std::vector<std::uint32_t> all;
   for (const bf16 x : p.y.back(y)) all.push_back(x.bits);
@@ -153,6 +156,29 @@ TEST(Attention, GivesTheBitsOfMmaByWgmmaOnTheEmulatedDevice) {
       SCOPED_TRACE(testing::Message() << "heads of " << d << ", causal " << options.causal << ", "
                                       << options.window_left << " keys to the left");
       const Problem p = problem_of(queue, 140, 1100, d, options);
+      const std::vector<std::uint32_t> expected = results(queue, p, "mma", Lie::dense);
+      for (const Lie lie : {Lie::dense, Lie::apart})
+        EXPECT_EQ(results(queue, p, "wgmma", lie), expected) << "lies " << static_cast<int>(lie);
+    }
+}
+
+/// What lies before, between and behind sequences is NaN. One has no query, one no key.
+TEST(Attention, GivesTheBitsOfMmaByWgmmaOfPackedSequencesOnTheEmulatedDevice) {
+  if (!kEmulatedIsBuilt) GTEST_SKIP() << "this build has no emulated device";
+  const Queue queue = Queue::emulated({.threads = 2});
+  ASSERT_TRUE(queue.status()) << queue.status().message();
+  for (const std::int64_t d : {64, 128, 200})
+    for (const bool causal : {false, true}) {
+      SCOPED_TRACE(testing::Message() << "heads of " << d << ", causal " << causal);
+      const Problem two = problem_of(queue, 300, 900, d, {.causal = causal, .scale = .5});
+      Problem p{two.q.batch(1), two.k.batch(1), two.v.batch(1),       two.y.batch(1),         {},
+                two.lse,        two.options,    {2, 70, 70, 71, 290}, {5, 605, 640, 640, 890}};
+      p.lse.resize(p.lse.size() / 2);
+      for (Tensor* t : {&p.k, &p.v}) {
+        const std::size_t row = t->elements.size() / 900;
+        for (const std::size_t at : {4, 620, 890, 899})
+          std::fill_n(t->elements.begin() + static_cast<std::ptrdiff_t>(at * row), row, bf16{0x7fc0});
+      }
       const std::vector<std::uint32_t> expected = results(queue, p, "mma", Lie::dense);
       for (const Lie lie : {Lie::dense, Lie::apart})
         EXPECT_EQ(results(queue, p, "wgmma", lie), expected) << "lies " << static_cast<int>(lie);

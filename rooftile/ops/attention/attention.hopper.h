@@ -48,7 +48,12 @@ ROOFTILE_TILE void store_rows(const float (&y)[Shape::kSize / 2], const float (&
   const bool stores = run.stores && (!kPacked || row + 16 <= tile.its.queries);
   ROOFTILE_UNROLL for (int i = 0; i < Shape::kSize / 64; ++i) {
     std::byte* const buffer = output.boxes[i % Shape::kBuffers];
-    if (run.stores && lane == 0) tensor_store_wait_read<Shape::kBuffers - 1>();
+    if (run.stores && lane == 0) {
+      if (stores)
+        tensor_store_wait_read<Shape::kBuffers - 1>();
+      else  // the tile's own boxes are no stores, which would count
+        tensor_store_wait_read<0>();
+    }
     __syncwarp();
     // Of zeros none is negative: a sum that underflowed is -0 or, where keys that a query does not see came
     // after it, +0.
