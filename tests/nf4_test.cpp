@@ -89,7 +89,7 @@ TEST(Nf4, MultipliesWithGemmsBitsOnTheEmulatedDevice) {
     for (std::int64_t m : {3, 65, 200})
       for (std::int64_t k : {33, 96, 130}) {
         has_gemms_bits<bf16>(queue, m, k, 200, 32, {nullptr, "mma"});
-        if (m > 64) has_gemms_bits<bf16>(queue, m, k, 70, 32, {"numbers"});
+        if (m > 64) has_gemms_bits<bf16>(queue, m, k, 70, 32, {"dequantised"});
         has_gemms_bits<float>(queue, m, k, 70, 64, {nullptr, "simt"});
       }
   }

@@ -2,7 +2,7 @@
 // y = x·Wᵀ + bias, W in codes of 4 bits: what gemm_nf4 and gemm_int4 share. No CUDA: nf4.cpp and int4.cpp
 // validate by it. A weight is a struct with
 //   kFunction, kPacked    the function's name, and that of the operand which holds the codes
-//   dequantise(queue, to) W as numbers: its folder's own function
+//   dequantise(queue, call, to)   W in memory: the folder's own function, on a call's operands
 //   n, k                  W {N, K}
 //   runs                  a GPU's launch sets it: in_runs(16)
 //   in_runs(bytes)        whether kCodesRun weights of a row, from a multiple of that on, are 16 bytes that
@@ -29,25 +29,25 @@ template <class W>
 struct GemmCodes {
   GemmProblem product;
   W w;
-  bool by_numbers = false;  ///< W as numbers pays, and finds room in the call's workspace:
-  void* numbers = nullptr;
+  const Call* call = nullptr;
+  bool many_rows = false;  ///< W is dequantised once, into the call's workspace
 };
 
-/// W in x's dtype, for as many rows of x as make a product compute-bound. Rows begin at multiples of 64
-/// bytes.
-struct CodesNumbers {
-  std::int64_t pitch;
+/// Elements from a row of the dequantised W to the next: rows begin at multiples of 64 bytes.
+inline std::int64_t dequantised_pitch(std::int64_t k) { return (k + 31) / 32 * 32; }
+/// The bytes of W in x's dtype, for a GPU's tensor cores and as many rows of x as make a product
+/// compute-bound; else 0.
+inline std::size_t dequantised_bytes(const Queue& queue, const ConstView& x, const ConstView& y) {
+  std::int64_t rows = 1;
+  for (int d = 0; d + 1 < x.rank; ++d) rows *= x.shape[d];
+  if (queue.device() == Device::cpu || x.dtype == DType::f32 || rows <= kMaxFewRows) return 0;
+  const std::int64_t row = dequantised_pitch(x.shape[x.rank - 1]) * (bits(x.dtype) / 8);
   std::size_t bytes = 0;
-  CodesNumbers(const Queue& queue, const ConstView& x, const ConstView& y) {
-    const std::int64_t n = y.shape[y.rank - 1], k = x.shape[x.rank - 1], width = bits(x.dtype) / 8;
-    pitch = (k + 31) / 32 * 32;
-    std::int64_t rows = 1;
-    for (int d = 0; d + 1 < x.rank; ++d) rows *= x.shape[d];
-    if (queue.device() == Device::cpu || x.dtype == DType::f32 || rows <= kMaxFewRows) return;
-    if (__builtin_mul_overflow(static_cast<std::size_t>(n * width), static_cast<std::size_t>(pitch), &bytes))
-      bytes = SIZE_MAX;  // which no caller has
-  }
-};
+  if (__builtin_mul_overflow(static_cast<std::size_t>(y.shape[y.rank - 1]), static_cast<std::size_t>(row),
+                             &bytes))
+    bytes = SIZE_MAX;  // which no caller has
+  return bytes;
+}
 
 /// x {…, M, K}, bias {N} or absent, y {…, M, N}. Rows of all matrices in one, as far as a stride covers them:
 /// they share W.
@@ -120,50 +120,38 @@ Status simt(const GemmCodes<W>& p) {
                        name(p.product.type));
 }
 
-/// A GPU's tensor cores work on numbers: from some rows of x on it pays to make them once.
 template <class W>
-Status numbers(const GemmCodes<W>& p) {
-  if (p.by_numbers) return {};
-  return Status::error("%s: numbers takes f16 and bf16 and more than %d rows of x, on a GPU", W::kFunction,
-                       kMaxFewRows);
+Status many_rows(const GemmCodes<W>& p) {
+  if (p.many_rows) return {};
+  return Status::error("%s: dequantised takes f16 and bf16 and more than %d rows of x, on a GPU",
+                       W::kFunction, kMaxFewRows);
 }
+/// W dequantised once, then gemm.
 template <class W>
-Status by_numbers(const Queue& queue, const GemmCodes<W>& p) {
+Status by_gemm(const Queue& queue, const GemmCodes<W>& p) {
   const GemmProblem& product = p.product;
-  const int rank = product.batch.rank + 2;
-  /// A matrix of every batch, which lie `which` strides of the batch apart; -1: one for all.
+  const auto& batch = product.batch;
+  /// A matrix of each batch. `which` of the batch's strides are its; -1: all share one.
   const auto matrices = [&](const void* data, DType dtype, int which, std::int64_t rows, std::int64_t columns,
                             std::int64_t row, std::int64_t column) {
-    View v{};
-    v.data = data;
-    v.dtype = dtype;
-    v.rank = rank;
-    for (int d = 0; d < product.batch.rank; ++d) {
-      v.shape[d] = product.batch.extent[d];
-      v.stride[d] = which < 0 ? 0 : product.batch.stride[which][d];
-    }
-    v.shape[rank - 2] = rows, v.stride[rank - 2] = row;
-    v.shape[rank - 1] = columns, v.stride[rank - 1] = column;
-    return v;
+    Extent shape[kMaxRank], stride[kMaxRank];
+    for (int d = 0; d < batch.rank; ++d)
+      shape[d] = batch.extent[d], stride[d] = which < 0 ? 0 : batch.stride[which][d];
+    shape[batch.rank] = rows, stride[batch.rank] = row;
+    shape[batch.rank + 1] = columns, stride[batch.rank + 1] = column;
+    return detail::make_view<View>(data, dtype, batch.rank + 2, shape, stride);
   };
-  const std::int64_t n = product.n, k = product.k, pitch = (k + 31) / 32 * 32;
-  View w{};
-  w.data = p.numbers;
-  w.dtype = product.type;
-  w.rank = 2;
-  w.shape[0] = n, w.shape[1] = k;
-  w.stride[0] = pitch, w.stride[1] = 1;
-  ROOFTILE_TRY(p.w.dequantise(queue, w));
+  void* const memory = p.call->workspace.pointer;
+  const std::int64_t n = product.n, k = product.k, pitch = dequantised_pitch(k);
+  const Extent shape[] = {n, k}, stride[] = {pitch, 1}, bias_stride[] = {product.bias_stride};
+  ROOFTILE_TRY(
+      W::dequantise(queue, *p.call, detail::make_view<View>(memory, product.type, 2, shape, stride)));
   ConstView bias{};
-  if (product.bias) {
-    bias.data = product.bias;
-    bias.dtype = product.bias_type;
-    bias.rank = 1;
-    bias.shape[0] = n, bias.stride[0] = product.bias_stride;
-  }
+  if (product.bias)
+    bias = detail::make_view<ConstView>(product.bias, product.bias_type, 1, shape, bias_stride);
   return gemm(queue,
               {matrices(product.a, product.type, 1, product.m, k, product.a_row, product.a_column),
-               matrices(p.numbers, product.type, -1, k, n, 1, pitch),
+               matrices(memory, product.type, -1, k, n, 1, pitch),
                {},
                bias},
               matrices(product.y, product.out, 0, product.m, n, product.y_row, product.y_column));
@@ -177,8 +165,8 @@ inline constexpr Variant kCodesVariants[] = {
      accepts<codes::any<W>>},
     {"few_rows", "tensor cores; each warp dequantises in registers what its fragments take", Role::standard,
      accepts<codes::few_rows<W>>},
-    {"numbers", "weights dequantised into the workspace, once, then gemm", Role::standard,
-     accepts<codes::numbers<W>>, composes<codes::by_numbers<W>>},
+    {"dequantised", "weights dequantised into the workspace, once, then gemm", Role::standard,
+     accepts<codes::many_rows<W>>, composes<codes::by_gemm<W>>},
     {"mma", "gemm's tensor cores; weights dequantised in registers on their way to shared memory",
      Role::standard, accepts<codes::tensor_cores<W>>},
     {"simt", "gemm's register tile; weights dequantised on their way to shared memory", Role::standard,

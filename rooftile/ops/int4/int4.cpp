@@ -83,8 +83,8 @@ Status launch_gemm(const Queue& queue, const Op& op, const Call& c) {
                            .group = c.whole(0),
                            .group_log = -1,
                            .scale_type = scales.dtype},
-                          CodesNumbers(queue, x, y).bytes != 0,
-                          c.workspace.pointer};
+                          &c,
+                          dequantised_bytes(queue, x, y) != 0};
   Int4Weight& w = p.w;
   if (w.group >= w.k) w.group = std::int64_t{1} << 62;
   if ((w.group & (w.group - 1)) == 0)
@@ -93,28 +93,13 @@ Status launch_gemm(const Queue& queue, const Op& op, const Call& c) {
 }
 
 std::size_t gemm_bytes(const Queue& queue, const Call& c) {
-  return CodesNumbers(queue, c.view(0), c.view(5)).bytes;
+  return dequantised_bytes(queue, c.view(0), c.view(5));
 }
 
 }  // namespace
 
-Status Int4Weight::dequantise(const Queue& queue, const View& to) const {
-  const std::int64_t its = std::min(group, std::max<std::int64_t>(k + k % 2, 2)),
-                     groups = (k + its - 1) / its;
-  const auto matrix = [&](const void* data, DType dtype, std::int64_t columns, std::int64_t row,
-                          std::int64_t column) {
-    ConstView v{};
-    v.data = data;
-    v.dtype = dtype;
-    v.rank = 2;
-    v.shape[0] = n, v.stride[0] = row;
-    v.shape[1] = columns, v.stride[1] = column;
-    return v;
-  };
-  return dequantize_int4(queue, matrix(packed, DType::u8, (k + 1) / 2, packed_row, packed_column),
-                         matrix(scales, scale_type, groups, scale_row, scale_column),
-                         zeros ? matrix(zeros, DType::u8, groups, zero_row, zero_column) : ConstView{}, to,
-                         {.group = its});
+Status Int4Weight::dequantise(const Queue& queue, const Call& call, const View& to) {
+  return dequantize_int4(queue, call.view(1), call.view(2), call.view(3), to, {.group = call.whole(0)});
 }
 
 extern const Op quantize_int4_op{"quantize_int4",   "forward", "quantize_int4",

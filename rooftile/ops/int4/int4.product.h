@@ -17,7 +17,7 @@ struct Int4Weight {
   DType scale_type;
   bool runs = false;
 
-  Status dequantise(const Queue& queue, const View& to) const;
+  static Status dequantise(const Queue& queue, const Call& call, const View& to);
   bool in_runs(std::uintptr_t bytes) const {
     const auto rows = n > 1 ? static_cast<std::uintptr_t>(packed_row) : 0;
     return k % kCodesRun == 0 && (group % kCodesRun == 0 || group >= k) && packed_column == 1 &&

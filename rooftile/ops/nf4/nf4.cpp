@@ -91,14 +91,14 @@ Status launch_gemm(const Queue& queue, const Op& op, const Call& c) {
                           .n = y.shape[y.rank - 1],
                           .k = x.shape[x.rank - 1],
                           .block_log = 0},
-                         CodesNumbers(queue, x, y).bytes != 0,
-                         c.workspace.pointer};
+                         &c,
+                         dequantised_bytes(queue, x, y) != 0};
   while (1 << p.w.block_log < c.whole(0)) ++p.w.block_log;
   return dispatch(queue, op, &p, c.variant);
 }
 
 std::size_t gemm_bytes(const Queue& queue, const Call& c) {
-  return CodesNumbers(queue, c.view(0), c.view(4)).bytes;
+  return dequantised_bytes(queue, c.view(0), c.view(4));
 }
 
 constexpr Variant kScalesVariants[] = {
@@ -125,19 +125,8 @@ Status launch_dequantize_scales(const Queue& queue, const Op& op, const Call& c)
 
 }  // namespace
 
-Status Nf4Weight::dequantise(const Queue& queue, const View& to) const {
-  const auto vector = [](const void* data, DType dtype, std::int64_t size, std::int64_t stride) {
-    ConstView v{};
-    v.data = data;
-    v.dtype = dtype;
-    v.rank = 1;
-    v.shape[0] = size, v.stride[0] = stride;
-    return v;
-  };
-  const std::int64_t count = n * k, block = std::int64_t{1} << block_log;
-  return dequantize_nf4(queue, vector(packed, DType::u8, (count + 1) / 2, packed_stride),
-                        vector(absmax, DType::f32, (count + block - 1) / block, absmax_stride), to,
-                        {.block = block});
+Status Nf4Weight::dequantise(const Queue& queue, const Call& call, const View& to) {
+  return dequantize_nf4(queue, call.view(1), call.view(2), to, {.block = call.whole(0)});
 }
 
 extern const Op quantize_scales_op{"quantize_scales", "forward",       "quantize_scales",

@@ -27,7 +27,7 @@ struct Nf4Weight {
   bool runs = false;
   Nf4Table levels = kNf4Table;
 
-  Status dequantise(const Queue& queue, const View& to) const;
+  static Status dequantise(const Queue& queue, const Call& call, const View& to);
   /// No block is smaller than a run.
   bool in_runs(std::uintptr_t bytes) const {
     return k % kCodesRun == 0 && packed_stride == 1 && reinterpret_cast<std::uintptr_t>(packed) % bytes == 0;
