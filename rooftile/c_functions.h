@@ -328,11 +328,15 @@ static inline rooftile_status rooftile_gemm(const rooftile_queue* queue, const r
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "gemm", views, options, NULL, none);
 }
-static inline rooftile_status rooftile_gemm_scaled(const rooftile_queue* queue, const rooftile_view* a, const rooftile_view* b, const rooftile_view* scale_a, const rooftile_view* scale_b, const rooftile_view* bias, const rooftile_view* y, int64_t block, int64_t block_n) {
+static inline rooftile_status rooftile_gemm_scaled(const rooftile_queue* queue, const rooftile_view* a, const rooftile_view* b, const rooftile_view* scale_a, const rooftile_view* scale_b, const rooftile_view* bias, const rooftile_view* y, int64_t block, int64_t block_n, rooftile_workspace workspace) {
   const rooftile_view* const views[] = {a, b, scale_a, scale_b, bias, y};
   const double options[] = {(double)block, (double)block_n};
-  const rooftile_workspace none = {NULL, 0};
-  return rooftile_call(queue, "gemm_scaled", views, options, NULL, none);
+  return rooftile_call(queue, "gemm_scaled", views, options, NULL, workspace);
+}
+static inline rooftile_status rooftile_gemm_scaled_workspace(const rooftile_queue* queue, const rooftile_view* a, const rooftile_view* b, const rooftile_view* scale_a, const rooftile_view* scale_b, const rooftile_view* bias, const rooftile_view* y, int64_t block, int64_t block_n, size_t* bytes) {
+  const rooftile_view* const views[] = {a, b, scale_a, scale_b, bias, y};
+  const double options[] = {(double)block, (double)block_n};
+  return rooftile_workspace_of(queue, "gemm_scaled", views, options, bytes);
 }
 static inline rooftile_status rooftile_grad_norm(const rooftile_queue* queue, int64_t tensors, const rooftile_view* gradient, const rooftile_view* gradient_scale, const rooftile_view* norm, const rooftile_view* coefficient, const rooftile_view* found_inf, double max_norm) {
   const rooftile_view* const views[] = {gradient, gradient_scale, norm, coefficient, found_inf};

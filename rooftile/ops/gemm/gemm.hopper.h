@@ -12,9 +12,9 @@
 namespace rooftile::gemm_gpu {
 
 /// A block's tile, and what it keeps in shared memory.
-template <class T, int kN_>
+template <class T, int kN_, int kStages_ = hopper_stages(kN_)>
 struct HopperTile {
-  static constexpr int kM = kHopperHeight, kN = kN_, kStages = hopper_stages(kN);
+  static constexpr int kM = kHopperHeight, kN = kN_, kStages = kStages_;
   static constexpr int kK = kHopperRow / int(sizeof(T)), kSteps = kHopperRow / 32;  // of wgmma in a slice
   static constexpr int kConsumers = kM / 64, kThreads = 128 * (1 + kConsumers);
   static constexpr int kBox = 64 * 64;  // elements of a box whose neighbours are along M or N
@@ -23,6 +23,8 @@ struct HopperTile {
   static constexpr int kStaging =
       16 * 64 * 4;  // bytes of a warp: 16 rows of 64 sums, or two times 128 bytes of results
   static constexpr unsigned kSliceBytes = (kM + kN) * kK * sizeof(T);
+  static constexpr unsigned kFillers = 1;    ///< what arrives when a slot is full: the copies
+  static constexpr bool kWarpsFree = false;  ///< a slot is freed by each warp, not by a consumer
 
   struct alignas(1024) Shared {
     T a[kStages][kM * kK];
@@ -85,10 +87,11 @@ ROOFTILE_TILE void load_slices(typename Tile::Shared& shared, const TensorMap* a
   });
 }
 
-/// A consumer has read a slot: told to each block of the cluster, as each may fill it.
+/// A consumer, or each of its warps, has read a slot: told to each block of the cluster, as each may fill it.
 template <class Tile>
 ROOFTILE_TILE void free_slot(typename Tile::Shared& shared, int slot, int cluster) {
-  const int thread = static_cast<int>(threadIdx.x) % 128;
+  const int thread = static_cast<int>(threadIdx.x) % (Tile::kWarpsFree ? 32 : 128);
+  if constexpr (Tile::kWarpsFree) __syncwarp();
   if (thread >= cluster) return;
   if (cluster > 1)
     mbarrier_arrive_at_relaxed(&shared.empty[slot], static_cast<unsigned>(thread));
@@ -139,9 +142,9 @@ ROOFTILE_TILE unsigned result_bits(const GpuEpilogue& e, float alpha, float sum)
 
 /// Results of 16 bits, or of 32: 128 bytes of columns at a time through one of the warp's two buffers.
 /// `buffer`: the one to be written next, from tile to tile.
-template <class T, class Tile>
-ROOFTILE_TILE void store_whole(const typename Tile::Sum (&sums)[Tile::kN / 2], std::byte* staging,
-                               int& buffer, const TensorMap* y_map, const GpuProduct& p, int m, int n,
+template <class T, class Tile, class Sum>
+ROOFTILE_TILE void store_whole(const Sum (&sums)[Tile::kN / 2], std::byte* staging, int& buffer,
+                               const TensorMap* y_map, const GpuProduct& p, int m, int n,
                                const MatrixAt& at) {
   constexpr int kColumns = sizeof(T) == 2 ? 64 : 32;
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -276,8 +279,9 @@ ROOFTILE_TILE void begin_ring(typename Tile::Shared& shared, const TensorMap* a_
     prefetch_tensor_map(a_map);
     prefetch_tensor_map(b_map);
     for (int i = 0; i < Tile::kStages; ++i) {
-      mbarrier_init(&shared.full[i], 1);
-      mbarrier_init(&shared.empty[i], static_cast<unsigned>(Tile::kConsumers * cluster));
+      mbarrier_init(&shared.full[i], Tile::kFillers);
+      mbarrier_init(&shared.empty[i],
+                    static_cast<unsigned>(Tile::kConsumers * (Tile::kWarpsFree ? 4 : 1) * cluster));
     }
     fence_mbarrier_init();
   }

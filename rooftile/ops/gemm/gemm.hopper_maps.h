@@ -30,6 +30,26 @@ inline Status map_of(TensorMap& map, int size, const GpuOperand& o, std::int64_t
                    : map_of(map, size, o.data, mn, k, o.k_stride, batch, operand, depth);
 }
 
+/// Whether y is alpha times the sums, in rows that the copy engine can store.
+inline bool is_whole(const GpuProduct& p) {
+  const GpuEpilogue& e = p.epilogue;
+  const int size = bits(e.out) / 8;
+  // It stores words of 4 bytes (H200): of an odd row of 16 bits the next element, too.
+  if (size == 2 && p.n % 2 != 0) return false;
+  if (p.m <= 1 && p.n * size % 16 != 0) return false;  // of a lone row, whole 16-byte words
+  if (e.c || e.bias || e.activation != 0) return false;
+  constexpr std::int64_t kMaxStride = std::int64_t{1} << 39;
+  if (e.y_row < 0 || e.y_row >= kMaxStride) return false;
+  for (int d = 0; d < p.batch.rank; ++d)
+    if (p.batch.stride[0][d] <= 0 || p.batch.stride[0][d] >= kMaxStride) return false;
+  return piece_of(p.batch, 0, e.y, e.y_column, e.y_row, size) == 16;
+}
+/// y's map, of boxes that a warp stores: 128 bytes of its 16 rows.
+inline Status map_of_results(TensorMap& map, const GpuProduct& p) {
+  const GpuEpilogue& e = p.epilogue;
+  return map_of(map, bits(e.out) / 8, e.y, p.n, p.m, e.y_row, p.batch, 0, 16);
+}
+
 Status launch_skinny(const CudaLaunch&, DType, const GpuProduct&,
                      const HopperPlan&);  // gemm.hopper_skinny.cu
 

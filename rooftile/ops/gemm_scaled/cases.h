@@ -87,8 +87,7 @@ inline void gemm_scaled_turns(Spec& spec) {
       if (turns(c, o.name)) std::swap(o.shape[o.shape.size() - 1], o.shape[o.shape.size() - 2]);
     return list;
   };
-  spec.call = [call = spec.call, turns](const Queue& queue, const Case& c, const Arguments& given,
-                                        const char* variant, Workspace workspace) {
+  const auto turned = [turns](const Case& c, const Arguments& given) {
     Arguments arguments = given;
     for (const char* name : {"b", "scale_b"}) {
       View v = given.out(name);
@@ -97,7 +96,15 @@ inline void gemm_scaled_turns(Spec& spec) {
       std::swap(v.stride[v.rank - 1], v.stride[v.rank - 2]);
       arguments.add(name, v);
     }
-    return call(queue, c, arguments, variant, workspace);
+    return arguments;
+  };
+  spec.call = [call = spec.call, turned](const Queue& queue, const Case& c, const Arguments& given,
+                                         const char* variant, Workspace workspace) {
+    return call(queue, c, turned(c, given), variant, workspace);
+  };
+  spec.workspace = [its = spec.workspace, turned](const Queue& queue, const Case& c, const Arguments& given,
+                                                  std::size_t& bytes) {
+    return its(queue, c, turned(c, given), bytes);
   };
   spec.options.push_back({"turned"});
 }
@@ -172,6 +179,9 @@ inline std::vector<Spec> gemm_scaled_specs() {
       for (const Shape& w : {Shape{4096, 4096}, Shape{8192, 8192}})
         for (double block : {128., 8192.})
           b.gpu.push_back({{m, w[0], w[1]}, DType::bf16, {{"bias", 0}, {"block", block}, {"turned", 1}}});
+    for (const std::int64_t n : {4096, 8192})  // DeepSeek's squares
+      b.gpu.push_back(
+          {{4096, n, n}, DType::bf16, {{"bias", 0}, {"block", 128}, {"block_n", 128}, {"turned", 1}}});
     for (std::int64_t m : {1, 16, 64, 512, 4096})
       for (double block : {128., 4096.})
         b.gpu.push_back({{m, 4096, 4096},

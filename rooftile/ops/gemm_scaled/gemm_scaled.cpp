@@ -65,9 +65,33 @@ Status boxes(const GemmScaledProblem& p) {
       static_cast<long long>(product.b_column), static_cast<long long>(product.k),
       static_cast<long long>(p.block));
 }
-Status wgmma_i8(const GemmScaledProblem& p) {
+/// Bytes of both operands as halves, where such a call may take them.
+std::size_t halves_bytes(const Queue& queue, const Call& c) {
+  const ConstView &a = c.view(0), &y = c.view(5);
+  const std::int64_t m = y.shape[y.rank - 2], n = y.shape[y.rank - 1], k = a.shape[a.rank - 1];
+  std::int64_t matrices = 1;
+  for (int d = 0; d + 2 < y.rank; ++d) matrices *= y.shape[d];
+  if (queue.device() == Device::cpu || queue.architecture() != 90 || a.dtype == DType::i8 || matrices != 1 ||
+      m <= GemmScaledProblem::kFewRows)
+    return 0;
+  std::size_t bytes = 0;
+  const auto row = static_cast<std::size_t>(GemmScaledProblem::halves_pitch(k)) * 2;
+  return __builtin_mul_overflow(static_cast<std::size_t>(m) + static_cast<std::size_t>(n), row, &bytes)
+             ? SIZE_MAX  // which no caller has
+             : bytes;
+}
+/// i8 as it is, and f8 as halves.
+Status wgmma(const GemmScaledProblem& p) {
   if (p.integers()) return boxes(p);
-  return Status::error("gemm_scaled: wgmma takes i8, a is %s; mma takes it", name(p.product.type));
+  const std::int64_t k = p.product.k;
+  if (p.halves && k >= 1 && gemm_gpu::is_mapped(p.product) &&
+      (p.blocks() <= 1 || p.block == GemmScaledProblem::kHopperBlock))
+    return {};
+  return Status::error(
+      "gemm_scaled: wgmma takes f8 of one matrix, more than %d rows, K from 1 and blocks of %d or one; M is "
+      "%lld, K is %lld, the block is %lld; mma takes all",
+      GemmScaledProblem::kFewRows, GemmScaledProblem::kHopperBlock, static_cast<long long>(p.product.m),
+      static_cast<long long>(k), static_cast<long long>(p.block));
 }
 Status wgmma_f8(const GemmScaledProblem& p) {
   if (!p.integers()) return boxes(p);
@@ -78,8 +102,8 @@ constexpr Variant kVariants[] = {
      Role::standard, any},
     {"few_rows", "tensor cores; up to 16 rows of a, b's codes read from shared memory four to a lane",
      Role::standard, accepts<few_rows>},
-    {"wgmma", "Hopper's tensor cores, i8; tiles brought by its copy engine; the bits of mma", Role::standard,
-     accepts<wgmma_i8>},
+    {"wgmma", "Hopper's tensor cores; f8 as halves, in the workspace, i8 as it is; the bits of mma",
+     Role::standard, accepts<wgmma>},
     {"wgmma_f8", "Hopper's tensor cores for f8, whose sums of 128 of K keep 14 bits", Role::named,
      accepts<wgmma_f8>},
     {"mma", "tensor cores: f8 as halves, which codes become on their way to shared memory; i8 as it is",
@@ -131,18 +155,28 @@ Status launch(const Queue& queue, const Op& op, const Call& c) {
   for (ConstView& v : outer)
     for (int d = v.rank - 2; d < v.rank; ++d) v.shape[d] = v.stride[d] = 1;
   product.batch = rows_of(outer[0], outer[1], outer[2], outer[0]);
+  p.halves = halves_bytes(queue, c) != 0 ? c.workspace.pointer : nullptr;
   p.scales = rows_of(outer[3], outer[4]);
   return dispatch(queue, op, &p, c.variant);
 }
 
 }  // namespace
 
-extern const Op gemm_scaled_op{"gemm_scaled", "forward", "gemm_scaled", kVariants, kSignature, launch};
+extern const Op gemm_scaled_op{"gemm_scaled", "forward", "gemm_scaled", kVariants,
+                               kSignature,    launch,    halves_bytes};
 extern const Op* const gemm_scaled_ops[] = {&gemm_scaled_op, nullptr};
 
-Status gemm_scaled(const Queue& queue, const GemmScaledInputs& in, View y, const GemmScaledOptions& options) {
+Status gemm_scaled(const Queue& queue, const GemmScaledInputs& in, View y, const GemmScaledOptions& options,
+                   Workspace workspace) {
   return call(queue, gemm_scaled_op, {&in.a, &in.b, &in.scale_a, &in.scale_b, &in.bias, &y},
-              {static_cast<double>(options.block), static_cast<double>(options.block_n)}, options.variant);
+              {static_cast<double>(options.block), static_cast<double>(options.block_n)}, options.variant,
+              workspace);
+}
+Status gemm_scaled_workspace(const Queue& queue, const GemmScaledInputs& in, View y,
+                             const GemmScaledOptions& options, std::size_t& bytes) {
+  const ConstView* const views[] = {&in.a, &in.b, &in.scale_a, &in.scale_b, &in.bias, &y};
+  const double values[] = {static_cast<double>(options.block), static_cast<double>(options.block_n)};
+  return workspace_of(queue, gemm_scaled_op, Call{views, values}, bytes);
 }
 
 }  // namespace rooftile

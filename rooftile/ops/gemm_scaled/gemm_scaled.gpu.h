@@ -99,11 +99,12 @@ ROOFTILE_TILE unsigned halves_of(unsigned pair, bool large) {
 #endif
 }
 
-Status launch_hopper_i8(const CudaLaunch&, const GemmScaledProblem&);  // gemm_scaled.hopper.cu
-Status launch_hopper_f8(const CudaLaunch&, const GemmScaledProblem&);  // the same file
-Status launch_few(const CudaLaunch&, const GemmScaledProblem&);        // gemm_scaled.few.cu
-Status launch_mma_f8(const CudaLaunch&, const GemmScaledProblem&);     // gemm_scaled.mma.cu
-Status launch_mma_i8(const CudaLaunch&, const GemmScaledProblem&);     // gemm_scaled.i8.cu
-Status launch_simt(const CudaLaunch&, const GemmScaledProblem&);       // gemm_scaled.simt.cu
+Status launch_hopper_i8(const CudaLaunch&, const GemmScaledProblem&);      // gemm_scaled.hopper.cu
+Status launch_hopper_f8(const CudaLaunch&, const GemmScaledProblem&);      // the same file
+Status launch_hopper_halves(const CudaLaunch&, const GemmScaledProblem&);  // gemm_scaled.halves.cu
+Status launch_few(const CudaLaunch&, const GemmScaledProblem&);            // gemm_scaled.few.cu
+Status launch_mma_f8(const CudaLaunch&, const GemmScaledProblem&);         // gemm_scaled.mma.cu
+Status launch_mma_i8(const CudaLaunch&, const GemmScaledProblem&);         // gemm_scaled.i8.cu
+Status launch_simt(const CudaLaunch&, const GemmScaledProblem&);           // gemm_scaled.simt.cu
 
 }  // namespace rooftile::scaled_gpu

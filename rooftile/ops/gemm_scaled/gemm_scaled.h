@@ -1,6 +1,7 @@
 #pragma once
 #include "rooftile/core/queue.h"
 #include "rooftile/core/view.h"
+#include "rooftile/core/workspace.h"
 
 namespace rooftile {
 
@@ -41,11 +42,16 @@ struct GemmScaledOptions {
 /// block, every product and sum is cut at 2^-13 of the largest; then the sums are added in f32. Its error is
 /// at most 0.017 times Σ|a·b·scales| more; of normal random codes it is about 2^-13 of that.
 ///
-/// No workspace. Errors: an absent view, dtypes or shapes that do not fit, i8 beside another format, a block
-/// below 1, null or misaligned data, an output that overlaps itself or an input, a variant that is unknown or
-/// refuses. Cost: 2·M·N·K flops, and 2·M·N more for each block; a byte for each code, scales, y. Source:
-/// Micikevicius et al., arXiv:2209.05433; DeepSeek-AI, arXiv:2412.19437.
+/// Workspace: gemm_scaled_workspace(…) bytes; 0 but for f8 on a Hopper GPU, one matrix and more than 16 rows:
+/// there both operands become halves, which hold each code exactly, in (M + N)·2·K bytes.
+///
+/// Errors: an absent view, dtypes or shapes that do not fit, i8 beside another format, a block below 1, null
+/// or misaligned data, an output that overlaps itself or an input, a workspace that is too small, a variant
+/// that is unknown or refuses. Cost: 2·M·N·K flops, and 2·M·N more for each block; a byte for each code,
+/// scales, y. Source: Micikevicius et al., arXiv:2209.05433; DeepSeek-AI, arXiv:2412.19437.
 Status gemm_scaled(const Queue& queue, const GemmScaledInputs& inputs, View y,
-                   const GemmScaledOptions& options = {});
+                   const GemmScaledOptions& options = {}, Workspace workspace = {});
+Status gemm_scaled_workspace(const Queue& queue, const GemmScaledInputs& inputs, View y,
+                             const GemmScaledOptions& options, std::size_t& bytes);
 
 }  // namespace rooftile

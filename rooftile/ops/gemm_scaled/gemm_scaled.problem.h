@@ -14,10 +14,13 @@ struct GemmScaledProblem {
   /// Row r's matrices' scales begin at scale_a + scales.offset(0, r), scale_b + scales.offset(1, r).
   Rows<2> scales;
   std::int64_t block, block_n;  ///< from 1 up, at most K and N where these are above 0
+  void* halves;  ///< a Hopper GPU's room for f8 operands as halves, a's rows, then b's columns; or null
 
   static constexpr int kFewRows = 16;       // that few_rows takes
   static constexpr int kHopperBlock = 128;  // of wgmma, where there are several
 
+  /// Halves from a row or column to the next: whole 16-byte words.
+  static std::int64_t halves_pitch(std::int64_t k) { return (k + 7) / 8 * 8; }
   bool integers() const { return product.type == DType::i8; }
   std::int64_t blocks() const { return (product.k + block - 1) / block; }
 };

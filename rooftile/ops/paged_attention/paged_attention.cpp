@@ -114,6 +114,7 @@ PagedAttentionProblem problem_of(const Call& c) {
   p.lengths = static_cast<const std::int32_t*>(lengths.data);
   p.lengths_stride = lengths.stride[0];
   p.pages = k.shape[0], p.page_size = k.shape[1], p.pages_each = table.shape[1];
+  p.heads_each = p.group();
   return p;
 }
 std::size_t workspace_bytes(const Queue& queue, const Call& c) {

@@ -25,8 +25,8 @@ struct GroupRows : BlocksOf<GroupRows> {
   GroupRows(const PagedAttentionProblem& p, const AttentionOperand& o, const Task& task, std::int64_t length)
       : operand(o),
         dtype(p.dtype),
-        base(task.batch * o.stride[0] + task.head * p.group() * o.stride[2]),
-        group(p.group()),
+        base(task.batch * o.stride[0] + task.head * p.heads_each * o.stride[2]),
+        group(p.heads_each),
         size(static_cast<int>(length)) {}
   std::int64_t at(std::int64_t row) const {
     return base + row / group * operand.stride[1] + row % group * operand.stride[2];
@@ -88,8 +88,9 @@ struct LseRows {
   const Task& task;
   void put(std::int64_t row, float value) const {
     if (!p.lse) return;
-    const std::int64_t head = task.head * p.group() + row % p.group();
-    p.lse[task.batch * p.lse_stride[0] + head * p.lse_stride[1] + row / p.group() * p.lse_stride[2]] = value;
+    const std::int64_t head = task.head * p.heads_each + row % p.heads_each;
+    p.lse[task.batch * p.lse_stride[0] + head * p.lse_stride[1] + row / p.heads_each * p.lse_stride[2]] =
+        value;
   }
 };
 
@@ -103,7 +104,7 @@ std::int64_t work_of(const PagedAttentionProblem& p) {
 template <int kSize>
 void paged_forward(const CpuLaunch& launch, const PagedAttentionProblem& p) {
   constexpr int kRows = Block<kSize>::kRows, kPitch = Block<kSize>::kPitch;
-  const std::int64_t d = p.d, e = padded(p.e, 4), group = p.group(), rows = p.s * group;
+  const std::int64_t d = p.d, e = padded(p.e, 4), group = p.heads_each, rows = p.s * group;
   const std::int64_t fixed = 2 * kRows * kPitch + kRows * kPanel + kLine, each = (d + e + 2) * kPanel;
   const std::int64_t panels = panels_of(launch, shares(fixed, each), p.b * p.g, rows);
   const std::int64_t tall = panels * kPanel, blocks = (rows + tall - 1) / tall, tasks = p.b * p.g * blocks;

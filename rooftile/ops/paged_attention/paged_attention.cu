@@ -15,6 +15,12 @@ using namespace attention_gpu;
 
 // ---- attention
 
+/// Which query a row of a key head is of. Both numbers are of 32 bits (launch_paged): longer divisions are
+/// most of a kernel that has few keys to read.
+ROOFTILE_TILE std::int64_t token_of(std::int64_t row, std::int64_t group) {
+  return static_cast<std::uint32_t>(row) / static_cast<std::uint32_t>(group);
+}
+
 /// The queries of a key head's group, or their y: row r is query r / group of its r % group-th head.
 template <class T>
 struct GroupRows {
@@ -22,13 +28,14 @@ struct GroupRows {
   std::int64_t group, row_stride, head_stride, stride;
   ROOFTILE_TILE GroupRows(const PagedAttentionProblem& p, const AttentionOperand& o, const Place& place)
       : data(static_cast<T*>(const_cast<void*>(o.data)) + place.batch * o.stride[0] +
-             place.head * p.group() * o.stride[2]),
-        group(p.group()),
+             place.head * p.heads_each * o.stride[2]),
+        group(p.heads_each),
         row_stride(o.stride[1]),
         head_stride(o.stride[2]),
         stride(o.stride[3]) {}
   ROOFTILE_TILE T* row(std::int64_t row) const {
-    return data + row / group * row_stride + row % group * head_stride;
+    const std::int64_t token = token_of(row, group);
+    return data + token * row_stride + (row - token * group) * head_stride;
   }
   static constexpr float missing() { return 0; }
   ROOFTILE_TILE static float widen(T x) { return tile::widen<float>(x); }
@@ -85,7 +92,7 @@ struct HeadsOfAKey {
   ROOFTILE_TILE HeadsOfAKey(const PagedAttentionProblem& problem, const Place& its)
       : p(problem),
         place(its),
-        group(p.group()),
+        group(p.heads_each),
         tokens(p.length(its.batch)),
         its_q(p, p.q, its),
         its_y(p, p.y, its),
@@ -98,18 +105,21 @@ struct HeadsOfAKey {
   ROOFTILE_TILE std::int64_t first() const { return place.first; }
   ROOFTILE_TILE std::int64_t rows() const { return p.rows(); }
   ROOFTILE_TILE std::int64_t length() const { return tokens; }
-  ROOFTILE_TILE AttentionRange keys(std::int64_t row) const { return p.keys(row / group, tokens); }
+  ROOFTILE_TILE AttentionRange keys(std::int64_t row) const { return p.keys(token_of(row, group), tokens); }
   ROOFTILE_TILE float scale() const { return p.scale_of(place.head); }
   ROOFTILE_TILE float value_scale() const { return p.v_scale[place.head]; }
   ROOFTILE_TILE float score(float x, std::int64_t, std::int64_t) const {
     return score_of<T>(p, x, 0, 0, 0, 0);  // no bias, so of no place
   }
   ROOFTILE_TILE bool has_bias() const { return false; }
-  ROOFTILE_TILE float sink(std::int64_t row) const { return sink_of<T>(p, place.head * group + row % group); }
+  ROOFTILE_TILE float sink(std::int64_t row) const { return sink_of<T>(p, head_of(row)); }
   ROOFTILE_TILE float biased(float x, std::int64_t, std::int64_t) const { return x; }
   ROOFTILE_TILE void put_lse(std::int64_t row, float lse) const {
-    const std::int64_t head = place.head * group + row % group;
-    p.lse[place.batch * p.lse_stride[0] + head * p.lse_stride[1] + row / group * p.lse_stride[2]] = lse;
+    p.lse[place.batch * p.lse_stride[0] + head_of(row) * p.lse_stride[1] +
+          token_of(row, group) * p.lse_stride[2]] = lse;
+  }
+  ROOFTILE_TILE std::int64_t head_of(std::int64_t row) const {
+    return place.head * group + row - token_of(row, group) * group;
   }
   /// Of a length that cannot be.
   ROOFTILE_TILE void put_nan() const {
@@ -238,9 +248,11 @@ template <class T, class Kernel>
 Status launch_paged(const CudaLaunch& launch, const PagedAttentionProblem& p, unsigned threads,
                     std::size_t shared_bytes, Kernel whole, Kernel part) {
   const std::int64_t blocks = p.b * p.g * p.tiles(p.rows(), kDown) * (p.parts ? p.chunks() : 1);
-  if (blocks > 0x7fffffff)
-    return Status::error("paged_attention: a grid has at most 2147483647 blocks, this call would take %lld",
-                         static_cast<long long>(blocks));
+  if (blocks > 0x7fffffff || p.rows() > 0x7fffffff)
+    return Status::error(
+        "paged_attention: a grid has at most 2147483647 blocks, and a key head as many queries; "
+        "this call would take %lld and %lld",
+        static_cast<long long>(blocks), static_cast<long long>(p.rows()));
   const char* const function = "paged_attention";
   if (Status s = cuda::launch(launch, function, {static_cast<unsigned>(blocks), threads, shared_bytes},
                               p.parts ? part : whole, p);

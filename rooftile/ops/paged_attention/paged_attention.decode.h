@@ -87,13 +87,12 @@ class DecodeRing {
     page_ = p_.table_at(k_.batch, index);
   }
 
+  // Once in a kernel for keys and values, the rare ways apart: of a short cache, reading a kernel's code
+  // takes longer than the keys.
   ROOFTILE_TILE void fill() {
     if (next_ < end_) {
-      std::byte* const to = ring_ + filled_ * Shape::kSlot;
-      if (!of_values_) {
-        copy(to, k_, static_cast<int>(p_.d));
-      } else {
-        copy(to, v_, static_cast<int>(p_.e));
+      copy(ring_ + filled_ * Shape::kSlot);
+      if (of_values_) {
         next_ += Shape::kKeys;
         look_up();
       }
@@ -102,22 +101,23 @@ class DecodeRing {
     }
     rooftile::cuda::cp_async_commit();
   }
-  ROOFTILE_TILE void copy(std::byte* slot, const Rows& from, int size) const {
+  ROOFTILE_TILE void copy(std::byte* slot) const {
     using Element = typename Rows::Element;
     constexpr unsigned long long kZeros = 0, kMissing = 1;  // other than any row's address
+    const int size = static_cast<int>(of_values_ ? p_.e : p_.d);
     unsigned long long mine = kZeros;
-    if (any_)
-      mine = page_ >= 0 && page_ < p_.pages ? reinterpret_cast<unsigned long long>(from.at(page_, in_page_))
-                                            : kMissing;
+    if (any_ && page_ >= 0 && page_ < p_.pages)
+      mine =
+          reinterpret_cast<unsigned long long>(of_values_ ? v_.at(page_, in_page_) : k_.at(page_, in_page_));
+    else if (any_)
+      mine = kMissing;
     const int channels = size - word() * 8;
     const bool whole = p_.words;
     ROOFTILE_UNROLL_BY(kUnroll) for (int i = 0; i < 16 / kAtOnce; ++i) {
       const unsigned long long its = __shfl_sync(0xffffffffu, mine, i * kAtOnce + lane() / Shape::kWords);
       if (word() * 8 >= padded(size)) continue;
       std::byte* const to = slot + place_in_slot(row(i));
-      if (its == kMissing) {
-        put(to, from.missing() != 0 && channels > 0);
-      } else if (whole) {
+      if (whole && its != kMissing) {
         const bool copies = its != kZeros && channels > 0;
         const Element* const word_at = copies ? reinterpret_cast<const Element*>(its) + word() * 8
                                               : static_cast<const Element*>(p_.q.data);
@@ -126,8 +126,11 @@ class DecodeRing {
         else
           rooftile::cuda::cp_async_16(to, word_at, copies ? 16 : 0);
       } else {
-        gather(to, its == kZeros ? nullptr : reinterpret_cast<const Element*>(its) + word() * 8 * from.stride,
-               from.stride, channels);
+        const std::int64_t stride = of_values_ ? v_.stride : k_.stride;
+        const Element* const from = reinterpret_cast<const Element*>(its) + word() * 8 * stride;
+        const float missing = of_values_ ? v_.missing() : k_.missing();
+        put_apart(to, its > kMissing && channels > 0 ? from : nullptr, stride, channels,
+                  its == kMissing && missing != 0 && channels > 0);
       }
     }
   }
@@ -139,9 +142,11 @@ class DecodeRing {
     else
       *reinterpret_cast<uint4*>(to) = {bits, bits, bits, bits};
   }
+  /// Elements one by one; NaN or zeros where `from` is null.
   template <class Element>
-  ROOFTILE_TILE static void gather(std::byte* to, const Element* from, std::int64_t stride, int channels) {
-    if (!from || channels <= 0) return put(to, false);
+  __device__ __noinline__ static void put_apart(std::byte* to, const Element* from, std::int64_t stride,
+                                                int channels, bool nan) {
+    if (!from) return put(to, nan);
     if constexpr (Shape::kCodes) {
       const uint2 word = gather_codes(from, stride, channels);
       *reinterpret_cast<uint2*>(to) = word;

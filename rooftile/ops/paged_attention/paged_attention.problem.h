@@ -21,7 +21,8 @@ struct PagedAttentionProblem : AttentionProblem {
   const std::int32_t *table, *lengths;
   std::int64_t table_stride[2], lengths_stride;
   std::int64_t pages, page_size, pages_each;
-  DType cache_dtype;  ///< f8e4m3 or f8e5m2: codes; else dtype
+  std::int64_t heads_each;  ///< query heads of a key head
+  DType cache_dtype;        ///< f8e4m3 or f8e5m2: codes; else dtype
   HeadScales k_scale, v_scale;
   /// On a GPU, where each chunk of a sequence's keys is a block's own: of each row and chunk the sums, in the
   /// workspace. Null: a block passes through all of its rows' chunks. Bits are the same.
@@ -49,7 +50,7 @@ struct PagedAttentionProblem : AttentionProblem {
 
   static constexpr int kTall = 16;  ///< rows of a GPU's block
   /// Rows of a key head: its group's queries.
-  ROOFTILE_ATTENTION std::int64_t rows() const { return s * group(); }
+  ROOFTILE_ATTENTION std::int64_t rows() const { return s * heads_each; }
   /// Chunks of keys that a table has room for.
   ROOFTILE_ATTENTION std::int64_t chunks() const {
     const std::int64_t most = 0x7fffffff, room = pages_each * page_size;
