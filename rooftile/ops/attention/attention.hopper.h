@@ -165,6 +165,7 @@ ROOFTILE_TILE void consume(HopperShared<T, Shape>& shared, const TensorMap* y_ma
       if (n * kKeys < whole || (n + 1) * kKeys > whole_end) mask_scores<kKeys>(s, its, row, lane, n);
     };
 
+    const float factor = p.scale_of(tile.batch, tile.head / run.share) * kLog2E;  // from a score to its power
     OnlineSoftmax<T> softmax;
     float shrink[2];  // of sums of values, before a tile's first part
     bool add = false, between = false, has_before = false;
@@ -173,10 +174,10 @@ ROOFTILE_TILE void consume(HopperShared<T, Shape>& shared, const TensorMap* y_ma
     const auto weigh = [&](int n) {
       mask(n);
       const bool first =
-          softmax.template step<kPart>([&](int at) -> float& { return s[at]; }, run.factor, shrink);
+          softmax.template step<kPart>([&](int at) -> float& { return s[at]; }, factor, shrink);
       float later[2];
-      between = softmax.template step<kPart>([&](int at) -> float& { return s[kPart / 2 + at]; }, run.factor,
-                                             later);
+      between =
+          softmax.template step<kPart>([&](int at) -> float& { return s[kPart / 2 + at]; }, factor, later);
       between = named_barrier_or(1 + consumer, 128, between);
       if (between && lane % 4 == 0) *shrink_between = {later[0], later[1]};  // a register would spill
       return __any_sync(0xffffffffu, first);
@@ -261,7 +262,8 @@ ROOFTILE_TILE void consume(HopperShared<T, Shape>& shared, const TensorMap* y_ma
 
     float scale[2];
     ROOFTILE_UNROLL for (int r = 0; r < 2; ++r) {
-      scale[r] = total[r].finish(sink_of<T>(p, tile.head), 1);
+      scale[r] =
+          total[r].finish(sink_of<T>(p, tile.head), p.value_scale_of(tile.batch, tile.head / run.share));
       const int i = row + r * 8;
       if (p.lse && lane % 4 == 0 && i < its.queries)
         p.lse[tile.batch * p.lse_stride[0] + tile.head * p.lse_stride[1] +
