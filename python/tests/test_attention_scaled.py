@@ -63,6 +63,16 @@ def test_each_head_of_each_batch_has_its_scales(causal, device, dtype):
     torch.testing.assert_close(lse.double(), s.logsumexp(3), rtol=1e-5, atol=1e-4)
 
 
+def test_f8_by_name_is_near():
+    q, k, v = (torch.nn.functional.pad(x.float(), (0, -x.shape[3] % 16)).to(x.dtype) for x in codes_of(torch.float8_e4m3fn))
+    scales = scales_of()
+    y, lse = scaled(q, k, v, torch.bfloat16, "emulated", causal=True, variant="wgmma_f8", **scales)
+    near, its = scaled(q, k, v, torch.bfloat16, "emulated", causal=True, **scales)
+    torch.testing.assert_close(y, near, rtol=0.1, atol=0.15)
+    torch.testing.assert_close(lse, its, rtol=1e-3, atol=1e-2)
+    assert not torch.equal(y, near)
+
+
 def test_takes_packed_sequences():
     q, k, v = (x[:1] for x in codes_of(torch.float8_e4m3fn))
     scales = {name: x[:1] for name, x in scales_of().items()}

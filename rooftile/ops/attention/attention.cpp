@@ -302,19 +302,24 @@ Status attention(const Queue& queue, const AttentionInputs& in, const AttentionO
   return call(queue, attention_op,
               Call{ForwardViews(in, out).all, OptionValues(options).all, options.variant});
 }
-Status detail::attention_part(const Queue& queue, const char* function, const AttentionInputs& in,
-                              const AttentionScales& scales, const AttentionOutputs& out,
-                              const AttentionOptions& options) {
+AttentionProblem detail::attention_problem(const AttentionInputs& in, const AttentionScales& scales,
+                                           const AttentionOutputs& out, const AttentionOptions& options) {
   const ForwardViews views(in, out);
   const OptionValues values(options);
-  const Call call{views.all, values.all};
-  AttentionProblem p = forward_of(call);
+  AttentionProblem p = forward_of(Call{views.all, values.all});
   const auto factors = [](const ConstView& view) -> AttentionFactors {
     if (!view.present()) return {};
     return {static_cast<const float*>(view.data), {view.stride[0], view.stride[1]}};
   };
   p.q_scale = factors(scales.q), p.k_scale = factors(scales.k), p.v_scale = factors(scales.v);
-  ROOFTILE_TRY(take_sequences(queue, function, call, p));
+  return p;
+}
+Status detail::attention_part(const Queue& queue, const char* function, const AttentionInputs& in,
+                              const AttentionScales& scales, const AttentionOutputs& out,
+                              const AttentionOptions& options) {
+  AttentionProblem p = attention_problem(in, scales, out, options);
+  const ForwardViews views(in, out);
+  ROOFTILE_TRY(take_sequences(queue, function, Call{views.all, nullptr}, p));
   return dispatch(queue, attention_op, &p, options.variant);
 }
 Status attention_backward(const Queue& queue, const AttentionBackwardInputs& in,

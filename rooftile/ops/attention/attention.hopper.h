@@ -290,20 +290,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
   auto& shared = *reinterpret_cast<HopperShared<T, Shape>*>(memory);
   const int warpgroup = static_cast<int>(threadIdx.x) / 128;
 
-  if (threadIdx.x == 0) {
-    const unsigned producers = run.loads && !kPacked ? 1 : 128, consumers = Shape::kConsumers;
-    mbarrier_init(&shared.q_full, producers);
-    mbarrier_init(&shared.q_empty, consumers);
-    for (int i = 0; i < Shape::kStages; ++i) {
-      mbarrier_init(&shared.k_full[i], producers);
-      mbarrier_init(&shared.k_empty[i], consumers);
-      mbarrier_init(&shared.v_full[i], producers);
-      mbarrier_init(&shared.v_empty[i], consumers);
-    }
-    fence_mbarrier_init();
-  }
-  __syncthreads();
-
+  begin_rings(shared, run.loads && !kPacked ? 1 : 128);
   if (warpgroup == 0) {
     give_registers<Shape::kFewRegisters>();
     const int heads = static_cast<int>(p.b * p.h);

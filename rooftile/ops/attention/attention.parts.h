@@ -2,6 +2,7 @@
 // Attention to numbers that scales multiply (attention_scaled). Nothing is validated: that was done by the
 // function's own signature.
 #include "rooftile/ops/attention/attention.h"
+#include "rooftile/ops/attention/attention.problem.h"
 
 namespace rooftile::detail {
 
@@ -9,6 +10,10 @@ namespace rooftile::detail {
 struct AttentionScales {
   ConstView q, k, v;
 };
+
+/// The problem of such a call, of any dtype; without dropout and packed sequences.
+AttentionProblem attention_problem(const AttentionInputs& inputs, const AttentionScales& scales,
+                                   const AttentionOutputs& outputs, const AttentionOptions& options);
 
 /// attention, where scale · (q_scale · k_scale) takes scale's place, and each y is multiplied by v_scale.
 /// Without dropout. `function`: whose name refusals of cu_seqlens bear.

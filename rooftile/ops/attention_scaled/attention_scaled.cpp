@@ -1,9 +1,12 @@
 #include "rooftile/ops/attention_scaled/attention_scaled.h"
 
+#include <algorithm>
+
 #include "rooftile/core/check.h"
 #include "rooftile/core/signature.h"
 #include "rooftile/core/workspace_parts.h"
 #include "rooftile/ops/attention/attention.parts.h"
+#include "rooftile/ops/attention_scaled/attention_scaled.problem.h"
 #include "rooftile/ops/quantize/quantize.parts.h"
 
 namespace rooftile {
@@ -57,17 +60,26 @@ struct Numbers {
     bytes = parts.bytes();
   }
 };
-std::size_t workspace_bytes(const Queue&, const Call& c) { return Numbers(c, nullptr).bytes; }
-
-struct Problem {
-  const Call& call;
-  Device device;
-  DType type() const { return call.view(kY).dtype; }
-};
+/// The codes' attention.
+AttentionScaledProblem problem_of(const Queue& queue, const Call& c) {
+  const AttentionProblem attention = detail::attention_problem(
+      {.q = c.view(kQ), .k = c.view(kK), .v = c.view(kV)},
+      {c.view(kQScale), c.view(kKScale), c.view(kVScale)}, {output_of(c, kY), output_of(c, kLse)},
+      {c.flag(0), c.whole(1), c.whole(2), c.real(3), c.real(4)});
+  return {c,
+          queue.device(),
+          attention,
+          c.view(kY).dtype,
+          c.view(kCuQ).present(),
+          static_cast<std::uint8_t*>(c.workspace.pointer)};
+}
+std::size_t workspace_bytes(const Queue& queue, const Call& c) {
+  return std::max(Numbers(c, nullptr).bytes, static_cast<std::size_t>(problem_of(queue, c).turned_bytes()));
+}
 
 // [numbers]
 /// Codes to numbers, then attention's own kernel of them on this device.
-Status by_numbers(const Queue& queue, const Problem& p) {
+Status by_numbers(const Queue& queue, const AttentionScaledProblem& p) {
   const Call& c = p.call;
   const Numbers numbers(c, c.workspace.pointer);
   ROOFTILE_TRY(detail::numbers_of_codes(queue, c.view(kQ), numbers.q));
@@ -85,34 +97,66 @@ Status by_numbers(const Queue& queue, const Problem& p) {
 }
 // [/numbers]
 
-Status on_cpu(const Problem& p) {
+Status on_cpu(const AttentionScaledProblem& p) {
   if (p.device == Device::cpu) return {};
   return Status::error("attention_scaled: tile is the CPU's; GPUs have tensor_cores, and simt for y of f32");
 }
-Status on_tensor_cores(const Problem& p) {
+Status on_tensor_cores(const AttentionScaledProblem& p) {
   if (p.device == Device::cpu)
     return Status::error("attention_scaled: tensor_cores is a GPU's variant; the CPU has tile");
-  if (p.type() != DType::f32) return {};
+  if (p.out != DType::f32) return {};
   return Status::error("attention_scaled: tensor cores take f16 and bf16 here, y is f32; simt takes it");
 }
-Status on_simt(const Problem& p) {
+Status on_simt(const AttentionScaledProblem& p) {
   if (p.device == Device::cpu)
     return Status::error("attention_scaled: simt is a GPU's variant; the CPU has tile");
-  if (p.type() == DType::f32) return {};
+  if (p.out == DType::f32) return {};
   return Status::error("attention_scaled: simt takes y of f32, this is %s, which tensor_cores takes",
-                       name(p.type()));
+                       name(p.out));
+}
+/// What Hopper's copy engine brings: rows of whole 16-byte vectors.
+bool boxed(const AttentionOperand& o) {
+  constexpr std::int64_t kMaxStride = std::int64_t{1} << 40;
+  bool whole = o.stride[3] == 1 && reinterpret_cast<std::uintptr_t>(o.data) % 16 == 0;
+  for (int d = 0; d < 3; ++d)
+    whole = whole && o.stride[d] % 16 == 0 && o.stride[d] > 0 && o.stride[d] < kMaxStride;
+  return whole;
+}
+Status on_f8_cores(const AttentionScaledProblem& p) {
+  const AttentionProblem& a = p.attention;
+  constexpr std::int64_t kMax = std::int64_t{1} << 30;
+  if (a.dtype != DType::f8e4m3)
+    return Status::error("attention_scaled: wgmma_f8 takes f8e4m3, q is %s; tensor_cores takes it",
+                         name(a.dtype));
+  if (a.softcap != 0 || p.packed)
+    return Status::error(
+        "attention_scaled: wgmma_f8 takes no softcap and no cu_seqlens_q; tensor_cores takes both");
+  if (a.d > p.kMaxHead || a.e > p.kMaxHead || a.s > kMax || a.t > kMax || a.t < 1)
+    return Status::error(
+        "attention_scaled: wgmma_f8 takes heads of up to %d, up to %lld queries and 1 to as many keys; these "
+        "are %lld and %lld, %lld and %lld; tensor_cores takes all",
+        p.kMaxHead, static_cast<long long>(kMax), static_cast<long long>(a.d), static_cast<long long>(a.e),
+        static_cast<long long>(a.s), static_cast<long long>(a.t));
+  if (boxed(a.q) && boxed(a.k)) return {};
+  return Status::error(
+      "attention_scaled: wgmma_f8 takes q and k contiguous along D, their addresses and other strides "
+      "multiples of 16; strides between heads are %lld and %lld; tensor_cores takes all",
+      static_cast<long long>(a.q.stride[2]), static_cast<long long>(a.k.stride[2]));
 }
 constexpr Variant kVariants[] = {
     {"tile", "codes as numbers of y's dtype in the workspace, then attention's tiles", Role::standard,
      accepts<on_cpu>, composes<by_numbers>},
     {"tensor_cores", "the same, then attention's wgmma or mma, in the same bits", Role::standard,
      accepts<on_tensor_cores>, composes<by_numbers>},
+    {"wgmma_f8",
+     "Hopper's tensor cores for f8, in both products; weights become codes, sums of 128 keep 14 bits",
+     Role::named, accepts<on_f8_cores>},
     {"simt", "the same in f32, then attention's simt", Role::standard, accepts<on_simt>,
      composes<by_numbers>},
 };
 
 Status launch(const Queue& queue, const Op& op, const Call& c) {
-  const Problem p{c, queue.device()};
+  const AttentionScaledProblem p = problem_of(queue, c);
   return dispatch(queue, op, &p, c.variant);
 }
 

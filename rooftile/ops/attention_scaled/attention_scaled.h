@@ -42,6 +42,12 @@ struct AttentionScaledOutputs {
 /// weights for 1 over it. So a row's bits depend on its own sequence and head alone. That scale must be a
 /// normal number. y is rounded once, and not quantised.
 ///
+/// The variant wgmma_f8 (Hopper; by name alone; f8e4m3, D and E up to 128) multiplies codes by codes. Weights
+/// become e4m3 of 2^8 · e^(s - m), m the largest score so far: off by 2^-4 of themselves, or 2^-18. In each
+/// product 128 terms' sums are cut as gemm_scaled's wgmma_f8 has it: a score is off by up to 0.017 times
+/// Σ|terms|, y by as much of Σ weight·|v|. Sums of weights and of tiles are f32's. Bits are a row's own here,
+/// too.
+///
 /// Any strides; D and E from 1 to 256; B, S and T from 0. Masks, variable lengths (with one scale per head),
 /// NaN and what must be finite: as attention. For decoding from a cache of codes: paged_attention.
 ///

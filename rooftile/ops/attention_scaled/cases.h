@@ -51,6 +51,20 @@ inline std::vector<Case> attention_scaled_cases() {
                           Layout::broadcast})
       add({2, 20, 4, 24, 100, 2, 24}, causal, layout);
     add({2, 50, 2, 64, 70, 2, 64}, window, Layout::offset, Fill::normal, 3);
+    // wgmma_f8's: f8e4m3, heads in 16s. Several tiles of each side, more keys than its ring holds; masks that
+    // leave out whole tiles, before and after; rows that see none; one key; weights of 1 among small ones.
+    const auto f8 = [&](Shape shape, Options options = {}, Fill fill = Fill::normal) {
+      options.insert({"C", 0});
+      add(std::move(shape), options, Layout::contiguous, fill);
+    };
+    for (std::int64_t keys : {1, 15, 16, 127, 128, 129, 300}) f8({1, 40, 2, 64, keys, 1, 64});
+    f8({2, 260, 4, 128, 1000, 2, 128}, causal);
+    f8({2, 300, 2, 96, 130, 1, 40}, causal);
+    f8({1, 400, 2, 16, 700, 2, 7}, {{"window_left", 140}, {"window_right", 9}});
+    f8({3, 129, 3, 80, 257, 3, 128}, {{"q_scale", 0}, {"v_scale", 0}});
+    f8({1, 60, 2, 32, 700, 1, 33}, {{"scale", 2}});
+    f8({1, 60, 1, 64, 300, 1, 64}, {{"scale", 0.5}}, Fill::wide);
+    f8({1, 60, 1, 64, 300, 1, 64}, {}, Fill::zeros);
     // Sequences of a length each.
     const auto cut = [&](std::size_t which, std::int64_t h, std::int64_t g, std::int64_t d, std::int64_t e,
                          Options options = {}) {
@@ -96,15 +110,34 @@ inline BenchCases attention_scaled_bench() {
   return b;
 }
 
+/// Hopper's f8 instruction cuts 32 products, the sum before them and its result, each at 2^-13 of the largest
+/// at most; no sum of 128, four instructions, is larger than its terms' sizes.
+inline constexpr double kAttentionScaledCuts = 4 * 34 * 0x1p-13;
+
 inline std::vector<Spec> attention_scaled_specs() {
   Spec spec = attention_spec("attention_scaled", oracles<AttentionScaledOracle>(),
                              "attention's sums of products, exponential and rescaling");
+  // Weights are rounded to y's dtype; of wgmma_f8 to e4m3's 4 bits.
   spec.tolerance.factor_rounding = [](const Case& c, std::string_view variant) {
-    return variant == "tensor_cores" ? std::ldexp(1, -significand_bits(c.dtype)) : 0;
+    return variant == "wgmma_f8"       ? 0x1p-4
+           : variant == "tensor_cores" ? std::ldexp(1, -significand_bits(c.dtype))
+                                       : 0;
+  };
+  // √K roundings of f32 are what wgmma_f8 cuts of a score, and of 128 keys' sums.
+  spec.tolerance.chain = [](const Case& c, std::string_view variant) {
+    constexpr double kCuts = kAttentionScaledCuts / 0x1p-24;
+    return variant == "wgmma_f8" ? kCuts * kCuts
+                                 : double(std::max({c.shape[1], c.shape[3], c.shape[4], c.shape[6]}));
   };
   spec.cases = attention_scaled_cases;
   spec.bench = attention_scaled_bench;
   spec.prepare = prepare_attention_scaled;
+  spec.standard_shape = [](const Shape& rows_columns) {  // heads that wgmma_f8 takes
+    Shape shape = attention_shape(rows_columns);
+    shape[3] = 16 * (1 + rows_columns[1] % 3);
+    return shape;
+  };
+  spec.multiplies = [](const Case&) { return DType::f8e4m3; };
   // As attention's, of each row's scales three products and a quotient.
   spec.flops = [](const Case& c) {
     const AttentionCase a(c);
