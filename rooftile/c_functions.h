@@ -86,6 +86,16 @@ static inline rooftile_status rooftile_attention_backward(const rooftile_queue* 
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "attention_backward", views, options, NULL, none);
 }
+static inline rooftile_status rooftile_attention_scaled(const rooftile_queue* queue, const rooftile_view* q, const rooftile_view* k, const rooftile_view* v, const rooftile_view* q_scale, const rooftile_view* k_scale, const rooftile_view* v_scale, const rooftile_view* cu_seqlens_q, const rooftile_view* cu_seqlens_k, const rooftile_view* y, const rooftile_view* lse, int causal, int64_t window_left, int64_t window_right, double scale, double softcap, rooftile_workspace workspace) {
+  const rooftile_view* const views[] = {q, k, v, q_scale, k_scale, v_scale, cu_seqlens_q, cu_seqlens_k, y, lse};
+  const double options[] = {(double)causal, (double)window_left, (double)window_right, scale, softcap};
+  return rooftile_call(queue, "attention_scaled", views, options, NULL, workspace);
+}
+static inline rooftile_status rooftile_attention_scaled_workspace(const rooftile_queue* queue, const rooftile_view* q, const rooftile_view* k, const rooftile_view* v, const rooftile_view* q_scale, const rooftile_view* k_scale, const rooftile_view* v_scale, const rooftile_view* cu_seqlens_q, const rooftile_view* cu_seqlens_k, const rooftile_view* y, const rooftile_view* lse, int causal, int64_t window_left, int64_t window_right, double scale, double softcap, size_t* bytes) {
+  const rooftile_view* const views[] = {q, k, v, q_scale, k_scale, v_scale, cu_seqlens_q, cu_seqlens_k, y, lse};
+  const double options[] = {(double)causal, (double)window_left, (double)window_right, scale, softcap};
+  return rooftile_workspace_of(queue, "attention_scaled", views, options, bytes);
+}
 static inline rooftile_status rooftile_batch_norm(const rooftile_queue* queue, const rooftile_view* x, const rooftile_view* weight, const rooftile_view* bias, const rooftile_view* running_mean, const rooftile_view* running_var, const rooftile_view* y, const rooftile_view* mean, const rooftile_view* rstd, const rooftile_view* new_running_mean, const rooftile_view* new_running_var, double eps, double momentum, rooftile_workspace workspace) {
   const rooftile_view* const views[] = {x, weight, bias, running_mean, running_var, y, mean, rstd, new_running_mean, new_running_var};
   const double options[] = {eps, momentum};

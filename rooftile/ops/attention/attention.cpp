@@ -4,6 +4,7 @@
 
 #include "rooftile/core/check.h"
 #include "rooftile/core/signature.h"
+#include "rooftile/ops/attention/attention.parts.h"
 #include "rooftile/ops/attention/attention.problem.h"
 
 namespace rooftile {
@@ -206,29 +207,28 @@ Status check_order(const char* function, const char* name, const ConstView& cu, 
   return {};
 }
 /// Variable lengths: both cu_seqlens or none, of one batch without a bias.
-Status take_sequences(const Queue& queue, const Op& op, const Call& c, AttentionProblem& p) {
+Status take_sequences(const Queue& queue, const char* function, const Call& c, AttentionProblem& p) {
   const ConstView &q = c.view(5), &k = c.view(6);
   if (!q.present() && !k.present()) return {};
   if (!q.present() || !k.present())
-    return Status::error("%s: %s is given without %s; give both, or none", op.function,
+    return Status::error("%s: %s is given without %s; give both, or none", function,
                          q.present() ? "cu_seqlens_q" : "cu_seqlens_k",
                          q.present() ? "cu_seqlens_k" : "cu_seqlens_q");
   if (q.shape[0] == 0)
-    return Status::error("%s: cu_seqlens_q has no element; N sequences have N + 1", op.function);
+    return Status::error("%s: cu_seqlens_q has no element; N sequences have N + 1", function);
   if (p.b != 1)
     return Status::error(
         "%s: cu_seqlens_q is given and q has %lld batches; put the sequences one after the "
         "other into one",
-        op.function, static_cast<long long>(p.b));
+        function, static_cast<long long>(p.b));
   if (p.bias.data)
-    return Status::error("%s: bias and cu_seqlens_q are both given; a bias has rows of one length",
-                         op.function);
+    return Status::error("%s: bias and cu_seqlens_q are both given; a bias has rows of one length", function);
   p.cu_q = static_cast<const std::int32_t*>(q.data), p.cu_q_stride = q.stride[0];
   p.cu_k = static_cast<const std::int32_t*>(k.data), p.cu_k_stride = k.stride[0];
   p.sequences = q.shape[0] - 1;
   if (queue.device() != Device::cpu) return {};
-  if (Status s = check_order(op.function, "cu_seqlens_q", q, p.s); !s) return s;
-  return check_order(op.function, "cu_seqlens_k", k, p.t);
+  if (Status s = check_order(function, "cu_seqlens_q", q, p.s); !s) return s;
+  return check_order(function, "cu_seqlens_k", k, p.t);
 }
 /// With a probability of 0 nothing is drawn, whatever the seed.
 Status take_dropout(const Op& op, const Call& c, AttentionProblem& p) {
@@ -251,17 +251,21 @@ void take_lse(const ConstView& lse, AttentionProblem& p) {
   for (int i = 0; i < 3; ++i) p.lse_stride[i] = lse.stride[i];
 }
 
-Status launch_forward(const Queue& queue, const Op& op, const Call& c) {
+AttentionProblem forward_of(const Call& c) {
   AttentionProblem p = problem_of(c);
-  if (Status s = take_sequences(queue, op, c, p); !s) return s;
-  if (Status s = take_dropout(op, c, p); !s) return s;
   p.y = operand(c.view(kShared));
   take_lse(c.view(kShared + 1), p);
+  return p;
+}
+Status launch_forward(const Queue& queue, const Op& op, const Call& c) {
+  AttentionProblem p = forward_of(c);
+  if (Status s = take_sequences(queue, op.function, c, p); !s) return s;
+  if (Status s = take_dropout(op, c, p); !s) return s;
   return dispatch(queue, op, &p, c.variant);
 }
 Status launch_backward(const Queue& queue, const Op& op, const Call& c) {
   AttentionProblem p = problem_of(c);
-  if (Status s = take_sequences(queue, op, c, p); !s) return s;
+  if (Status s = take_sequences(queue, op.function, c, p); !s) return s;
   if (Status s = take_dropout(op, c, p); !s) return s;
   p.y = operand(c.view(kShared)), p.dy = operand(c.view(kShared + 1));
   take_lse(c.view(kShared + 2), p);
@@ -273,6 +277,12 @@ Status launch_backward(const Queue& queue, const Op& op, const Call& c) {
   return dispatch(queue, op, &p, c.variant);
 }
 
+struct ForwardViews {
+  const ConstView* all[12];
+  ForwardViews(const AttentionInputs& in, const AttentionOutputs& out)
+      : all{&in.q,    &in.k,      &in.v,     &in.bias, &in.sink, &in.cu_seqlens_q, &in.cu_seqlens_k,
+            &in.seed, &in.offset, &in.alibi, &out.y,   &out.lse} {}
+};
 /// The options in the signatures' order.
 struct OptionValues {
   double all[6];
@@ -289,10 +299,28 @@ extern const Op* const attention_ops[] = {&attention_op, &attention_backward_op,
 
 Status attention(const Queue& queue, const AttentionInputs& in, const AttentionOutputs& out,
                  const AttentionOptions& options) {
-  const ConstView* const views[] = {
-      &in.q,    &in.k,      &in.v,     &in.bias, &in.sink, &in.cu_seqlens_q, &in.cu_seqlens_k,
-      &in.seed, &in.offset, &in.alibi, &out.y,   &out.lse};
-  return call(queue, attention_op, Call{views, OptionValues(options).all, options.variant});
+  return call(queue, attention_op,
+              Call{ForwardViews(in, out).all, OptionValues(options).all, options.variant});
+}
+AttentionProblem detail::attention_problem(const AttentionInputs& in, const AttentionScales& scales,
+                                           const AttentionOutputs& out, const AttentionOptions& options) {
+  const ForwardViews views(in, out);
+  const OptionValues values(options);
+  AttentionProblem p = forward_of(Call{views.all, values.all});
+  const auto factors = [](const ConstView& view) -> AttentionFactors {
+    if (!view.present()) return {};
+    return {static_cast<const float*>(view.data), {view.stride[0], view.stride[1]}};
+  };
+  p.q_scale = factors(scales.q), p.k_scale = factors(scales.k), p.v_scale = factors(scales.v);
+  return p;
+}
+Status detail::attention_part(const Queue& queue, const char* function, const AttentionInputs& in,
+                              const AttentionScales& scales, const AttentionOutputs& out,
+                              const AttentionOptions& options) {
+  AttentionProblem p = attention_problem(in, scales, out, options);
+  const ForwardViews views(in, out);
+  ROOFTILE_TRY(take_sequences(queue, function, Call{views.all, nullptr}, p));
+  return dispatch(queue, attention_op, &p, options.variant);
 }
 Status attention_backward(const Queue& queue, const AttentionBackwardInputs& in,
                           const AttentionBackwardOutputs& out, const AttentionOptions& options) {

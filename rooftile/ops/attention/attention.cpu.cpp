@@ -87,7 +87,7 @@ void forward(const CpuLaunch& launch, const AttentionProblem& all) {
   const auto finish_row = [](const AttentionProblem& p, const Task& task, std::int64_t i, float m, float l) {
     if (p.lse)
       p.lse[task.batch * p.lse_stride[0] + task.head * p.lse_stride[1] + i * p.lse_stride[2]] = m + log(l);
-    return l == 0 ? 0 : p.dropout.keep.scale / l;
+    return l == 0 ? 0 : p.value_scale_of(task.batch, task.head / p.group()) / l;
   };
 
   pieces.run(
@@ -120,7 +120,8 @@ void forward(const CpuLaunch& launch, const AttentionProblem& all) {
             const std::int64_t from = first + n * kPanel;
             return Rows{from, static_cast<int>(std::min<std::int64_t>(kPanel, last - from))};
           };
-          for (int n = 0; n < count; ++n) q_rows.load_panel(lanes_of(n), q + n * d * kPanel, row, p.scale);
+          const float scale = p.scale_of(task.batch, task.head / p.group());
+          for (int n = 0; n < count; ++n) q_rows.load_panel(lanes_of(n), q + n * d * kPanel, row, scale);
           std::fill_n(y, count * e * kPanel, 0.f);
           const float sink = sink_of(p, task.head);
           std::fill_n(m, count * kPanel, sink);

@@ -440,9 +440,8 @@ struct WholeHead {
   ROOFTILE_TILE std::int64_t rows() const { return p.s; }
   ROOFTILE_TILE std::int64_t length() const { return p.t; }
   ROOFTILE_TILE AttentionRange keys(std::int64_t row) const { return p.keys(row); }
-  ROOFTILE_TILE float scale() const { return p.scale; }
-  /// What a weighted mean of values is multiplied with.
-  ROOFTILE_TILE float value_scale() const { return p.dropout.keep.scale; }
+  ROOFTILE_TILE float scale() const { return p.scale_of(batch, key_head); }
+  ROOFTILE_TILE float value_scale() const { return p.value_scale_of(batch, key_head); }
   ROOFTILE_TILE bool has_bias() const { return p.bias.data || p.alibi; }
   ROOFTILE_TILE std::uint64_t counter(std::int64_t row) const { return p.counter(batch, head, row); }
   ROOFTILE_TILE float sink(std::int64_t) const { return sink_of<T>(p, head); }

@@ -19,7 +19,6 @@ Status launch_shape(const CudaLaunch& launch, const AttentionProblem& p) {
   run.heads = static_cast<int>(p.h), run.share = static_cast<int>(p.group());
   run.row_tiles = static_cast<int>(row_tiles), run.tiles = static_cast<int>(tiles);
   run.together = static_cast<int>(hopper_heads_together(p));
-  run.factor = p.scale * kLog2E;
   run.loads = engine_moves(p.q, p.s, p.h, p.b, false) && engine_moves(p.k, p.t, p.g, p.b, false) &&
               engine_moves(p.v, p.t, p.g, p.b, false);
   // It stores words of 4 bytes (H200): of an odd row the next element, too.

@@ -165,6 +165,7 @@ ROOFTILE_TILE void consume(HopperShared<T, Shape>& shared, const TensorMap* y_ma
       if (n * kKeys < whole || (n + 1) * kKeys > whole_end) mask_scores<kKeys>(s, its, row, lane, n);
     };
 
+    const float factor = p.scale_of(tile.batch, tile.head / run.share) * kLog2E;  // from a score to its power
     OnlineSoftmax<T> softmax;
     float shrink[2];  // of sums of values, before a tile's first part
     bool add = false, between = false, has_before = false;
@@ -173,10 +174,10 @@ ROOFTILE_TILE void consume(HopperShared<T, Shape>& shared, const TensorMap* y_ma
     const auto weigh = [&](int n) {
       mask(n);
       const bool first =
-          softmax.template step<kPart>([&](int at) -> float& { return s[at]; }, run.factor, shrink);
+          softmax.template step<kPart>([&](int at) -> float& { return s[at]; }, factor, shrink);
       float later[2];
-      between = softmax.template step<kPart>([&](int at) -> float& { return s[kPart / 2 + at]; }, run.factor,
-                                             later);
+      between =
+          softmax.template step<kPart>([&](int at) -> float& { return s[kPart / 2 + at]; }, factor, later);
       between = named_barrier_or(1 + consumer, 128, between);
       if (between && lane % 4 == 0) *shrink_between = {later[0], later[1]};  // a register would spill
       return __any_sync(0xffffffffu, first);
@@ -261,7 +262,8 @@ ROOFTILE_TILE void consume(HopperShared<T, Shape>& shared, const TensorMap* y_ma
 
     float scale[2];
     ROOFTILE_UNROLL for (int r = 0; r < 2; ++r) {
-      scale[r] = total[r].finish(sink_of<T>(p, tile.head), 1);
+      scale[r] =
+          total[r].finish(sink_of<T>(p, tile.head), p.value_scale_of(tile.batch, tile.head / run.share));
       const int i = row + r * 8;
       if (p.lse && lane % 4 == 0 && i < its.queries)
         p.lse[tile.batch * p.lse_stride[0] + tile.head * p.lse_stride[1] +
@@ -288,20 +290,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
   auto& shared = *reinterpret_cast<HopperShared<T, Shape>*>(memory);
   const int warpgroup = static_cast<int>(threadIdx.x) / 128;
 
-  if (threadIdx.x == 0) {
-    const unsigned producers = run.loads && !kPacked ? 1 : 128, consumers = Shape::kConsumers;
-    mbarrier_init(&shared.q_full, producers);
-    mbarrier_init(&shared.q_empty, consumers);
-    for (int i = 0; i < Shape::kStages; ++i) {
-      mbarrier_init(&shared.k_full[i], producers);
-      mbarrier_init(&shared.k_empty[i], consumers);
-      mbarrier_init(&shared.v_full[i], producers);
-      mbarrier_init(&shared.v_empty[i], consumers);
-    }
-    fence_mbarrier_init();
-  }
-  __syncthreads();
-
+  begin_rings(shared, run.loads && !kPacked ? 1 : 128);
   if (warpgroup == 0) {
     give_registers<Shape::kFewRegisters>();
     const int heads = static_cast<int>(p.b * p.h);

@@ -12,6 +12,24 @@ namespace rooftile::attention_gpu {
 namespace hopper {
 using namespace rooftile::cuda;
 
+/// The mbarriers of q and of the rings, which so many threads fill.
+template <class T, class Shape>
+ROOFTILE_TILE void begin_rings(HopperShared<T, Shape>& shared, unsigned producers) {
+  if (threadIdx.x == 0) {
+    const unsigned consumers = Shape::kConsumers;
+    mbarrier_init(&shared.q_full, producers);
+    mbarrier_init(&shared.q_empty, consumers);
+    for (int i = 0; i < Shape::kStages; ++i) {
+      mbarrier_init(&shared.k_full[i], producers);
+      mbarrier_init(&shared.k_empty[i], consumers);
+      mbarrier_init(&shared.v_full[i], producers);
+      mbarrier_init(&shared.v_empty[i], consumers);
+    }
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+}
+
 /// kRows rows of a head, by one thread.
 template <class T, int kSize, int kRows>
 ROOFTILE_TILE void bring_boxes(T* to, std::uint64_t* full, const TensorMap* map, const HopperSteps& steps,

@@ -19,18 +19,18 @@ inline bool engine_moves(const AttentionOperand& o, std::int64_t rows, std::int6
   return true;
 }
 
-/// Boxes of 64 channels, a row of the swizzle. A dimension along which all is one is not in the map: `steps`
-/// makes its coordinate 0.
+/// Boxes of rows of the swizzle, 64 channels of 2 bytes. A dimension along which all is one is not in the
+/// map: `steps` makes its coordinate 0.
 inline Status hopper_map_of(cuda::TensorMap& map, const char* function, const AttentionOperand& o,
                             std::int64_t channels, std::int64_t rows, std::int64_t heads,
-                            std::int64_t batches, int box, HopperSteps& steps) {
-  const auto dimension = [](std::int64_t size, std::int64_t stride, int boxed) -> cuda::MapDimension {
+                            std::int64_t batches, int box, HopperSteps& steps, int bytes = 2) {
+  const auto dimension = [bytes](std::int64_t size, std::int64_t stride, int boxed) -> cuda::MapDimension {
     if (size == 1 || stride == 0) return {1, 16, boxed};
-    return {size, stride * 2, boxed};
+    return {size, stride * bytes, boxed};
   };
   steps = {o.stride[2] == 0 ? 0 : 1, o.stride[0] == 0 ? 0 : 1};
-  return cuda::make_tensor_map(map, function, o.data, 2,
-                               {{channels, 2, 64},
+  return cuda::make_tensor_map(map, function, o.data, bytes,
+                               {{channels, bytes, 128 / bytes},
                                 dimension(rows, o.stride[1], box),
                                 dimension(heads, o.stride[2], 1),
                                 dimension(batches, o.stride[0], 1)},

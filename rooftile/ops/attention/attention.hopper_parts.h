@@ -44,7 +44,6 @@ struct HopperRun {
   HopperSteps q, k, v;
   bool loads, stores;  ///< q, k and v come, y goes by the copy engine; else by threads
   unsigned* counter;   ///< of tiles drawn; null: each block takes every so many
-  float factor;        ///< from a score to its power of 2
 };
 
 /// Queries of a sequence from `row` on, through tiles of keys from `first` to `last`: at least one.

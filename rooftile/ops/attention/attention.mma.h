@@ -357,7 +357,7 @@ ROOFTILE_TILE void forward_mma(const AttentionProblem& p, const Its& its) {
     const std::int64_t row = mine + i * 16 + half * 8 + lane / 4;
     RowWeights<T> weights = softmax[i].row[half];
     if (row >= rows) continue;
-    const float each = weights.finish(p.sink ? its.sink(row) : -HUGE_VALF, kPlain ? 1 : its.value_scale());
+    const float each = weights.finish(p.sink ? its.sink(row) : -HUGE_VALF, its.value_scale());
     // Of zeros none is negative: a sum that underflowed is -0 or, where keys that a query does not see came
     // after it, +0.
     ROOFTILE_UNROLL for (int g = 0; g < 2 * kOut; ++g) {

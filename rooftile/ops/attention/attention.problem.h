@@ -50,6 +50,16 @@ struct AttentionDropout {
   ROOFTILE_ATTENTION explicit operator bool() const { return numbers.seed != nullptr; }
 };
 
+/// A number for each batch and key head.
+struct AttentionFactors {
+  const float* data;  ///< null: 1 for each
+  std::int64_t stride[2];
+
+  ROOFTILE_ATTENTION float of(std::int64_t batch, std::int64_t key_head) const {
+    return data ? data[batch * stride[0] + key_head * stride[1]] : 1;
+  }
+};
+
 struct AttentionProblem {
   std::int64_t b, s, t, h, g, d, e;
   DType dtype, bias_dtype;
@@ -69,6 +79,7 @@ struct AttentionProblem {
   const std::int32_t *cu_q, *cu_k;
   std::int64_t cu_q_stride, cu_k_stride, sequences;
   AttentionDropout dropout;
+  AttentionFactors q_scale, k_scale, v_scale;  ///< of what stands in q, k and v; of a forward alone
   // Of a GPU's launch alone:
   bool words;             ///< rows of q, k, v and y are whole 16-byte words
   std::int64_t together;  ///< heads whose blocks run side by side; 0: all
@@ -76,6 +87,14 @@ struct AttentionProblem {
   /// Nothing but scales and masks: no bias of either kind, cap and dropout.
   bool plain() const { return !bias.data && !alibi && softcap == 0 && !dropout; }
   ROOFTILE_ATTENTION std::int64_t group() const { return g == 0 ? 0 : h / g; }
+  /// From a product of what stands in q and k to its score.
+  ROOFTILE_ATTENTION float scale_of(std::int64_t batch, std::int64_t key_head) const {
+    return scale * (q_scale.of(batch, key_head) * k_scale.of(batch, key_head));
+  }
+  /// What a weighted mean of what stands in v is multiplied with.
+  ROOFTILE_ATTENTION float value_scale_of(std::int64_t batch, std::int64_t key_head) const {
+    return dropout.keep.scale * v_scale.of(batch, key_head);
+  }
   /// The keys that query i sees; empty ones have end = begin.
   ROOFTILE_ATTENTION AttentionRange keys(std::int64_t i) const { return keys(i, t); }
   /// Of `length` keys instead of t.

@@ -77,7 +77,10 @@ struct AttentionCase {
     return (n * q_rows + q_first + i) * h + head;
   }
   std::int64_t key(std::int64_t n, std::int64_t j, std::int64_t head) const {
-    return (n * k_rows + k_first + j) * g + std::min(head / std::max<std::int64_t>(h / g, 1), g - 1);
+    return (n * k_rows + k_first + j) * g + key_head(head);
+  }
+  std::int64_t key_head(std::int64_t head) const {
+    return std::min(head / std::max<std::int64_t>(h / g, 1), g - 1);
   }
   std::int64_t row(std::int64_t n, std::int64_t i, std::int64_t head) const {
     return (n * h + head) * q_rows + q_first + i;

@@ -2,6 +2,7 @@
 
 #include "rooftile/core/check.h"
 #include "rooftile/core/signature.h"
+#include "rooftile/core/workspace_parts.h"
 #include "rooftile/ops/blas1/blas1.round.h"
 #include "rooftile/ops/cross_entropy/cross_entropy.parts.h"
 #include "rooftile/ops/gemm/gemm.h"
@@ -100,7 +101,7 @@ struct ForwardParts {
   std::size_t bytes;
   ForwardParts(const Call& c, void* memory) {
     const Sizes sizes(c);
-    Parts parts(memory);
+    WorkspaceParts parts(memory);
     logits = static_cast<float*>(parts.take(sizes.chunk, sizes.pitch, sizeof(float)));
     losses =
         c.view(kLosses).present() ? nullptr : static_cast<float*>(parts.take(sizes.rows, 1, sizeof(float)));
@@ -153,7 +154,7 @@ struct BackwardParts {
     const Sizes sizes(c);
     const DType type = c.view(kHidden).dtype;
     const auto width = static_cast<std::size_t>(bits(type) / 8);
-    Parts parts(memory);
+    WorkspaceParts parts(memory);
     shared = static_cast<CrossEntropyShared*>(parts.take(1, 1, sizeof(CrossEntropyShared)));
     logits = static_cast<float*>(parts.take(sizes.chunk, sizes.pitch, sizeof(float)));
     if (type != DType::f32) rounded = parts.take(sizes.chunk, sizes.pitch, width);

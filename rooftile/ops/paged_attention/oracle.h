@@ -85,9 +85,6 @@ struct PagedAttentionCase : AttentionCase {
   }
 
  private:
-  std::int64_t key_head(std::int64_t head) const {
-    return std::min(head / std::max<std::int64_t>(h / g, 1), g - 1);
-  }
   /// As attention's: B, S, H, D, T, G, E.
   static Case attention_case(const Case& c) {
     Case its = c;

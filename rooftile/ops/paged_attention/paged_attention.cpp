@@ -90,6 +90,11 @@ AttentionOperand operand(const ConstView& view) {
   for (int i = 0; i < 4; ++i) o.stride[i] = view.stride[i];
   return o;
 }
+/// A head's in every batch.
+AttentionFactors factors(const ConstView& view) {
+  const HeadScales its = scales(view);
+  return {its.data, {0, its.stride}};
+}
 PagedAttentionProblem problem_of(const Call& c) {
   const ConstView &q = c.view(0), &k = c.view(1), &v = c.view(2), &table = c.view(3), &lengths = c.view(4),
                   &sink = c.view(5), &lse = c.view(9);
@@ -103,7 +108,7 @@ PagedAttentionProblem problem_of(const Call& c) {
   p.dtype = q.dtype, p.bias_dtype = DType::f32;
   p.q = operand(q), p.k = operand(k), p.v = operand(v), p.y = operand(c.view(8));
   p.cache_dtype = k.dtype;
-  p.k_scale = scales(c.view(6)), p.v_scale = scales(c.view(7));
+  p.k_scale = factors(c.view(6)), p.v_scale = factors(c.view(7));
   if (lse.present()) {
     p.lse = static_cast<float*>(c.output(9));
     for (int i = 0; i < 3; ++i) p.lse_stride[i] = lse.stride[i];

@@ -139,7 +139,8 @@ void paged_forward(const CpuLaunch& launch, const PagedAttentionProblem& p) {
           const std::int64_t length = p.length(task.batch);
           const GroupRows q_rows(p, p.q, task, p.d), y_rows(p, p.y, task, p.e);
           const LseRows lse{p, task};
-          const float scale = p.scale_of(task.head), value_scale = p.v_scale[task.head];
+          const float scale = p.scale_of(task.batch, task.head),
+                      value_scale = p.value_scale_of(task.batch, task.head);
           if (length < 0) {
             std::fill_n(row, p.e, std::numeric_limits<float>::quiet_NaN());
             for (std::int64_t r = first; r < last; ++r) {
@@ -201,7 +202,8 @@ void paged_forward(const CpuLaunch& launch, const PagedAttentionProblem& p) {
         const std::int64_t row = task.block * tall + lane;
         LseRows{p, task}.put(row, total[0] + log(total[1]));
         GroupRows(p, p.y, task, p.e)
-            .store_scaled(row, pieces.values(total), total[1] == 0 ? 0 : p.v_scale[task.head] / total[1],
+            .store_scaled(row, pieces.values(total),
+                          total[1] == 0 ? 0 : p.value_scale_of(task.batch, task.head) / total[1],
                           Scratch(mine.begin).floats(kLine));
       });
 }

@@ -106,8 +106,8 @@ struct HeadsOfAKey {
   ROOFTILE_TILE std::int64_t rows() const { return p.rows(); }
   ROOFTILE_TILE std::int64_t length() const { return tokens; }
   ROOFTILE_TILE AttentionRange keys(std::int64_t row) const { return p.keys(token_of(row, group), tokens); }
-  ROOFTILE_TILE float scale() const { return p.scale_of(place.head); }
-  ROOFTILE_TILE float value_scale() const { return p.v_scale[place.head]; }
+  ROOFTILE_TILE float scale() const { return p.scale_of(place.batch, place.head); }
+  ROOFTILE_TILE float value_scale() const { return p.value_scale_of(place.batch, place.head); }
   ROOFTILE_TILE float score(float x, std::int64_t, std::int64_t) const {
     return score_of<T>(p, x, 0, 0, 0, 0);  // no bias, so of no place
   }

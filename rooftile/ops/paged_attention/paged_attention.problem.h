@@ -23,16 +23,11 @@ struct PagedAttentionProblem : AttentionProblem {
   std::int64_t pages, page_size, pages_each;
   std::int64_t heads_each;  ///< query heads of a key head
   DType cache_dtype;        ///< f8e4m3 or f8e5m2: codes; else dtype
-  HeadScales k_scale, v_scale;
   /// On a GPU, where each chunk of a sequence's keys is a block's own: of each row and chunk the sums, in the
   /// workspace. Null: a block passes through all of its rows' chunks. Bits are the same.
   float* parts;
 
   bool codes() const { return cache_dtype != dtype; }
-  /// From a product with a head's keys, as the cache has them, to its score.
-  ROOFTILE_ATTENTION float scale_of(std::int64_t key_head) const {
-    return k_scale.data ? scale * k_scale[key_head] : scale;
-  }
   /// -1: none that the table could hold.
   ROOFTILE_ATTENTION std::int64_t length(std::int64_t batch) const {
     const std::int64_t its = lengths[batch * lengths_stride];

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "rooftile/core/signature.h"
+#include "rooftile/ops/quantize/quantize.parts.h"
 #include "rooftile/ops/quantize/quantize.problem.h"
 
 namespace rooftile {
@@ -224,6 +225,20 @@ Status dequantize(const Queue& queue, ConstView codes, ConstView scale, View y,
                   const QuantizeOptions& options) {
   return call(queue, dequantize_op, {&codes, &scale, &y}, {static_cast<double>(options.block)},
               options.variant);
+}
+Status detail::numbers_of_codes(const Queue& queue, const ConstView& codes, const View& y) {
+  const Rows<4> rows = elements_of(y, codes, codes, codes);
+  const QuantizeProblem p{rows,
+                          RowBlocks(rows.columns, kTensorBlock),
+                          y.mutable_data(),
+                          static_cast<std::uint8_t*>(const_cast<void*>(codes.data)),
+                          nullptr,
+                          nullptr,
+                          nullptr,
+                          y.dtype,
+                          code_format(codes.dtype),
+                          {}};
+  return dispatch(queue, dequantize_op, &p, nullptr);
 }
 
 Status fake_quantize(const Queue& queue, ConstView x, ConstView given, View y,

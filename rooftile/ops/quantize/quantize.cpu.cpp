@@ -84,12 +84,12 @@ void launch_tensor(const CpuLaunch& launch, const QuantizeTensorProblem& p) {
 }
 void launch_dequantize(const CpuLaunch& launch, const QuantizeProblem& p) {
   using P = QuantizeProblem;
-  for_blocks(launch, p, 2, 1 + bits(p.dtype) / 8,
-             [&]<class T>(const auto& team, const Place& its) ROOFTILE_INLINE {
-               kernels::dequantize(team, block_of<const std::uint8_t>(p, P::kCodes, p.codes, its),
-                                   block_of<T>(p, P::kValues, p.values, its),
-                                   *scale_of(p, P::kScale, p.scale, its), kWhole, p.format);
-             });
+  for_blocks(
+      launch, p, 2, 1 + bits(p.dtype) / 8, [&]<class T>(const auto& team, const Place& its) ROOFTILE_INLINE {
+        const float* const scale = scale_of(p, P::kScale, p.scale, its);
+        kernels::dequantize(team, block_of<const std::uint8_t>(p, P::kCodes, p.codes, its),
+                            block_of<T>(p, P::kValues, p.values, its), scale ? *scale : 1, kWhole, p.format);
+      });
 }
 void launch_backward(const CpuLaunch& launch, const FakeQuantizeBackwardProblem& p) {
   using P = FakeQuantizeBackwardProblem;

@@ -73,9 +73,9 @@ struct Dequantize : Blocks<QuantizeProblem> {
   template <class Team>
   ROOFTILE_TILE void operator()(const Team& team, const RowRange& range) const {
     const auto its = p.blocks.place(range.row);
+    const float* const scale = scale_of(p, P::kScale, p.scale, its);
     kernels::dequantize(team, block_of<const std::uint8_t>(p, P::kCodes, p.codes, its),
-                        block_of<T>(p, P::kValues, p.values, its), *scale_of(p, P::kScale, p.scale, its),
-                        segment, p.format);
+                        block_of<T>(p, P::kValues, p.values, its), scale ? *scale : 1, segment, p.format);
   }
 };
 template <class T>

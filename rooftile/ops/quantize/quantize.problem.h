@@ -59,7 +59,7 @@ struct QuantizeProblem {
   void* values;         ///< x; dequantising, y
   std::uint8_t* codes;  ///< null: fake quantising,
   void* fake;           ///< to here, by kCodes' strides
-  float* scale;         ///< null: nobody wants it
+  float* scale;         ///< null: nobody wants it; dequantising, 1
   const float* given;   ///< null: computed
   DType dtype;          ///< of values
   CodeFormat format;
