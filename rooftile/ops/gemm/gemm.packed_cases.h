@@ -40,8 +40,9 @@ struct GemmPackedOracle {
 };
 
 /// What a bench, which fills operands with one pattern, lacks.
-inline void put_packed_header(const Case& c, ConstView packed) {
+inline void put_packed_header(const Case& c, const Arguments& arguments) {
   const std::size_t rank = c.shape.size(), size = static_cast<std::size_t>(bits(c.dtype) / 8);
+  const ConstView packed = arguments.in("packed");
   const PackedHeader header(c.dtype, c.shape[rank - 2], c.shape[rank - 1]);
   for (std::size_t i = 0; i < PackedHeader::kSize; ++i) {
     const std::uint64_t bytes = packed_number(c.dtype, header.number[i]);
@@ -110,7 +111,7 @@ inline Spec gemm_pack_spec(const std::vector<DType>& dtypes) {
   };
 }
 
-/// `gemm`: its spec. "header": a bench's case, whose calls write the header.
+/// `gemm`: its spec.
 inline Spec gemm_packed_spec(Spec gemm) {
   static const Spec whole = gemm;
   Spec spec = gemm;
@@ -124,7 +125,6 @@ inline Spec gemm_packed_spec(Spec gemm) {
   };
   spec.call = [](const Queue& queue, const Case& c, const Arguments& a, const char* variant,
                  Workspace workspace) {
-    if (c.parameter("header") != 0) put_packed_header(c, a.in("packed"));
     return gemm_packed(
         queue, {gemm_exchanged(a.in("a"), gemm_turned(c, 'a')), a.in("packed"), a.in("c"), a.in("bias")},
         a.out("y"), {c.parameter("alpha", 1), c.parameter("beta"), gemm_activation(c), gemm_gate(c), variant},
@@ -139,11 +139,8 @@ inline Spec gemm_packed_spec(Spec gemm) {
   spec.bench = [] {
     BenchCases b;
     const auto add = [&](Shape shape, DType type) {
-      b.cache.push_back({std::move(shape),
-                         type,
-                         {{"header", 1}},
-                         Layout::contiguous,
-                         is_floating(type) ? Fill::normal : Fill::bytes});
+      b.cache.push_back(
+          {std::move(shape), type, {}, Layout::contiguous, is_floating(type) ? Fill::normal : Fill::bytes});
     };
     for (DType type : {DType::f32, DType::bf16}) {
       for (std::int64_t rows : {1, 4, 16, 64}) add({rows, 4096, 4096}, type);
@@ -163,6 +160,7 @@ inline Spec gemm_packed_spec(Spec gemm) {
     for (int i = 0; i < PackedHeader::kSize; ++i)
       inputs["packed"].values()[static_cast<std::size_t>(i)] = header.number[i];
   };
+  spec.bench_prepare = put_packed_header;
   spec.gpu_plan = nullptr;
   return spec;
 }
