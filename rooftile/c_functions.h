@@ -338,6 +338,18 @@ static inline rooftile_status rooftile_gemm(const rooftile_queue* queue, const r
   const rooftile_workspace none = {NULL, 0};
   return rooftile_call(queue, "gemm", views, options, NULL, none);
 }
+static inline rooftile_status rooftile_gemm_pack(const rooftile_queue* queue, const rooftile_view* b, const rooftile_view* packed) {
+  const rooftile_view* const views[] = {b, packed};
+  const double options[] = {0};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "gemm_pack", views, options, NULL, none);
+}
+static inline rooftile_status rooftile_gemm_packed(const rooftile_queue* queue, const rooftile_view* a, const rooftile_view* packed, const rooftile_view* c, const rooftile_view* bias, const rooftile_view* y, double alpha, double beta, int activation, int gate) {
+  const rooftile_view* const views[] = {a, packed, c, bias, y};
+  const double options[] = {alpha, beta, (double)activation, (double)gate};
+  const rooftile_workspace none = {NULL, 0};
+  return rooftile_call(queue, "gemm_packed", views, options, NULL, none);
+}
 static inline rooftile_status rooftile_gemm_scaled(const rooftile_queue* queue, const rooftile_view* a, const rooftile_view* b, const rooftile_view* scale_a, const rooftile_view* scale_b, const rooftile_view* bias, const rooftile_view* y, int64_t block, int64_t block_n, rooftile_workspace workspace) {
   const rooftile_view* const views[] = {a, b, scale_a, scale_b, bias, y};
   const double options[] = {(double)block, (double)block_n};

@@ -27,7 +27,7 @@ Outcome asked(const Queue& queue, const harness::Spec& spec, const harness::Case
   return {false, failure.what()};
 }
 
-/// The same call, made on zeros.
+/// The same call, made on zeros, but for what no input may lack.
 Outcome made(Queue queue, const harness::Spec& spec, const harness::Case& c) {
   struct alignas(64) Line {
     std::byte bytes[64];
@@ -47,6 +47,7 @@ Outcome made(Queue queue, const harness::Spec& spec, const harness::Case& c) {
     view.data = take(static_cast<std::size_t>(bytes_of(operand.dtype, dense)));
     arguments.add(operand.name, view);
   }
+  if (spec.bench_prepare) spec.bench_prepare(c, arguments);
   Outcome outcome;
   queue.set_observer({&outcome.word, [](void* word, const char*, const char* variant, const char*) {
                         *static_cast<std::string*>(word) = variant;

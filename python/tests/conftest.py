@@ -107,6 +107,10 @@ def choices(f, words):
         yield from ({name: value} for value in values if value not in REFUSED.get((f.name, name), ()))
 
 
+#: A GPU has none of these, and says so.
+ON_CPUS_ALONE = {"gemm_pack", "gemm_packed"}
+
+
 @pytest.fixture(params=[name for name, f in _functions.signatures.items() if follows(f)])
 def function(request):
     return request.param

@@ -5,7 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
-from conftest import arguments, learns
+from conftest import ON_CPUS_ALONE, arguments, follows, learns
 
 torch = pytest.importorskip("torch")
 
@@ -23,6 +23,11 @@ except ValueError as error:
 
 DIFFERENTIABLE = [n for n, f in known.items() if learns(f) and not f.mutates]
 two_gpus = pytest.mark.skipif(torch.cuda.device_count() < 2, reason="there is one GPU")
+
+
+@pytest.fixture(params=[n for n, f in _functions.signatures.items() if follows(f) and n not in ON_CPUS_ALONE])
+def function(request):
+    return request.param
 
 
 def as_list(result):

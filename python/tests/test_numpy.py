@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 import pytest
-from conftest import NUMPY, arguments, shape_of, values
+from conftest import NUMPY, ON_CPUS_ALONE, arguments, shape_of, values
 from dlpack import Speaks, lying, speaking
 
 import rooftile
@@ -216,6 +216,10 @@ def test_emulated_device(function, call):
     assert queue.device == "emulated" and queue.architecture == 90 and queue.isa == "sm_90"
     places, words = arguments(function, outer=(2, 2))
     ours = as_list(call(*[p.copy() for p in places], **words))
+    if function in ON_CPUS_ALONE:
+        with pytest.raises(ValueError, match=f"{function}: is for CPUs alone"):
+            call(*places, **words, queue=queue)
+        return
     for run in ({"queue": queue}, {"device": "emulated"}):
         for a, b in zip(as_list(call(*[p.copy() for p in places], **words, **run)), ours):
             np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-5)

@@ -7,7 +7,7 @@ import rooftile
 from rooftile import _functions, _vectors
 
 #: Functions that have no gradient, as they give integers or take nothing else, update a state, or are themselves gradients.
-WITHOUT = {"adamw", "row_arg", "rgb_to_gray", "quantize_nf4", "dequantize_nf4", "gemm_nf4", "quantize_int4", "dequantize_int4", "gemm_int4", "gemm_scaled", "attention_scaled", "quantize_scales",
+WITHOUT = {"adamw", "row_arg", "rgb_to_gray", "quantize_nf4", "dequantize_nf4", "gemm_nf4", "gemm_pack", "gemm_packed", "quantize_int4", "dequantize_int4", "gemm_int4", "gemm_scaled", "attention_scaled", "quantize_scales",
            "dequantize_scales", "quantize_f8e4m3", "quantize_f8e5m2", "quantize_i8", "quantize_tensor_f8e4m3",
            "quantize_tensor_f8e5m2", "quantize_tensor_i8", "dequantize", "kv_cache_append", "paged_attention",
            "top_k", "sample", "batch_norm_inference", "box_blur", "gaussian_blur", "update_loss_scale",

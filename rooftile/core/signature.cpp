@@ -463,12 +463,12 @@ Status check_lists(const Signature& signature, const Call& call) {
   return {};
 }
 
-/// Dtypes that a GPU's kernels lack.
+/// Dtypes that a GPU's kernels lack. (A function of CPUs alone says itself what to call instead.)
 Status check_device(const Queue& queue, const Signature& signature, const Call& call) {
   if (!queue.status() || queue.device() == Device::cpu) return {};
   for (int o = 0; o < signature.operand_count(); ++o) {
     const Signature::Types& its = types_of(signature, signature.operands[o].type);
-    if (its.cpu_mask == 0 || signature.operands[o].list) continue;
+    if (its.cpu_mask == 0 || signature.operands[o].list || its.cpu_mask == its.mask) continue;
     const ConstView& view = call.view(o);
     if (!view.present() || !its.on_cpus_alone(view.dtype)) continue;
     return Status::error("%s: %s is %s, which CPUs alone take; on a GPU it must be one of %s",

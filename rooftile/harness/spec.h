@@ -189,6 +189,8 @@ struct Spec {
   /// In a bench: element i of an operand of indices, where random ones below their bound would not do; null:
   /// they do.
   std::int64_t (*bench_index)(const Case&, std::string_view operand, std::int64_t i) = nullptr;
+  /// In a bench: writes what a filled input must hold besides values, a header; null: nothing.
+  void (*bench_prepare)(const Case&, const Arguments&) = nullptr;
   /// A word of the sentence by which the op refuses this case, which it then must; null: it takes the case.
   const char* (*refuses)(const Case&) = nullptr;
   /// The case of more than 2^31 elements; null: {65537, 32771} in the op's terms, the dtype of fewest bits.

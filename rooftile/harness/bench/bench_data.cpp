@@ -180,7 +180,7 @@ double element(const void* data, DType dtype, std::int64_t i) {
   return 0;
 }
 
-BenchData::BenchData(const Spec& spec, const Case& c) {
+BenchData::BenchData(const Spec& spec, const Case& c) : case_(c), prepare_(spec.bench_prepare) {
   if (c.layout != Layout::contiguous && c.layout != Layout::offset)
     throw std::runtime_error(
         fmt::format("{}: the bench times contiguous operands, this case has others", spec.function));
@@ -241,6 +241,7 @@ bool BenchData::changes_inputs() const {
 void BenchData::refill() {
   for (const Placed& p : operands_)
     if (!p.pattern.empty()) repeat(static_cast<char*>(p.view.mutable_data()), p.bytes, p.pattern);
+  if (prepare_) prepare_(case_, arguments_);
 }
 
 void BenchData::poison(unsigned char with) {

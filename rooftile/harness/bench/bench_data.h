@@ -46,6 +46,8 @@ class BenchData {
   MemoryBlock block_;
   std::size_t bytes_ = 0;
   bool finite_inputs_ = true;
+  const Case case_;
+  void (*const prepare_)(const Case&, const Arguments&);  ///< the spec's; null: nothing
 };
 
 /// Fills [to, to + bytes) with the pattern, repeated.

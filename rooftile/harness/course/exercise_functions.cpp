@@ -70,6 +70,30 @@ struct BoxColumnsOracle {
   }
 };
 
+/// A 3x3 convolution of {N, C, H, W, K} with a padding of 1.
+struct Conv3x3Oracle {
+  template <class S>
+  static void run(const Case& c, Arrays<S>& arrays) {
+    const std::int64_t channels = c.shape[1], height = c.shape[2], width = c.shape[3], filters = c.shape[4];
+    Array<S>&x = arrays["x"], &w = arrays["w"], &y = arrays["y"];
+    for (std::int64_t at = 0; at < y.size(); ++at) {
+      const std::int64_t j = at % width, i = at / width % height, f = at / width / height % filters,
+                         n = at / width / height / filters;
+      S sum(0);
+      double terms = 0;
+      for (std::int64_t term = 0; term < channels * 9; ++term) {
+        const std::int64_t row = i + term % 9 / 3 - 1, column = j + term % 3 - 1;
+        if (row < 0 || row >= height || column < 0 || column >= width) continue;
+        const S product = w.load(f * channels * 9 + term) *
+                          x.load(((n * channels + term / 9) * height + row) * width + column);
+        sum += product;
+        terms += std::fabs(to_double(product));
+      }
+      y.store(at, sum, terms);
+    }
+  }
+};
+
 /// Whole numbers in, whole numbers out: a vector of n elements, and what is made of it.
 Spec function(const char* name, DType dtype, const OracleFunctions& oracle,
               std::vector<Operand> (*operands)(const Case&)) {
@@ -119,6 +143,31 @@ Spec picture_function(const char* name, const OracleFunctions& oracle) {
   return spec;
 }
 
+/// Pictures that fill no block and that fill several, filters that make no whole four, no channels.
+Spec conv3x3() {
+  Spec spec = function("conv3x3", DType::f32, oracles<Conv3x3Oracle>(), [](const Case& c) {
+    const Shape& s = c.shape;
+    return std::vector<Operand>{{"x", Operand::Kind::input, DType::f32, {s[0], s[1], s[2], s[3]}},
+                                {"w", Operand::Kind::input, DType::f32, {s[4], s[1], 3, 3}, false},
+                                {"y", Operand::Kind::output, DType::f32, {s[0], s[4], s[2], s[3]}}};
+  });
+  spec.axes = "pictures x channels x height x width x filters";
+  spec.flops = [](const Case& c) { return 18 * static_cast<double>(count_of(c.shape)); };
+  spec.tolerance = {.c = 2,
+                    .chain = [](const Case& c, std::string_view) { return 9. * double(c.shape[1]) + 1; },
+                    .accumulator = [](const Case&) { return DType::f32; },
+                    .reason = "one chain of fused multiply-adds over a filter"};
+  spec.cases = [] {
+    std::vector<Case> cases;
+    for (Shape shape :
+         {Shape{0, 2, 4, 5, 3}, Shape{2, 0, 4, 5, 3}, Shape{1, 1, 1, 1, 1}, Shape{1, 2, 3, 3, 4},
+          Shape{2, 3, 9, 33, 5}, Shape{1, 1, 8, 31, 2}, Shape{3, 2, 7, 5, 9}, Shape{1, 3, 17, 70, 3}})
+      cases.push_back({std::move(shape), DType::f32, {}});
+    return cases;
+  };
+  return spec;
+}
+
 }  // namespace
 
 const Spec* find_exercise_spec(std::string_view name) {
@@ -134,7 +183,7 @@ const Spec* find_exercise_spec(std::string_view name) {
                  x.below = 100;  // so that no sum overflows
                  return std::vector<Operand>{x, {"y", Operand::Kind::output, DType::i32, c.shape}};
                }),
-      picture_function("box_columns", oracles<BoxColumnsOracle>())};
+      picture_function("box_columns", oracles<BoxColumnsOracle>()), conv3x3()};
   for (const Spec& spec : specs)
     if (name == spec.function) return &spec;
   return nullptr;

@@ -4,6 +4,7 @@
 #include "rooftile/harness/signature_spec.h"
 #include "rooftile/ops/gemm/gemm.h"
 #include "rooftile/ops/gemm/gemm.hopper_plan.h"
+#include "rooftile/ops/gemm/gemm.packed_cases.h"
 #include "rooftile/ops/gemm/oracle.h"
 
 namespace rooftile::harness {
@@ -88,14 +89,7 @@ inline double gemm_flops(const Case& c) {
 
 inline Status gemm_call(const Queue& queue, const Case& c, const Arguments& a, const char* variant,
                         Workspace workspace) {
-  const auto matrix = [&](const char* name) {
-    ConstView v = a.in(name);
-    if (v.rank >= 2 && gemm_turned(c, *name)) {
-      std::swap(v.shape[v.rank - 1], v.shape[v.rank - 2]);
-      std::swap(v.stride[v.rank - 1], v.stride[v.rank - 2]);
-    }
-    return v;
-  };
+  const auto matrix = [&](const char* name) { return gemm_exchanged(a.in(name), gemm_turned(c, *name)); };
   return gemm(queue, {matrix("a"), matrix("b"), a.in("c"), a.in("bias")}, a.out("y"),
               {c.parameter("alpha", 1), c.parameter("beta"), gemm_activation(c), gemm_gate(c), variant},
               workspace);
@@ -105,8 +99,9 @@ inline void gemm_prepare(const Case& c, Arrays<double>& inputs) {
   if (!GemmCase(c).reads_c() && inputs.has("c") && c.dtype != DType::i8)
     for (double& v : inputs["c"].values()) v = std::nan("");
   if (c.parameter("ones") != 0)
-    for (const char* name : {"a", "b"})
-      for (double& v : inputs[name].values()) v = 1;
+    for (const char* name : {"a", "b", "packed"})
+      if (inputs.has(name))
+        for (double& v : inputs[name].values()) v = 1;
   if (c.dtype == DType::i8 && inputs.has("bias"))  // the sums stay within 32 bits
     for (double& v : inputs["bias"].values()) v = std::trunc(v / 4);
 }
@@ -245,8 +240,8 @@ inline BenchCases gemm_bench() {
   return b;
 }
 
-inline std::vector<Spec> gemm_specs() {
-  return {{
+inline Spec gemm_spec() {
+  return {
       .function = "gemm",
       .axes = "m x k x n (a batch's dimensions may precede)",
       .dtypes = {DType::f64, DType::f32, DType::tf32, DType::f16, DType::bf16, DType::i8},
@@ -306,7 +301,12 @@ inline std::vector<Spec> gemm_specs() {
             return Case{{1048577, 2100, 5}, DType::bf16, {}};
           },
       .gpu_plan = gemm_gpu_plan,
-  }};
+  };
+}
+
+inline std::vector<Spec> gemm_specs() {
+  const Spec gemm = gemm_spec();
+  return {gemm, gemm_pack_spec(gemm.dtypes), gemm_packed_spec(gemm)};
 }
 
 }  // namespace rooftile::harness

@@ -35,9 +35,11 @@ inline void activate(int which, double* row, std::int64_t columns) {
     in_place(row, columns, [](const T& x, std::int64_t) { return select(x <= 0, fill<double>(0), x); });
 }
 
-/// A product as the CPU computes it: y, or its transpose, by rows. The bias then belongs to rows.
+/// A product as the CPU computes it: y, or its transpose, by rows. The bias then belongs to rows. `packed`: b
+/// is gemm_pack's, of which b_column is the stride.
 struct OrientedProduct : GemmProblem {
   std::int64_t bias_row = 0, bias_column = 0;
+  bool packed = false;
 };
 
 /// A tile of y, whose sums lie in rows `pitch` apart. `buffered`: these have no room to their ends for a tile

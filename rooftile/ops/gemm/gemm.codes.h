@@ -19,6 +19,7 @@
 #include "rooftile/core/signature.h"
 #include "rooftile/ops/gemm/gemm.h"
 #include "rooftile/ops/gemm/gemm.operand.h"
+#include "rooftile/ops/gemm/gemm.rows.h"
 
 namespace rooftile {
 
@@ -47,37 +48,6 @@ inline std::size_t dequantised_bytes(const Queue& queue, const ConstView& x, con
                              &bytes))
     bytes = SIZE_MAX;  // which no caller has
   return bytes;
-}
-
-/// x {…, M, K}, bias {N} or absent, y {…, M, N}. Rows of all matrices in one, as far as a stride covers them:
-/// they share W.
-inline GemmProblem product_with_codes(const ConstView& x, const ConstView& bias, const ConstView& y,
-                                      void* output) {
-  GemmProblem p{};
-  p.a = x.data;
-  p.bias = bias.present() ? bias.data : nullptr;
-  p.y = output;
-  p.type = p.out = x.dtype;
-  p.bias_type = bias.present() ? bias.dtype : y.dtype;
-  p.bias_stride = bias.present() ? bias.stride[0] : 0;
-  p.n = y.shape[y.rank - 1];
-  p.k = x.shape[x.rank - 1];
-  p.a_column = x.stride[x.rank - 1];
-  p.y_column = y.stride[y.rank - 1];
-  p.alpha = 1;
-  ConstView outer[] = {y, x};
-  for (ConstView& v : outer) v.shape[v.rank - 1] = v.stride[v.rank - 1] = 1;
-  p.batch = rows_of(outer[0], outer[1], outer[1], outer[0]);
-  std::fill_n(p.batch.stride[2], kMaxRank, 0);
-  p.m = p.batch.rows;
-  if (int& rank = p.batch.rank; rank > 0) {
-    --rank;
-    p.m = p.batch.extent[rank];
-    p.y_row = p.batch.stride[0][rank];
-    p.a_row = p.batch.stride[1][rank];
-  }
-  p.batch.rows = p.m == 0 ? 0 : p.batch.rows / p.m;
-  return p;
 }
 
 namespace codes {

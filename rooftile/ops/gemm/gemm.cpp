@@ -5,6 +5,7 @@
 
 #include "rooftile/core/check.h"
 #include "rooftile/core/signature.h"
+#include "rooftile/ops/gemm/gemm.kinds.h"
 #include "rooftile/ops/gemm/gemm.operand.h"
 
 namespace rooftile {
@@ -18,10 +19,8 @@ constexpr Signature kGemm{
      {'B', {DType::f32}, 'O'}},
     {input("a", 'T', "... M K"), input("b", 'T', "... K N"), optional(input("c", 'O', "... M N")),
      optional(input("bias", 'B', "N")), output("y", 'O', "... M N", "c")},
-    {any_real("alpha", 1), any_real("beta", 0),
-     choice("activation", "none relu gelu gelu_tanh silu sigmoid tanh"), flag("gate")}};
+    {kAlpha, kBeta, kActivation, kGate}};
 enum Operand { kA, kB, kC, kBias, kY };
-enum Option { kAlpha, kBeta, kActivation, kGate };
 
 long long said(std::int64_t n) { return static_cast<long long>(n); }
 
@@ -175,40 +174,6 @@ constexpr Variant kVariants[] = {
      accepts<turned_product>},
 };
 
-/// Which y comes of which a, the bias's dtype, and what is not computed.
-Status check_kinds(const GemmProblem& p, bool has_c) {
-  const DType t = p.type, o = p.out;
-  const bool widened = o == DType::f32 && (t == DType::f16 || t == DType::bf16 || t == DType::tf32);
-  if (t == DType::i8 ? o != DType::i32 : o != t && !widened)
-    return Status::error("%s: y is %s, must be %s where a is %s", kName, name(o),
-                         t == DType::i8     ? "i32"
-                         : bits(t) == 16    ? (t == DType::f16 ? "f16 or f32" : "bf16 or f32")
-                         : t == DType::tf32 ? "tf32 or f32"
-                                            : name(t),
-                         name(t));
-  if (p.bias && p.bias_type != o && (p.bias_type != DType::f32 || o == DType::f64 || o == DType::i32))
-    return Status::error("%s: bias is %s, must be %s where y is %s", kName, name(p.bias_type),
-                         o == DType::f64 || o == DType::i32 || o == DType::f32 ? name(o) : "y's dtype or f32",
-                         name(o));
-  if (p.beta != 0 && !has_c)
-    return Status::error("%s: beta is %g, but c is absent; give a c, or a beta of 0", kName, p.beta);
-  if (p.gate && !has_c)
-    return Status::error("%s: gate multiplies by c, but c is absent; give a c, or a gate of false", kName);
-  if (p.gate && p.beta != 0)
-    return Status::error("%s: c is a gate, and beta is %g, must be 0: c is multiplied or added", kName,
-                         p.beta);
-  if (t == DType::i8 && (p.alpha != 1 || p.beta != 0 || p.activation != 0 || p.gate))
-    return Status::error(
-        "%s: i8 is multiplied exactly: alpha must be 1, beta 0, activation none (0), gate false (0); they "
-        "are "
-        "%g, %g, %d and %d",
-        kName, p.alpha, p.beta, p.activation, int(p.gate));
-  if (t == DType::f64 && p.activation > 1)
-    return Status::error("%s: activation is %d, must be none (0) or relu (1) where a is f64", kName,
-                         p.activation);
-  return {};
-}
-
 Status launch(const Queue& queue, const Op& op, const Call& call) {
   const ConstView &a = call.view(kA), &b = call.view(kB), &y = call.view(kY), &bias = call.view(kBias);
   const bool has_c = call.view(kC).present();
@@ -235,13 +200,7 @@ Status launch(const Queue& queue, const Op& op, const Call& call) {
   strides(c, p.c_row, p.c_column);
   strides(y, p.y_row, p.y_column);
   p.bias_stride = bias.present() ? bias.stride[0] : 0;
-  p.alpha = call.options[kAlpha];
-  p.beta = call.options[kBeta];
-  p.activation = static_cast<int>(call.options[kActivation]);
-  p.gate = call.flag(kGate);
-  ROOFTILE_TRY(check_kinds(p, has_c));
-  // A beta that rounds to 0 in f32 is 0. (By operators, a NaN would trap where the caller wants that.)
-  if (p.type != DType::f64 && __builtin_islessequal(std::fabs(p.beta), 0x1p-150)) p.beta = 0;
+  ROOFTILE_TRY(set_options(kName, p, call, has_c));
 
   // The batch: each operand's outer dimensions, as rows of one element.
   ConstView outer[] = {y, a, b, c};
@@ -256,7 +215,8 @@ Status launch(const Queue& queue, const Op& op, const Call& call) {
 }  // namespace
 
 extern const Op gemm_op{"gemm", "forward", kName, kVariants, kGemm, launch};
-extern const Op* const gemm_ops[] = {&gemm_op, nullptr};
+extern const Op gemm_pack_op, gemm_packed_op;  // gemm.packed.cpp
+extern const Op* const gemm_ops[] = {&gemm_op, &gemm_pack_op, &gemm_packed_op, nullptr};
 
 Status gemm(const Queue& queue, const GemmInputs& in, View y, const GemmOptions& options,
             Workspace workspace) {

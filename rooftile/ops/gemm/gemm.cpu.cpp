@@ -3,6 +3,7 @@
 // the sums of the one before: for each element one chain over all of K, however y and K are cut.
 #include "rooftile/ops/gemm/ahead.h"
 #include "rooftile/ops/gemm/epilogue.h"
+#include "rooftile/ops/gemm/gemm.packed.h"
 #include "rooftile/ops/gemm/ladder/ladder.h"
 #include "rooftile/ops/gemm/micro_kernel.h"
 #include "rooftile/ops/gemm/pack_pairs.h"
@@ -51,7 +52,9 @@ struct Cut {
   static constexpr std::int64_t kRows = sizeof(S) == 8 ? 96 : 168, kColumns = sizeof(S) == 8 ? 128 : 192;
   static constexpr std::int64_t kRowsInY = sizeof(S) == 8 ? 180 : 360, kColumnsInY = 512;
   /// So few rows that packing B does not pay, and B's lines are to be read whole: tiles as wide as fits. Of a
-  /// B whose columns lie in memory as lines (a Linear's weight) one strip, from the first of K to the last.
+  /// B whose columns lie in memory as lines (a Linear's weight) one strip, from the first of K to the last;
+  /// of a packed B one of its strips, which lies in memory in one piece. (Not of integers: A's rows would be
+  /// packed anew for each strip, element by element.)
   static constexpr std::int64_t kThin = 16, kThinColumns = kElements / 64, kThinDepth = 32;
   static constexpr std::int64_t kStrip = kMicroColumns<S>;
   static_assert(kRows * (kColumns + kMicroDepth) + kStrip * kMicroDepth + kColumns + kSlack <= kElements);
@@ -66,19 +69,20 @@ struct Cut {
   Cut(const OrientedProduct& p, int threads) {
     row_panels = ceil_div(p.m, kMicroRows);
     strips = ceil_div(p.n, kStrip);
-    thin = p.m <= kThin;
+    thin = p.m <= kThin && !(p.packed && std::is_integral_v<S>);
     in_y = sums_fit_y<S>(p) && !thin;
-    depth = thin && p.b_column == 1 ? kThinDepth : kMicroDepth;
+    depth = thin && p.b_column == 1 && !p.packed ? kThinDepth : kMicroDepth;
     row_tiles = ceil_div(p.m, (in_y ? kRowsInY : kRows) / kMicroRows * kMicroRows);
-    const std::int64_t wide = in_y ? kColumnsInY : kColumns,
-                       thin_wide = p.b_column == 1 ? kThinColumns : kStrip;
+    const std::int64_t wide = in_y ? kColumnsInY : kColumns, thin_wide = p.packed          ? kPackedColumns
+                                                                         : p.b_column == 1 ? kThinColumns
+                                                                                           : kStrip;
     column_tiles = ceil_div(p.n, thin ? thin_wide : wide);
     // Some tiles for each thread, unless they would be hardly more than a micro-tile.
     const std::int64_t wanted = threads > 1 ? 4 * threads : 1;
     while (p.batch.rows * row_tiles * column_tiles < wanted) {
-      const std::int64_t high = row_panels / row_tiles, wide = strips / column_tiles;
-      if (high <= 2 && wide <= 2) break;
-      if (high > 2 && (high * kMicroRows >= wide * kStrip || wide <= 2))
+      const std::int64_t high = row_panels / row_tiles, across = strips / column_tiles;
+      if (high <= 2 && across <= 2) break;
+      if (high > 2 && (high * kMicroRows >= across * kStrip || across <= 2))
         ++row_tiles;
       else
         ++column_tiles;
@@ -117,7 +121,7 @@ class Multiplier {
     const Tile whole{y, p_.y_row, matrix, i, j, rows, in_y, true},
         rest{sums_, pitch_, matrix, i, j + in_y, rows, columns - in_y, cut_.in_y};
     const T* a = static_cast<const T*>(p_.a) + p_.batch.offset(1, matrix) + i * p_.a_row;
-    const T* b = static_cast<const T*>(p_.b) + p_.batch.offset(2, matrix) + j * p_.b_column;
+    const T* b = static_cast<const T*>(p_.b) + p_.batch.offset(2, matrix);
     for (std::int64_t k = 0; k < p_.k; k += step()) multiply_block(whole, rest, a, b, k);
     for (const Tile* each : {&whole, &rest}) {
       const Tile& part = *each;
@@ -136,7 +140,15 @@ class Multiplier {
   std::int64_t step() const { return cut_.depth * kFold; }
   std::int64_t depth_at(std::int64_t k) const { return std::min(step(), p_.k - k); }
 
-  /// From k on. a, b: of the tile, at K's beginning. While a strip of B is multiplied, the lines of the next
+  /// B from row k and column j on, a micro-tile's columns at most.
+  Block<T> block_of_b(const T* b, std::int64_t k, std::int64_t j, std::int64_t columns) const {
+    if (!p_.packed) return {b + k * p_.b_row + j * p_.b_column, p_.b_row, p_.b_column, depth_at(k), columns};
+    const PackedStrip strip = packed_strip(p_.k, p_.n, j);
+    const std::int64_t at = PackedHeader::kSize + strip.begin + k * strip.width + strip.column;
+    return {b + at * p_.b_column, strip.width * p_.b_column, p_.b_column, depth_at(k), columns};
+  }
+
+  /// From k on. a: of the tile, b: of the matrix. While a strip of B is multiplied, the lines of the next
   /// come, and those of A's next block.
   void multiply_block(const Tile& whole, const Tile& rest, const T* a, const T* b, std::int64_t k) {
     const std::int64_t depth = depth_at(k), rows = rest.rows, columns = whole.columns + rest.columns,
@@ -145,9 +157,7 @@ class Multiplier {
       return Block<T>{a + from * p_.a_column, p_.a_row, p_.a_column, rows, depth_at(from)};
     };
     const auto strip_of_b = [&](std::int64_t from, std::int64_t strip) {
-      const std::int64_t j = strip * kStrip;
-      return Block<T>{b + from * p_.b_row + j * p_.b_column, p_.b_row, p_.b_column, depth_at(from),
-                      std::min(kStrip, columns - j)};
+      return block_of_b(b, from, whole.j + strip * kStrip, std::min(kStrip, columns - strip * kStrip));
     };
     pack_a(block_of_a(k));
     const std::int64_t next = k + step();
@@ -158,14 +168,12 @@ class Multiplier {
         std::min<std::int64_t>(kMicroLines, next_a.lines() * kMicroRows / (strips * rows) + 1);
     for (std::int64_t strip = 0; strip < strips; ++strip) {
       const Block<T> from = strip_of_b(k, strip);
-      const S* packed = b_;
-      std::int64_t pitch = kStrip;
-      if (std::is_same_v<S, T> && cut_.thin && from.columns == kStrip && p_.b_column == 1) {
-        packed = reinterpret_cast<const S*>(from.data);
-        pitch = p_.b_row;
-      } else {
-        pack_b(from);
-      }
+      const bool lies = from.columns == kStrip && from.column == 1;
+      const bool streams = lies && cut_.thin && p_.packed;
+      const bool direct = lies && std::is_same_v<S, T> && (cut_.thin || p_.packed);
+      if (!streams && !direct) pack_b(from);
+      const S* const packed = direct ? reinterpret_cast<const S*>(from.data) : b_;
+      const std::int64_t pitch = direct ? from.row : kStrip;
       Ahead<T> next_b;
       if (strip + 1 < strips)
         next_b = Ahead<T>(strip_of_b(k, strip + 1));
@@ -173,17 +181,22 @@ class Multiplier {
         next_b = Ahead<T>(strip_of_b(next, 0));
       const Tile& tile = strip * kStrip < whole.columns ? whole : rest;
       S* sums = tile.sums + strip * kStrip - (&tile == &rest ? whole.columns : 0);
+      const std::int64_t most = cut_.thin && !p_.packed ? kMicroRows * 2 / 3 : kMicroRows;
       for (std::int64_t i = 0; i < rows;)
-        i += with_rows(cut_.thin ? std::min<std::int64_t>(rows - i, kMicroRows * 2 / 3) : rows - i,
-                       [&]<int kRows>() ROOFTILE_INLINE {
-                         const void* lines[kMicroLines];
-                         if constexpr (kRows == kMicroRows) {
-                           next_a.list(a_lines, lines);
-                           next_b.list(kMicroLines - a_lines, lines + a_lines);
-                         }
-                         multiply_tile<kRows>(a_ + i * kMicroDepth, packed, pitch, ceil_div(depth, kFold),
-                                              sums + i * tile.pitch, tile.pitch, k == 0, lines);
-                       });
+        i += with_rows(std::min(rows - i, most), [&]<int kRows>() ROOFTILE_INLINE {
+          const S* const a_rows = a_ + i * kMicroDepth;
+          S* const to = sums + i * tile.pitch;
+          if constexpr (!std::is_integral_v<S>)  // of integers no product is thin and packed
+            if (streams)
+              return multiply_tile<kRows, true>(a_rows, from.data, from.row, depth, to, tile.pitch, k == 0,
+                                                nullptr);
+          const void* lines[kMicroLines];
+          if constexpr (kRows == kMicroRows) {
+            next_a.list(a_lines, lines);
+            next_b.list(kMicroLines - a_lines, lines + a_lines);
+          }
+          multiply_tile<kRows>(a_rows, packed, pitch, ceil_div(depth, kFold), to, tile.pitch, k == 0, lines);
+        });
     }
   }
   void pack_a(const Block<T>& from) {
@@ -206,8 +219,7 @@ class Multiplier {
 };
 
 template <class T, class S>
-void multiply(const CpuLaunch& launch, const GemmProblem& problem) {
-  const OrientedProduct p = orient<S>(problem);
+void multiply(const CpuLaunch& launch, const OrientedProduct& p) {
   const Cut<S> cut(p, launch.threads);
   // As many bytes as take as long to move: a thread does some 8 multiplications in the time of a byte.
   const double bytes = double(p.batch.rows) * double(p.m) * double(p.n) * double(p.k + 16) / 8;
@@ -218,18 +230,28 @@ void multiply(const CpuLaunch& launch, const GemmProblem& problem) {
                });
 }
 
-void launch_tile(const CpuLaunch& launch, const GemmProblem& p) {
+template <class T>
+using SumOf = std::conditional_t<std::is_same_v<T, double>, double,
+                                 std::conditional_t<sizeof(T) == 1, std::int32_t, float>>;
+
+void launch_product(const CpuLaunch& launch, const GemmProblem& p, bool packed) {
   if (p.empty()) return;
   with_type<double, float, tf32, f16, bf16, std::int8_t>(p.type, [&]<class T>() {
-    multiply<T, std::conditional_t<std::is_same_v<T, double>, double,
-                                   std::conditional_t<sizeof(T) == 1, std::int32_t, float>>>(launch, p);
+    multiply<T, SumOf<T>>(launch, packed ? OrientedProduct{p, 0, p.bias_stride, true} : orient<SumOf<T>>(p));
   });
+}
+void launch_tile(const CpuLaunch& launch, const GemmProblem& p) { launch_product(launch, p, false); }
+Status launch_packed(const CpuLaunch& launch, const PackedProduct& p) {
+  const Status status = p.check(p);
+  if (status) launch_product(launch, p, true);
+  return status;
 }
 
 }  // namespace
 
 ROOFTILE_CPU_KERNELS(gemm) = {
     entry<launch_tile>("gemm", "tile"),
+    entry<launch_packed>("gemm_packed", "tile"),
     entry<ladder::launch_packed>("gemm", "05_packed"),
     entry<ladder::launch_register_tile>("gemm", "04_register_tile"),
     entry<ladder::launch_vectors>("gemm", "03_vectors"),

@@ -46,4 +46,38 @@ struct GemmOptions {
 Status gemm(const Queue& queue, const GemmInputs& inputs, View y, const GemmOptions& options = {},
             Workspace workspace = {});
 
+/// Elements of packed before b's.
+inline constexpr std::int64_t kGemmPackedHeader = 64;
+/// Elements of b's dtype that a packed b of k rows and n columns takes: bytes = that · bits(dtype) / 8.
+constexpr std::int64_t gemm_packed_size(std::int64_t k, std::int64_t n) { return kGemmPackedHeader + k * n; }
+
+struct GemmPackOptions {
+  const char* variant = nullptr;  ///< as gemm's
+};
+
+/// Copies b in the order in which a CPU's gemm multiplies it: for a matrix that many products share, a
+/// layer's weight. Every bit is copied as it is.
+///
+/// b: {K, N}, any strides: of a Linear's weight {N, K} the transpose. packed: {K·N + 64}, b's dtype, apart
+/// from b; fast where it is contiguous, aligned to 64 bytes. It begins with a header of 64 whole numbers;
+/// then come strips of 32 columns (the last of what is left), row after row. It is the same on every CPU and
+/// instruction set, so it may be kept in a file. No workspace.
+///
+/// Errors: an absent view, another size or dtype, an output that overlaps itself or b; a queue of a GPU,
+/// whose gemm reads b as it is. Cost: 2·K·N elements moved.
+Status gemm_pack(const Queue& queue, ConstView b, View packed, const GemmPackOptions& options = {});
+
+struct GemmPackedInputs {
+  ConstView a;          ///< {…, M, K}: as gemm's
+  ConstView packed;     ///< {K·N + 64}, a's dtype: what gemm_pack wrote
+  ConstView c = {};     ///< {…, M, N}: as gemm's
+  ConstView bias = {};  ///< optional: {N}, as gemm's
+};
+
+/// gemm with a packed b, which all matrices of a batch share: the same bits, without packing b in each call.
+/// Errors: gemm's; packed that gemm_pack did not write, or of a b of another shape or dtype; a
+/// queue of a GPU. All else is as of gemm.
+Status gemm_packed(const Queue& queue, const GemmPackedInputs& inputs, View y,
+                   const GemmOptions& options = {}, Workspace workspace = {});
+
 }  // namespace rooftile

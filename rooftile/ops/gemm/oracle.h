@@ -28,24 +28,35 @@ struct GemmOracle {
   template <class S>
   static void run(const Case& c, Arrays<S>& arrays) {
     const std::size_t rank = c.shape.size();
+    const std::int64_t k = c.shape[rank - 2], n = c.shape[rank - 1];
+    const Array<S>& b = arrays["b"];
+    const bool turned = gemm_turned(c, 'b');
+    product(c, arrays, [&](std::int64_t batch, std::int64_t p, std::int64_t j) {
+      return b.load(batch * k * n + (turned ? j * k + p : p * n + j));
+    });
+  }
+
+  /// load_b(batch, p, j): an element of B.
+  template <class S, class LoadB>
+  static void product(const Case& c, Arrays<S>& arrays, const LoadB& load_b) {
+    const std::size_t rank = c.shape.size();
     const std::int64_t m = c.shape[rank - 3], k = c.shape[rank - 2], n = c.shape[rank - 1];
     std::int64_t matrices = 1;
     for (std::size_t d = 0; d + 3 < rank; ++d) matrices *= c.shape[d];
-    Array<S>&a = arrays["a"], &b = arrays["b"], &y = arrays["y"];
+    Array<S>&a = arrays["a"], &y = arrays["y"];
     const Array<S>*bias = arrays.find("bias"), *old = arrays.find("c");
     const double alpha = gemm_alpha(c), beta = gemm_beta(c);
     // Below the smallest normal number a product's rounding is an absolute one.
     const double least = c.dtype == DType::f64 ? 0x1p-1022 : c.dtype == DType::i8 ? 0 : 0x1p-126;
-    const bool a_turned = gemm_turned(c, 'a'), b_turned = gemm_turned(c, 'b');
+    const bool a_turned = gemm_turned(c, 'a');
     for (std::int64_t batch = 0; batch < matrices; ++batch)
       for (std::int64_t i = 0; i < m; ++i)
         for (std::int64_t j = 0; j < n; ++j) {
           S sum(0);
           double terms = 0;
           for (std::int64_t p = 0; p < k; ++p) {
-            const std::int64_t in_a = a_turned ? p * m + i : i * k + p,
-                               in_b = b_turned ? j * k + p : p * n + j;
-            const S product = a.load(batch * m * k + in_a) * b.load(batch * k * n + in_b);
+            const S product =
+                a.load(batch * m * k + (a_turned ? p * m + i : i * k + p)) * load_b(batch, p, j);
             sum += product;
             terms += std::fmax(std::fabs(to_double(product)), least);
           }

@@ -22,8 +22,17 @@ inline __attribute__((noinline)) void pack_pairs_across(const Block<std::int8_t>
 /// B's: neighbours in a column; rows filled up as above.
 inline __attribute__((noinline)) void pack_pairs_down(const Block<std::int8_t>& from, std::int32_t* to,
                                                       std::int64_t pitch, std::int64_t width) {
+  using Lanes = Vec<std::int32_t>;
   for (std::int64_t i = 0; i < from.rows; i += 2, to += pitch) {
-    for (std::int64_t j = 0; j < from.columns; ++j) {
+    std::int64_t j = 0;
+    for (; from.column == 1 && j + kVecLanes<std::int32_t> <= from.columns; j += kVecLanes<std::int32_t>) {
+      const auto* x = reinterpret_cast<const std::uint8_t*>(from.data + i * from.row + j);
+      Lanes low, high{};
+      widen(x, low);
+      if (i + 1 < from.rows) widen(x + from.row, high);
+      store_unaligned(to + j, (low << 24 >> 24 & 0xffff) | high << 24 >> 8);
+    }
+    for (; j < from.columns; ++j) {
       const std::int8_t* x = from.data + i * from.row + j * from.column;
       to[j] = pair_of(x[0], i + 1 < from.rows ? x[from.row] : 0);
     }

@@ -68,7 +68,7 @@ Status launch_dequantize(const Queue& queue, const Op& op, const Call& c) {
 Status launch_gemm(const Queue& queue, const Op& op, const Call& c) {
   const ConstView &x = c.view(0), &packed = c.view(1), &scales = c.view(2), &zeros = c.view(3),
                   &y = c.view(5);
-  GemmCodes<Int4Weight> p{product_with_codes(x, c.view(4), y, c.output(5)),
+  GemmCodes<Int4Weight> p{product_of_rows(x, c.view(4), y, c.output(5)),
                           {.packed = bytes_of(packed),
                            .scales = scales.data,
                            .zeros = bytes_of(zeros),

@@ -83,7 +83,7 @@ Status launch_dequantize(const Queue& queue, const Op& op, const Call& c) {
 
 Status launch_gemm(const Queue& queue, const Op& op, const Call& c) {
   const ConstView &x = c.view(0), &packed = c.view(1), &absmax = c.view(2), &bias = c.view(3), &y = c.view(4);
-  GemmCodes<Nf4Weight> p{product_with_codes(x, bias, y, c.output(4)),
+  GemmCodes<Nf4Weight> p{product_of_rows(x, bias, y, c.output(4)),
                          {.packed = static_cast<const std::uint8_t*>(packed.data),
                           .packed_stride = packed.stride[0],
                           .absmax = static_cast<const float*>(absmax.data),

@@ -1,0 +1,28 @@
+// Exercise conv2d_tiled: right, and a block loads each pixel nine times, each weight in every thread.
+#include <cuda_runtime.h>
+
+#include "rooftile/backend/cuda/shared.h"
+
+/// y[n][f][i][j] = sum of w[f][c][r][s] * x[n][c][i + r - 1][j + s - 1] over all channels c and taps r, s
+/// below 3; outside the picture x is 0. A block of 32 x 8 threads has as many pixels of a picture, 8 rows
+/// from 8 * blockIdx.y and 32 columns from 32 * blockIdx.x on, and four filters: blockIdx.z counts fours of
+/// filters, then pictures. ROOFTILE_SHARED(tile, float[10][34]) is __shared__ float tile[10][34] on a GPU.
+__global__ void conv3x3(const float* x, const float* w, float* y, int channels, int height, int width,
+                        int filters) {
+  const int fours = (filters + 3) / 4, n = blockIdx.z / fours, first = blockIdx.z % fours * 4;
+  const int i = blockIdx.y * 8 + threadIdx.y, j = blockIdx.x * 32 + threadIdx.x;
+  if (i >= height || j >= width) return;
+  float sum[4] = {};
+  for (int c = 0; c < channels; ++c) {
+    const float* plane = x + (n * channels + c) * height * width;
+    for (int tap = 0; tap < 9; ++tap) {
+      const int row = i + tap / 3 - 1, column = j + tap % 3 - 1;
+      const bool inside = row >= 0 && row < height && column >= 0 && column < width;
+      const float pixel = inside ? plane[row * width + column] : 0;
+      for (int f = 0; f < 4 && first + f < filters; ++f)
+        sum[f] = fmaf(w[((first + f) * channels + c) * 9 + tap], pixel, sum[f]);
+    }
+  }
+  for (int f = 0; f < 4 && first + f < filters; ++f)
+    y[((n * filters + first + f) * height + i) * width + j] = sum[f];
+}
