@@ -1,5 +1,5 @@
-"""What the versions of the kernels share (rooftile/ops/*/versions.py): the libraries, each where it is installed, and how
-a version says what it takes.
+"""What the versions of the kernels share (rooftile/ops/*/versions.py): the libraries, each where it is installed, how a
+version says what it takes, and how CuTe's are called.
 
 A version is a function FUNCTION_LANGUAGE, softmax_plain; a word behind it tells several apart, add_plain_blocks. It takes
 the inputs and options of the library's function by their names, and returns new outputs in the order of the library's.
@@ -110,3 +110,18 @@ def trap(why):
         return version
 
     return mark
+
+
+def tensors(*arrays):
+    """As CuTe has them, each with its layout: sizes and strides not part of what is compiled."""
+    return [cute.runtime.from_dlpack(array).mark_layout_dynamic() for array in arrays]
+
+
+compiled = {}
+
+
+def call_compiled(function, key, *arguments):
+    """Compiles a function once for each key, then calls what came out."""
+    if (function, key) not in compiled:
+        compiled[function, key] = cute.compile(function, *arguments)
+    compiled[function, key](*arguments)

@@ -2,7 +2,7 @@
 
 import math
 
-from languages import ct, cuda, cute, cutlass, np, takes, tl, torch, trap, triton
+from languages import call_compiled, ct, cuda, cute, cutlass, np, takes, tensors, tl, torch, trap, triton
 
 BLOCK = 1024  # elements of a program of Triton or cuTile
 THREADS = 64  # of a CUDA block
@@ -91,21 +91,6 @@ def copy_cutile(x):
 
 
 # [copy_cute]
-def tensors(*arrays):
-    """As CuTe has them, each with its layout: sizes and strides not part of what is compiled."""
-    return [cute.runtime.from_dlpack(array).mark_layout_dynamic() for array in arrays]
-
-
-compiled = {}
-
-
-def call_compiled(function, key, *arguments):
-    """Compiles a function once for each key, then calls what came out."""
-    if (function, key) not in compiled:
-        compiled[function, key] = cute.compile(function, *arguments)
-    compiled[function, key](*arguments)
-
-
 @cute.kernel
 def copy_elements(x, y):
     i = cute.arch.block_idx()[0] * THREADS + cute.arch.thread_idx()[0]
@@ -158,6 +143,12 @@ def swap_triton(x, y):
 def swap_numba(x, y):
     return copy_numba(y), copy_numba(x)
 # [/swap_numba]
+
+
+# [swap_cute]
+def swap_cute(x, y):
+    return copy_cute(y), copy_cute(x)
+# [/swap_cute]
 
 
 # [scal_plain]
@@ -214,6 +205,29 @@ def scal_numba(x, alpha=1.0):
         scal_threads[blocks(x.size), THREADS](x, y, x.dtype.type(alpha))
     return y
 # [/scal_numba]
+
+
+# [scal_cute]
+@cute.kernel
+def scal_elements(x, y, alpha):
+    i = cute.arch.block_idx()[0] * THREADS + cute.arch.thread_idx()[0]
+    if i < cute.size(y):
+        y[i] = y.element_type(alpha * cutlass.Float32(x[i]))
+
+
+@cute.jit
+def scal_launch(x, y, alpha: cutlass.Float32, stream):
+    grid = (cute.ceil_div(cute.size(y), THREADS), 1, 1)
+    scal_elements(x, y, alpha).launch(grid=grid, block=(THREADS, 1, 1), stream=stream)
+
+
+@takes(dtypes=("f32", "f16", "bf16"))
+def scal_cute(x, alpha=1.0):
+    y = torch.empty_like(x)
+    if x.numel() > 0:
+        call_compiled(scal_launch, x.dtype, *tensors(x, y), cutlass.Float32(alpha), cutlass.torch.current_stream())
+    return y
+# [/scal_cute]
 
 
 # [axpby_plain]
@@ -439,6 +453,29 @@ def add_numba(x, y):
 # [/add_numba]
 
 
+# [add_cute]
+@cute.kernel
+def add_elements(x, y, z):
+    i = cute.arch.block_idx()[0] * THREADS + cute.arch.thread_idx()[0]
+    if i < cute.size(z):
+        z[i] = z.element_type(cutlass.Float32(x[i]) + cutlass.Float32(y[i]))
+
+
+@cute.jit
+def add_launch(x, y, z, stream):
+    grid = (cute.ceil_div(cute.size(z), THREADS), 1, 1)
+    add_elements(x, y, z).launch(grid=grid, block=(THREADS, 1, 1), stream=stream)
+
+
+@takes(dtypes=("f32", "f16", "bf16"))
+def add_cute(x, y):
+    z = torch.empty_like(x)
+    if x.numel() > 0:
+        call_compiled(add_launch, x.dtype, *tensors(x, y, z), cutlass.torch.current_stream())
+    return z
+# [/add_cute]
+
+
 # [dot_plain]
 def dot_plain(x, y):
     total = 0.0
@@ -533,6 +570,54 @@ def dot_numba(x, y):
 # [/dot_numba]
 
 
+# [sum_cute]
+WARP = 32
+
+
+@cute.jit
+def over_warp(total):
+    """The sum of a warp's lanes, by halves."""
+    for step in (16, 8, 4, 2, 1):
+        total += cute.arch.shuffle_sync_bfly(total, offset=step)
+    return total
+
+
+@cute.kernel
+def sum_warps(x, y, partials, square: cutlass.Constexpr):
+    """One block is one warp, which goes on in strides of the grid."""
+    lane, block = cute.arch.thread_idx()[0], cute.arch.block_idx()[0]
+    total = cutlass.Float32(0)
+    for i in range(block * WARP + lane, cute.size(x), cute.size(partials) * WARP):
+        a = cutlass.Float32(x[i])
+        if cutlass.const_expr(square):
+            total += a * cutlass.Float32(y[i])
+        else:
+            total += cute.arch.fmax(a, -a)
+    total = over_warp(total)
+    if lane == 0:
+        partials[block] = total
+
+
+@cute.jit
+def sum_launch(x, y, partials, square: cutlass.Constexpr, stream):
+    sum_warps(x, y, partials, square).launch(grid=(cute.size(partials), 1, 1), block=(WARP, 1, 1), stream=stream)
+
+
+def sum_cute(x, y, square):
+    partials = torch.zeros(max(min(blocks(x.numel()), 4096), 1), device=x.device)
+    if x.numel() > 0:
+        call_compiled(sum_launch, (x.dtype, square), *tensors(x, y, partials), square, cutlass.torch.current_stream())
+    return partials.sum()
+# [/sum_cute]
+
+
+# [dot_cute]
+@takes(dtypes=("f32", "f16", "bf16"))
+def dot_cute(x, y):
+    return sum_cute(x, y, True)
+# [/dot_cute]
+
+
 # [nrm2_plain]
 def nrm2_plain(x):
     """Of x over its largest element, whose squares neither overflow nor vanish."""
@@ -619,3 +704,10 @@ def asum_triton(x):
 def asum_numba(x):
     return sum_blocks(x, x, False)
 # [/asum_numba]
+
+
+# [asum_cute]
+@takes(dtypes=("f32", "f16", "bf16"))
+def asum_cute(x):
+    return sum_cute(x, x, False)
+# [/asum_cute]

@@ -1,11 +1,11 @@
-"""Matrix and vector in five languages: rooftile/ops/languages.py says how these functions are found, run and judged.
+"""Matrix and vector in six languages: rooftile/ops/languages.py says how these functions are found, run and judged.
 
 gemv is y = alpha·A·x + beta·c, geru a = alpha·x·yᵀ + c.
 """
 
 import math
 
-from languages import cuda, np, takes, tl, torch, trap, triton
+from languages import call_compiled, cuda, cute, cutlass, np, takes, tensors, tl, torch, trap, triton
 
 THREADS = 64  # of a CUDA block
 
@@ -107,6 +107,39 @@ def gemv_numba(a, x, c=None, alpha=1.0, beta=0.0):
 # [/gemv_numba]
 
 
+# [gemv_cute]
+@cute.kernel
+def gemv_warps(a, x, c, y, alpha, beta, reads: cutlass.Constexpr):
+    """One block is one warp, and has one row: a sum for each lane, which become one by halves."""
+    lane, row = cute.arch.thread_idx()[0], cute.arch.block_idx()[0]
+    total = cutlass.Float32(0)
+    for j in range(lane, cute.size(x), 32):
+        total += cutlass.Float32(a[row, j]) * cutlass.Float32(x[j])
+    for step in (16, 8, 4, 2, 1):
+        total += cute.arch.shuffle_sync_bfly(total, offset=step)
+    if lane == 0:
+        total = alpha * total
+        if cutlass.const_expr(reads):
+            total += beta * cutlass.Float32(c[row])
+        y[row] = y.element_type(total)
+
+
+@cute.jit
+def gemv_launch(a, x, c, y, alpha: cutlass.Float32, beta: cutlass.Float32, reads: cutlass.Constexpr, stream):
+    gemv_warps(a, x, c, y, alpha, beta, reads).launch(grid=(cute.size(y), 1, 1), block=(32, 1, 1), stream=stream)
+
+
+@takes(dtypes=("f32", "f16", "bf16"))
+def gemv_cute(a, x, c=None, alpha=1.0, beta=0.0):
+    y = a.new_empty(a.shape[0])
+    if a.numel() == 0:
+        return y.zero_() if beta == 0 else (beta * c.float()).to(c.dtype)
+    operands = *tensors(a, x, y if c is None else c, y), cutlass.Float32(alpha), cutlass.Float32(beta)
+    call_compiled(gemv_launch, (a.dtype, beta != 0), *operands, beta != 0, cutlass.torch.current_stream())
+    return y
+# [/gemv_cute]
+
+
 # [gemv_backward_numpy]
 def gemv_backward_numpy(a, x, dy, alpha=1.0, beta=0.0):
     a, x, dy, dtype = *(v.astype(np.float64) for v in (a, x, dy)), a.dtype
@@ -194,6 +227,34 @@ def geru_numba(x, y, c=None, alpha=1.0):
         geru_threads[grid, THREADS](x, y, a if c is None else c, a, float(alpha), c is not None)
     return a
 # [/geru_numba]
+
+
+# [geru_cute]
+@cute.kernel
+def geru_elements(x, y, c, a, alpha, adds: cutlass.Constexpr):
+    """One thread, one element."""
+    row, j = cute.arch.block_idx()[0], cute.arch.block_idx()[1] * THREADS + cute.arch.thread_idx()[0]
+    if j < cute.size(y):
+        value = alpha * (cutlass.Float32(x[row]) * cutlass.Float32(y[j]))
+        if cutlass.const_expr(adds):
+            value += cutlass.Float32(c[row, j])
+        a[row, j] = a.element_type(value)
+
+
+@cute.jit
+def geru_launch(x, y, c, a, alpha: cutlass.Float32, adds: cutlass.Constexpr, stream):
+    grid = (cute.size(x), cute.ceil_div(cute.size(y), THREADS), 1)
+    geru_elements(x, y, c, a, alpha, adds).launch(grid=grid, block=(THREADS, 1, 1), stream=stream)
+
+
+@takes(dtypes=("f32", "f16", "bf16"))
+def geru_cute(x, y, c=None, alpha=1.0):
+    a = x.new_empty(len(x), len(y))
+    if a.numel() > 0:
+        operands = *tensors(x, y, a if c is None else c, a), cutlass.Float32(alpha)
+        call_compiled(geru_launch, (x.dtype, c is not None), *operands, c is not None, cutlass.torch.current_stream())
+    return a
+# [/geru_cute]
 
 
 # [geru_backward_numpy]

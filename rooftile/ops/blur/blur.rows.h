@@ -40,12 +40,15 @@ struct BlurRows {
   std::int64_t left, right;
   const std::uint8_t* zeros;  // as many as a row has
 
-  /// The row that stands at position `row`; gathered into `buffer` where its elements are apart.
-  const std::uint8_t* operator()(std::int64_t row, std::uint8_t* buffer) const {
+  /// Where the row that stands at position `row` begins.
+  const std::uint8_t* place(std::int64_t row) const {
     row = border_pixel(p.border, p.height, row);
-    if (row == kNoPixel) return zeros;
-    const std::uint8_t* from = x + row * p.x_row + left * p.x_pixel;
-    if (p.dense_x()) return from;
+    return row == kNoPixel ? zeros : x + row * p.x_row + left * p.x_pixel;
+  }
+  /// The row; gathered into `buffer` where its elements are apart.
+  const std::uint8_t* operator()(std::int64_t row, std::uint8_t* buffer) const {
+    const std::uint8_t* from = place(row);
+    if (p.dense_x() || from == zeros) return from;
     for (std::int64_t i = 0; i < right - left; ++i) buffer[i] = from[i * p.x_pixel];
     return buffer;
   }

@@ -1,26 +1,32 @@
 #pragma once
 // A box blur by running sums. Each column has the sum of its 2r + 1 pixels above and below; from a row to the
 // next, one pixel enters and one leaves. A window's sum runs along these: from a pixel to the next, one
-// column enters and one leaves. Differences of many columns at once, added up within a vector, then carried
-// on.
+// column enters and one leaves. A row is cut into as many parts as a vector has lanes of 16 bytes, which run
+// along at once.
 #include "rooftile/ops/blur/blur.rows.h"
+#include "rooftile/tile/cpu/turn.h"
 
 namespace rooftile::tile {
 inline namespace ROOFTILE_ISA {
 
-/// Elements of a row whose columns' sums a thread holds.
+/// Elements of a row, and of what its windows reach to both sides, whose columns' sums a thread holds.
 inline constexpr std::int64_t kBoxSpan = 20 * 1024;
-/// Pixels past the edge that are put side by side at a time.
-inline constexpr std::int64_t kBoxEdge = 256;
+/// Elements that are computed past a row's end: a group of each part, and what is loaded along with them.
+inline constexpr std::int64_t kBoxPast = 4 * kVectorBytes;
 
 inline constexpr std::int64_t kMaxSmallBox = 63;
 
-/// kSmall: columns' sums fit 16 bits, and floats do for the division (radius up to kMaxSmallBox).
+/// kSmall: columns' sums fit 15 bits, and floats do for the division (radius up to kMaxSmallBox).
 template <bool kSmall, int kChannels>
 class BoxBlur {
   using Sum = std::conditional_t<kSmall, std::uint16_t, std::uint32_t>;
-  using Sums = Vec<std::uint32_t>;
-  static constexpr int kLanes = kVecLanes<std::uint32_t>;
+  using Sums = Vec<std::int32_t>;
+  static constexpr int kParts = kVectorBytes / kLaneBytes, kLane = 4;  // sums of windows in a lane
+  static constexpr int kStep = 2 * (kChannels == 3 ? 3 : kLane);       // elements of a part at a time
+  static constexpr std::int64_t kGroup = 2 * kStep / kChannels;  // pixels of a part that are stored together
+  static constexpr auto kAll = std::make_integer_sequence<int, kVecLanes<std::int32_t>>();
+  static constexpr auto kAll16 = std::make_integer_sequence<int, kVecLanes<std::uint16_t>>();
+  static constexpr auto kBytes = std::make_integer_sequence<int, kVectorBytes>();
 
  public:
   BoxBlur(const BoxProblem& problem, std::byte* scratch, const BlurPart& part)
@@ -34,57 +40,53 @@ class BoxBlur {
       at = reinterpret_cast<std::remove_reference_t<decltype(at)>>(scratch);
       scratch += (count * std::int64_t(sizeof *at) + 63) / 64 * 64;
     };
-    take(sums_, kBoxSpan);
+    take(sums_, kBoxSpan + kBoxPast);
     take(enters_, kBoxSpan);
     take(leaves_, kBoxSpan);
     take(zeros_, kBoxSpan);
-    take(out_, kBoxSpan);
-    take(times_, size());
-    for (auto& edge : edge_) take(edge, kBoxEdge * kChannels);
+    take(out_, kBoxSpan + kBoxPast);
   }
 
   void run() {
     const BlurRows rows{p_, p_.x + p_.start(1, part_.picture), first_, end_, zeros_};
-    std::memset(zeros_, 0, static_cast<std::size_t>(size()));
-    std::memset(sums_, 0, static_cast<std::size_t>(size()) * sizeof *sums_);
-    count_columns();
+    std::memset(zeros_, 0, kBoxSpan);
+    std::memset(sums_, 0, (kBoxSpan + kBoxPast) * sizeof *sums_);
     begin_columns(rows);
     std::uint8_t* y = p_.y + p_.start(0, part_.picture) + part_.left * p_.y_pixel;
+    const std::int64_t width = part_.right - part_.left;
     for (std::int64_t row = part_.top; row < part_.bottom; ++row) {
       if (row > part_.top) slide(rows(row + r_, enters_), rows(row - r_ - 1, leaves_));
-      if (p_.dense_y()) {
-        blur_row(y + row * p_.y_row);
-      } else {
-        blur_row(out_);
-        scatter_row(out_, part_.right - part_.left, p_.y_pixel, y + row * p_.y_row);
+      next_[0] = rows.place(row + 1 + r_), next_[1] = rows.place(row - r_);
+      fill_edges();
+      std::uint8_t* const to = y + row * p_.y_row;
+      if (fits(width) && p_.dense_y()) {
+        blur_row(width, to);
+        continue;
       }
+      blur_row(width, out_);
+      if (p_.dense_y())
+        std::memcpy(to, out_, static_cast<std::size_t>(width * kChannels));
+      else
+        scatter_row(out_, width, p_.y_pixel, to);
     }
   }
 
  private:
-  /// What is added to a sum before the division; of floats, half of one more, below.
-  std::uint32_t add() const {
-    return kSmall ? static_cast<std::uint32_t>(2 * r_ * (r_ + 1)) : problem_.division.add;
-  }
+  /// The sum of pixel i's column.
+  Sum* column(std::int64_t i) const { return sums_ + (i - (part_.left - r_ - 1)) * kChannels; }
   std::int64_t size() const { return (end_ - first_) * kChannels; }
 
-  /// How often the first window of each row meets each column: the same for all rows.
-  void count_columns() {
-    for (std::int64_t i = first_; i < end_; ++i)
-      for (int c = 0; c < kChannels; ++c)
-        times_[(i - first_) * kChannels + c] = static_cast<std::uint16_t>(
-            border_times(p_.border, p_.width, i, part_.left - r_, part_.left + r_));
-  }
   /// The columns' sums of the part's first row. A row outside is one of those within the window.
   void begin_columns(const BlurRows& rows) {
     const std::int64_t top = part_.top - r_, bottom = part_.top + r_;
+    Sum* const sums = column(first_);
     for (std::int64_t row = std::max<std::int64_t>(0, top); row <= std::min(p_.height - 1, bottom); ++row) {
       const auto times = static_cast<Sum>(border_times(p_.border, p_.height, row, top, bottom));
       const std::uint8_t* x = rows(row, enters_);
       std::int64_t j = 0;
       for (; j + kVecLanes<Sum> <= size(); j += kVecLanes<Sum>)
-        store_unaligned(sums_ + j, load_unaligned<Vec<Sum>>(sums_ + j) + bytes(x + j) * splat(times));
-      for (; j < size(); ++j) sums_[j] = static_cast<Sum>(sums_[j] + x[j] * times);
+        store_unaligned(sums + j, load_unaligned<Vec<Sum>>(sums + j) + bytes(x + j) * splat(times));
+      for (; j < size(); ++j) sums[j] = static_cast<Sum>(sums[j] + x[j] * times);
     }
   }
   static ROOFTILE_TILE Vec<Sum> bytes(const std::uint8_t* p) {
@@ -92,155 +94,204 @@ class BoxBlur {
     widen(p, v);
     return (Vec<Sum>)v;
   }
-  template <class S>
-  static ROOFTILE_TILE Sums widened(const S* p) {
-    if constexpr (sizeof(S) == 4) return load_unaligned<Sums>(p);
-    Vec<std::int32_t> v;
-    widen(reinterpret_cast<const std::uint16_t*>(p), v);
-    return (Sums)v;
-  }
-
   void slide(const std::uint8_t* enter, const std::uint8_t* leave) {
     const std::int64_t n = size();
+    Sum* const sums = column(first_);
     std::int64_t j = 0;
-    for (; j + kVecLanes<Sum> <= n; j += kVecLanes<Sum>)
-      store_unaligned(sums_ + j, load_unaligned<Vec<Sum>>(sums_ + j) + bytes(enter + j) - bytes(leave + j));
-    for (; j < n; ++j) sums_[j] = static_cast<Sum>(sums_[j] + enter[j] - leave[j]);
-  }
-
-  /// Columns' sums from position `i` on, side by side; `count` becomes how many, of those asked for.
-  const Sum* columns(std::int64_t i, std::int64_t& count, Sum* edge) const {
-    if (i >= 0 && i < p_.width) {
-      count = std::min(count, p_.width - i);
-      return sums_ + (i - first_) * kChannels;
-    }
-    count = std::min({count, kBoxEdge, i < 0 ? -i : kBoxEdge});
-    // Of a line's edge all pixels are alike; a reflection's are each another one.
-    const bool alike = p_.border != BlurBorder::reflect_101;
-    for (std::int64_t k = 0; k < (alike ? 1 : count); ++k) {
-      const std::int64_t at = border_pixel(p_.border, p_.width, i + k);
-      for (int c = 0; c < kChannels; ++c)
-        edge[k * kChannels + c] = at == kNoPixel ? Sum{0} : sums_[(at - first_) * kChannels + c];
-    }
-    for (std::int64_t have = 1; alike && have < count; have *= 2)
-      std::memcpy(edge + have * kChannels, edge,
-                  static_cast<std::size_t>(std::min(have, count - have) * kChannels) * sizeof *edge);
-    return edge;
-  }
-
-  /// One row of y from the columns' sums.
-  void blur_row(std::uint8_t* y) {
-    // Lane by lane as if they were the last elements before the row: the window one pixel to the left.
-    Sums window = before_first();
-    std::int64_t x = part_.left;
-    while (x < part_.right) {
-      std::int64_t n = part_.right - x;
-      const Sum* enter = columns(x + r_, n, edge_[0]);
-      const Sum* leave = columns(x - r_ - 1, n, edge_[1]);
-      window = run_along(enter, leave, n * kChannels, window, y);
-      y += n * kChannels;
-      x += n;
-    }
-  }
-  Sums before_first() {
-    Sums sum[kChannels] = {};
-    const std::int64_t n = (std::min(end_, part_.left + r_ + 1) - first_) * kChannels;
-    std::int64_t j = 0;
-    for (; j + kChannels * kLanes <= n; j += kChannels * kLanes)
 #pragma GCC unroll 4
-      for (int c = 0; c < kChannels; ++c)
-        sum[c] += widened(sums_ + j + c * kLanes) * widened(times_ + j + c * kLanes);
-    std::uint32_t total[kChannels] = {}, lanes[kChannels * kLanes];
-    std::memcpy(lanes, sum, sizeof lanes);
-    for (int k = 0; k < kChannels * kLanes; ++k) total[k % kChannels] += lanes[k];
-    for (; j < n; ++j) total[j % kChannels] += std::uint32_t{sums_[j]} * times_[j];
-    std::int64_t one = 1;
-    const Sum* enter = columns(part_.left + r_, one, edge_[0]);
-    const Sum* leave = columns(part_.left - r_ - 1, one, edge_[1]);
-    Sums before = {};
-    for (int c = 0; c < kChannels; ++c)
-      before[kLanes - kChannels + c] = total[c] - enter[c] + leave[c] + add();
-    return before;
+    for (; j + kVecLanes<Sum> <= n; j += kVecLanes<Sum>)
+      store_unaligned(sums + j, load_unaligned<Vec<Sum>>(sums + j) + (bytes(enter + j) - bytes(leave + j)));
+    for (; j < n; ++j) sums[j] = static_cast<Sum>(sums[j] + enter[j] - leave[j]);
+  }
+  /// Columns outside of the picture, as far as windows reach. Zeros are there from the beginning.
+  void fill_edges() {
+    if (p_.border == BlurBorder::zero) return;
+    fill(part_.left - r_ - 1, first_);
+    fill(end_, part_.right + r_ + 1);
+  }
+  void fill(std::int64_t begin, std::int64_t end) {
+    const auto bytes_of = [](std::int64_t pixels) {
+      return static_cast<std::size_t>(pixels * kChannels) * sizeof(Sum);
+    };
+    // Of an edge all pixels are alike; a reflection's are each another one.
+    const bool alike = p_.border == BlurBorder::replicate;
+    for (std::int64_t i = begin; i < (alike ? std::min(begin + 1, end) : end); ++i)
+      std::memcpy(column(i), column(border_pixel(p_.border, p_.width, i)), bytes_of(1));
+    for (std::int64_t have = 1; alike && have < end - begin; have *= 2)
+      std::memcpy(column(begin + have), column(begin), bytes_of(std::min(have, end - begin - have)));
   }
 
-  /// v with each lane moved up by kBy, zeros below.
-  template <int kBy, int... kLane>
-  static ROOFTILE_TILE Sums moved_up(Sums v, std::integer_sequence<int, kLane...>) {
-    return __builtin_shufflevector(v, Sums{}, (kLane < kBy ? kLanes + kLane : kLane - kBy)...);
+  /// Whether no part of a row that is so wide ends past it.
+  static constexpr bool fits(std::int64_t width) {
+    return kParts == 1 ? width % kGroup == 0 : width >= kGroup * kParts;
   }
-  /// Each lane the last element of its channel, going on behind v.
-  template <int... kLane>
-  static ROOFTILE_TILE Sums last_of_channel(Sums v, std::integer_sequence<int, kLane...>) {
-    return __builtin_shufflevector(v, v, (kLanes - kChannels + kLane % kChannels)...);
+  /// One row of y from the columns' sums.
+  void blur_row(std::int64_t width, std::uint8_t* y) {
+    // The last part ends with the row, and the others begin as far from each other as that allows.
+    std::int64_t size = (width + kParts * kGroup - 1) / (kParts * kGroup) * kGroup;
+    while (kParts > 1 && width > size && (width - size) % (kParts - 1) != 0) size += kGroup;
+    const std::int64_t pitch = kParts == 1 || width <= size ? 0 : (width - size) / (kParts - 1) * kChannels;
+    Sums window = before_first(pitch);
+    const Sum* leave = sums_;
+    const Sum* enter = leave + (2 * r_ + 1) * kChannels;
+    for (std::int64_t x = 0; x < size; x += kGroup, y += kGroup * kChannels) {
+#pragma GCC unroll 2
+      for (const std::uint8_t* from : next_)
+#pragma GCC unroll 4
+        for (int part = 0; part < kParts; ++part)
+          __builtin_prefetch(from + x * kChannels + part * pitch, 0, 3);
+      Sums quotient[4];
+#pragma GCC unroll 2
+      for (int k = 0; k < 4; k += 2) {
+        next(enter, leave, pitch, window, quotient[k], quotient[k + 1]);
+        quotient[k] = divided(quotient[k]), quotient[k + 1] = divided(quotient[k + 1]);
+        enter += kStep, leave += kStep;
+      }
+      store_lanes(in_order(quotient, kBytes), pitch, y);
+    }
   }
-  template <int kBy = kChannels>
-  static ROOFTILE_TILE Sums added_up(Sums v) {
-    if constexpr (kBy >= kLanes)
+  /// Of each lane the windows one pixel to the left of its first.
+  Sums before_first(std::int64_t pitch) const {
+    alignas(64) std::int32_t windows[kParts][kLane] = {};
+    for (int part = 0; part < kParts; ++part) {
+      const Sum* from = sums_ + part * pitch;
+      const std::int64_t n = (2 * r_ + 1) * kChannels;
+      constexpr int kLanes = kVecLanes<std::int32_t>;
+      Sums sum[kChannels] = {};
+      std::int64_t j = 0;
+      for (; j + kChannels * kLanes <= n; j += kChannels * kLanes)
+#pragma GCC unroll 4
+        for (int c = 0; c < kChannels; ++c) sum[c] += widened(from + j + c * kLanes);
+      std::int32_t lanes[kChannels * kLanes];
+      std::memcpy(lanes, sum, sizeof lanes);
+      for (int k = 0; k < kChannels * kLanes; ++k) windows[part][k % kChannels] += lanes[k];
+      for (; j < n; ++j) windows[part][j % kChannels] += static_cast<std::int32_t>(from[j]);
+      for (int c = 0; c < kLane; ++c)
+        windows[part][c] = windows[part][c % kChannels] + (c < kChannels ? add() : 0);
+    }
+    return load_unaligned<Sums>(windows);
+  }
+  template <class S>
+  static ROOFTILE_TILE Sums widened(const S* p) {
+    if constexpr (sizeof(S) == 4)
+      return (Sums)load_unaligned<Vec<std::uint32_t>>(p);
+    else {
+      Sums v;
+      widen(reinterpret_cast<const std::uint16_t*>(p), v);
       return v;
-    else
-      return added_up<2 * kBy>(v + moved_up<kBy>(v, std::make_integer_sequence<int, kLanes>()));
+    }
   }
-  static ROOFTILE_TILE Sums next(const Sum* enter, const Sum* leave, Sums before) {
-    return added_up(widened(enter) - widened(leave)) +
-           last_of_channel(before, std::make_integer_sequence<int, kLanes>());
+  /// What is added to a sum before the division; of floats, half of one more, below.
+  std::int32_t add() const {
+    return static_cast<std::int32_t>(kSmall ? 2 * r_ * (r_ + 1) : problem_.division.add);
+  }
+
+  template <int kBy, int... kAt>
+  static ROOFTILE_TILE Sums moved_up(Sums v, std::integer_sequence<int, kAt...>) {
+    return __builtin_shufflevector(v, Sums{}, (kAt % kLane < kBy ? int(sizeof...(kAt)) + kAt : kAt - kBy)...);
+  }
+  /// Σ of a lane's elements up to each.
+  static ROOFTILE_TILE Sums added_up(Sums v) {
+    v += moved_up<1>(v, kAll);
+    return v + moved_up<2>(v, kAll);
+  }
+  template <int... kAt>
+  static ROOFTILE_TILE Sums last_of_lane(Sums v, std::integer_sequence<int, kAt...>) {
+    return __builtin_shufflevector(v, v, (kAt / kLane * kLane + kLane - 1)...);
+  }
+  template <int kFrom, int... kAt>
+  static ROOFTILE_TILE Sums upper_halves(Vec<std::uint16_t> v, std::integer_sequence<int, kAt...>) {
+    return (Sums)__builtin_shufflevector(v, v, (kAt / 8 * 8 + std::min(7, kFrom + kAt % 8 / 2))...) >> 16;
+  }
+
+  /// The windows of the next kStep elements of each part, from those before, which go on.
+  static ROOFTILE_TILE void next(const Sum* enter, const Sum* leave, std::int64_t pitch, Sums& window,
+                                 Sums& low, Sums& high) {
+    const auto load = [&](const Sum* p) ROOFTILE_INLINE {
+      return load_lanes<kVectorBytes>(reinterpret_cast<const std::byte*>(p),
+                                      pitch * std::int64_t(sizeof(Sum)));
+    };
+    if constexpr (kSmall) {
+      const auto change = (Vec<std::uint16_t>)load(enter) - (Vec<std::uint16_t>)load(leave);
+      if constexpr (kChannels == 1) {  // of two pixels the second one's, then the first one's
+        high = added_up(multiply_pairs((Sums)change, splat(0x10001))) + window;
+        low = high - ((Sums)change >> 16);
+        window = last_of_lane(high, kAll);
+        return;
+      }
+      low = upper_halves<0>(change, kAll16), high = upper_halves<kChannels>(change, kAll16);
+    } else {
+      constexpr int kHalf = kStep / 2;
+      low = (Sums)load(enter) - (Sums)load(leave),
+      high = (Sums)load(enter + kHalf) - (Sums)load(leave + kHalf);
+      if constexpr (kChannels == 1) {
+        low = added_up(low) + window;
+        high = added_up(high) + last_of_lane(low, kAll);
+        window = last_of_lane(high, kAll);
+        return;
+      }
+    }
+    low += window;
+    high += low;
+    window = high;
   }
   /// v / n, rounded down, for v of `add` more than a window's sum.
-  ROOFTILE_TILE Vec<std::int32_t> divided(Sums v) const {
+  ROOFTILE_TILE Sums divided(Sums v) const {
     if constexpr (kSmall) {
       // Half the operations of what follows. v is below 2^24, a float. (v + 1/2) / n is 1 / (2n) or more away
       // from each whole number, which is more than 2^-15 for n < 2^14; the inverse is off by 2^-24, 2^-16 of
       // the quotient, and product and sum by 2^-17.
-      const auto sum = __builtin_convertvector((Vec<std::int32_t>)v, Vec<float>);
-      return __builtin_convertvector(vfma(sum, splat(inverse_), splat(half_inverse_)), Vec<std::int32_t>);
+      return __builtin_convertvector(
+          vfma(__builtin_convertvector(v, Vec<float>), splat(inverse_), splat(half_inverse_)), Sums);
     }
     // Upper halves of the products with the multiplier, shifted.
     using Products = Vec<std::uint64_t>;
     const Products m = splat(std::uint64_t{problem_.division.multiplier});
     const Products even = vmul_low((Products)v, m) >> 32;
     const Products odd = vmul_low((Products)v >> 32, m) & splat(std::uint64_t{0xffffffff00000000});
-    return (Vec<std::int32_t>)((Sums)(even | odd) >> problem_.division.shift);
+    return (Sums)((Vec<std::uint32_t>)(even | odd) >> problem_.division.shift);
   }
 
-  /// `n` elements of a row; the windows' sums, of which the last ones before are in `window`'s last lanes.
-  /// They are again, afterwards.
-  Sums run_along(const Sum* enter, const Sum* leave, std::int64_t n, Sums window, std::uint8_t* y) const {
-    std::int64_t j = 0;
-    for (; j + 4 * kLanes <= n; j += 4 * kLanes) {
-      Vec<std::int32_t> quotient[4];
-#pragma GCC unroll 4
-      for (int k = 0; k < 4; ++k) {
-        window = next(enter + j + k * kLanes, leave + j + k * kLanes, window);
-        quotient[k] = divided(window);
-      }
-      store_unaligned(y + j, narrow_all(quotient));
-    }
-    while (j < n) {
-      const int live = static_cast<int>(std::min<std::int64_t>(kLanes, n - j));
-      Sum ends[2][kLanes] = {};
-      std::memcpy(ends[0], enter + j, static_cast<std::size_t>(live) * sizeof(Sum));
-      std::memcpy(ends[1], leave + j, static_cast<std::size_t>(live) * sizeof(Sum));
-      const Sums now = next(ends[0], ends[1], window);
-      const Vec<std::int32_t> quotient[4] = {divided(now)};
-      const Vec<std::uint8_t> bytes = narrow_all(quotient);
-      std::memcpy(y + j, &bytes, static_cast<std::size_t>(live));
-      std::uint32_t last[2 * kLanes];  // the live ones at the end
-      std::memcpy(last, &window, sizeof window);
-      std::memcpy(last + kLanes, &now, sizeof now);
-      std::memcpy(&window, last + live, sizeof window);
-      j += live;
-    }
-    return window;
+  /// The four vectors' bytes of a lane side by side, as pixels follow each other; of 3 channels 12 bytes.
+  template <int... kAt>
+  static ROOFTILE_TILE Vec<std::uint8_t> in_order(const Sums (&v)[4], std::integer_sequence<int, kAt...>) {
+    const auto all = (Vec<std::uint8_t>)(v[0] | v[1] << 8 | v[2] << 16 | v[3] << 24);
+    return __builtin_shufflevector(all, all, (kAt / kLaneBytes * kLaneBytes + place(kAt % kLaneBytes))...);
+  }
+  /// Byte `at` of a lane: of element e of vector v it is 4e + v.
+  static constexpr int place(int at) {
+    if (kChannels == 3) return at < 12 ? at % 3 * 4 + at / 3 : 15;
+    if (kChannels == 1 && kSmall) return at % 8 / 2 * 4 + at / 8 * 2 + at % 2;  // pairs: next()
+    return at % 4 * 4 + at / 4;
+  }
+  static ROOFTILE_TILE void store_lanes(Vec<std::uint8_t> v, std::int64_t pitch, std::uint8_t* y) {
+    constexpr auto lane = std::make_integer_sequence<int, kLaneBytes>();
+    store_lane(lane_of<0>(v, lane), y);
+    if constexpr (kParts > 1) store_lane(lane_of<1>(v, lane), y + pitch);
+    if constexpr (kParts > 2)
+      store_lane(lane_of<2>(v, lane), y + 2 * pitch), store_lane(lane_of<3>(v, lane), y + 3 * pitch);
+  }
+  template <int kPart, int... kAt>
+  static ROOFTILE_TILE auto lane_of(Vec<std::uint8_t> v, std::integer_sequence<int, kAt...>) {
+    return __builtin_shufflevector(v, v, (kPart * kLaneBytes + kAt)...);
+  }
+  static ROOFTILE_TILE void store_lane(VectorOf<std::uint8_t, kLaneBytes>::type v, std::uint8_t* y) {
+    if constexpr (kChannels != 3) return store_unaligned(y, v);
+    const auto halves = (VectorOf<std::uint64_t, kLaneBytes>::type)v;
+    const std::uint64_t low = halves[0];
+    const auto high = static_cast<std::uint32_t>(halves[1]);
+    std::memcpy(y, &low, 8);
+    std::memcpy(y + 8, &high, 4);
   }
 
   const BoxProblem& problem_;
   const Pictures& p_;
   std::int64_t r_;
   BlurPart part_;
-  std::int64_t first_, end_;  // the columns whose sums are held
+  std::int64_t first_, end_;  // the columns of the picture whose sums are held
   Sum* sums_;
+  const std::uint8_t* next_[2];  // the rows that enter and leave next
   std::uint8_t *enters_, *leaves_, *zeros_, *out_;
-  std::uint16_t* times_;
-  Sum* edge_[2];
   float inverse_, half_inverse_;
 };
 
