@@ -196,6 +196,7 @@ TEST_P(AnyView, DenseAndEmptyIsTaken) {
                                                       int(sizes.size()), sizes.data(), nullptr));
       ++o;
     }
+    if (spec().bench_prepare) spec().bench_prepare(c, arguments);
     std::size_t bytes = 0;
     if (spec().workspace)
       if (Status s = spec().workspace(queue, c, arguments, bytes); !s) return s;

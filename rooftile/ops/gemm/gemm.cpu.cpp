@@ -6,7 +6,6 @@
 #include "rooftile/ops/gemm/gemm.packed.h"
 #include "rooftile/ops/gemm/ladder/ladder.h"
 #include "rooftile/ops/gemm/micro_kernel.h"
-#include "rooftile/ops/gemm/pack_pairs.h"
 
 namespace rooftile {
 namespace {
@@ -53,8 +52,7 @@ struct Cut {
   static constexpr std::int64_t kRowsInY = sizeof(S) == 8 ? 180 : 360, kColumnsInY = 512;
   /// So few rows that packing B does not pay, and B's lines are to be read whole: tiles as wide as fits. Of a
   /// B whose columns lie in memory as lines (a Linear's weight) one strip, from the first of K to the last;
-  /// of a packed B one of its strips, which lies in memory in one piece. (Not of integers: A's rows would be
-  /// packed anew for each strip, element by element.)
+  /// of a packed B one of its strips, which lies in memory in one piece.
   static constexpr std::int64_t kThin = 16, kThinColumns = kElements / 64, kThinDepth = 32;
   static constexpr std::int64_t kStrip = kMicroColumns<S>;
   static_assert(kRows * (kColumns + kMicroDepth) + kStrip * kMicroDepth + kColumns + kSlack <= kElements);
@@ -69,7 +67,7 @@ struct Cut {
   Cut(const OrientedProduct& p, int threads) {
     row_panels = ceil_div(p.m, kMicroRows);
     strips = ceil_div(p.n, kStrip);
-    thin = p.m <= kThin && !(p.packed && std::is_integral_v<S>);
+    thin = p.m <= kThin;
     in_y = sums_fit_y<S>(p) && !thin;
     depth = thin && p.b_column == 1 && !p.packed ? kThinDepth : kMicroDepth;
     row_tiles = ceil_div(p.m, (in_y ? kRowsInY : kRows) / kMicroRows * kMicroRows);
@@ -169,7 +167,7 @@ class Multiplier {
     for (std::int64_t strip = 0; strip < strips; ++strip) {
       const Block<T> from = strip_of_b(k, strip);
       const bool lies = from.columns == kStrip && from.column == 1;
-      const bool streams = lies && cut_.thin && p_.packed;
+      const bool streams = lies && cut_.thin && p_.packed && depth % kFold == 0;
       const bool direct = lies && std::is_same_v<S, T> && (cut_.thin || p_.packed);
       if (!streams && !direct) pack_b(from);
       const S* const packed = direct ? reinterpret_cast<const S*>(from.data) : b_;
@@ -186,10 +184,9 @@ class Multiplier {
         i += with_rows(std::min(rows - i, most), [&]<int kRows>() ROOFTILE_INLINE {
           const S* const a_rows = a_ + i * kMicroDepth;
           S* const to = sums + i * tile.pitch;
-          if constexpr (!std::is_integral_v<S>)  // of integers no product is thin and packed
-            if (streams)
-              return multiply_tile<kRows, true>(a_rows, from.data, from.row, depth, to, tile.pitch, k == 0,
-                                                nullptr);
+          if (streams)
+            return multiply_tile<kRows, true>(a_rows, from.data, from.row, depth / kFold, to, tile.pitch,
+                                              k == 0, nullptr);
           const void* lines[kMicroLines];
           if constexpr (kRows == kMicroRows) {
             next_a.list(a_lines, lines);

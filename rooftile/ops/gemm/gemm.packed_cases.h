@@ -51,7 +51,7 @@ inline void put_packed_header(const Case& c, const Arguments& arguments) {
 }
 
 inline ConstView gemm_exchanged(ConstView v, bool turned) {
-  if (turned && v.rank >= 2) {
+  if (turned && v.rank >= 2 && v.rank <= kMaxRank) {
     std::swap(v.shape[v.rank - 1], v.shape[v.rank - 2]);
     std::swap(v.stride[v.rank - 1], v.stride[v.rank - 2]);
   }

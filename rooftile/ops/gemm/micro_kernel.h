@@ -1,7 +1,7 @@
 #pragma once
 // The innermost part of a product on the CPU: a small tile of sums that stays in vector registers while K
 // passes.
-#include "rooftile/ops/gemm/pack.h"
+#include "rooftile/ops/gemm/pack_pairs.h"
 
 namespace rooftile::tile {
 inline namespace ROOFTILE_ISA {
@@ -30,14 +30,13 @@ ROOFTILE_TILE Vec<S> multiply_add(Vec<S> a, Vec<S> b, Vec<S> c) {
 /// own loads waiting.
 inline constexpr int kMicroSteps = 4, kMicroLines = kMicroDepth / kMicroSteps;
 
-/// How far ahead the lines of a packed B are requested that comes from memory, in bytes. A row times a
-/// Linear's weight of 4096 x 4096, f32, one thread of an AVX2 server: the speed of a B that is not packed,
-/// times 1.05 at 2048, 1.18 at 4096 and at 8192.
+/// Bytes that a packed B's lines are requested ahead: one f32 row times a Linear's weight of 4096 x 4096, on
+/// AVX2, has 1.05 times the speed of a B that is not packed at 2048, 1.18 times at 4096 and at 8192.
 inline constexpr int kStreamAhead = 4096;
 
 /// sums[r][j] += Σ_p a[r][p]·b[p][j], p ascending below `depth`; `first`: from 0 instead. `lines`:
 /// kMicroLines to be requested ahead, where a tile has all of its rows. kStream: b comes from memory, maybe
-/// in 16 bits, which are widened here; its own lines are requested ahead instead.
+/// in 8 or 16 bits, which are widened here; its own lines are requested ahead instead.
 template <int kRows, bool kStream = false, class S, class B = S>
 __attribute__((noinline)) void multiply_tile(const S* a, const B* b, std::int64_t b_pitch, std::int64_t depth,
                                              S* sums, std::int64_t pitch, bool first,
@@ -56,7 +55,8 @@ __attribute__((noinline)) void multiply_tile(const S* a, const B* b, std::int64_
     if constexpr (kStream)
       for (int at = 0; at < 2 * kLanes * int(sizeof(B)); at += 64)
         __builtin_prefetch(reinterpret_cast<const char*>(b) + kStreamAhead + at);
-    const Vec<S> b0 = lanes_of<S>(b), b1 = lanes_of<S>(b + kLanes);
+    Vec<S> b0, b1;
+    load_strip<S>(b, b_pitch, b0, b1);
 #pragma GCC unroll 12
     for (int r = 0; r < kRows; ++r) {
       const Vec<S> x = splat<S>(a[r * kMicroDepth]);
@@ -64,7 +64,7 @@ __attribute__((noinline)) void multiply_tile(const S* a, const B* b, std::int64_
       sum[r][1] = multiply_add<S>(x, b1, sum[r][1]);
     }
     ++a;
-    b += b_pitch;
+    b += (sizeof(B) == 1 ? 2 : 1) * b_pitch;
   };
   std::int64_t p = 0;
   for (; !kStream && kRows == kMicroRows && p + kMicroSteps <= depth; p += kMicroSteps) {
