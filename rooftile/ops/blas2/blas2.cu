@@ -19,8 +19,8 @@ using RealOf = std::conditional_t<std::is_same_v<T, double>, double, float>;
 constexpr std::int64_t kChunk = 1024;
 constexpr int kRound = 16;
 /// Rows of one chunk that a team loads together (1048576 x 64 f32, H200, of a copy: one 0.26, four 0.86), and
-/// chunks of a row.
-constexpr int kRowsTogether = 4, kTogether = 2;
+/// rows of several chunks, of which it loads one chunk at a time. Each element of x is widened once for them.
+constexpr int kRowsTogether = 4, kTogether = 2, kBatch = 4;
 /// A row is cut into at most so many spans of chunks, of which a block takes one where rows are few.
 constexpr std::int64_t kMaxSpans = 512;
 constexpr int kRowThreads = 256, kMinTeam = 4, kMaxRows = kRowThreads / kMinTeam;  // of a block, by rows
@@ -81,83 +81,100 @@ ROOFTILE_TILE void join_chunks(const GemvProblem& p, const Spans& spans, double 
 /// each element, and where the rest of a warp would have zeros it has no lanes.
 struct RowTeams {
   int threads, warps;
-  ROOFTILE_TILE int rows() const { return kRowThreads / (threads * warps); }
+  constexpr int rows() const { return kRowThreads / (threads * warps); }
 };
 
-/// kernels::row_dot of several rows at once, all their loads in flight; done(t, its sum). Same bits.
-template <class Team, class T, int K, class Done>
-ROOFTILE_TILE void row_dots(const Team& team, const Row<const T> (&a)[K], const Row<const T> (&x)[K],
+/// kernels::row_dot of several rows of one size at once; done(t, its sum). Same bits. While kSteps steps of
+/// `threads` threads are left, all their loads come first: between the steps of each() there are branches,
+/// and the loads of one step would wait for the one before.
+template <int kSteps, class Team, class T, int K, class Done>
+ROOFTILE_TILE void row_dots(const Team& team, int threads, const Row<const T> (&a)[K], const Row<const T>& x,
                             const Done& done) {
-  decltype(team.fill(0)) sums[K];
+  constexpr int N = Team::kLanes;
+  using Tile = decltype(team.fill(0));
+  Tile sums[K];
   ROOFTILE_UNROLL for (auto& its : sums) its = team.fill(0);
-  bool alike = true;
-  ROOFTILE_UNROLL for (int t = 1; t < K; ++t) alike = alike && a[t].size == a[0].size;
-  const auto add = [&](int t, const auto& chunk) ROOFTILE_INLINE {
-    sums[t] = fma(team.load(a[t], chunk), team.load(x[t], chunk), sums[t]);
-  };
-  if (alike) {
-    team.each(a[0].size, [&](const auto& chunk)
-                             ROOFTILE_INLINE { ROOFTILE_UNROLL for (int t = 0; t < K; ++t) add(t, chunk); });
-  } else {
-    ROOFTILE_UNROLL for (int t = 0; t < K; ++t)
-        team.each(a[t].size, [&](const auto& chunk) ROOFTILE_INLINE { add(t, chunk); });
-  }
+  const int step = threads * N, mine = (static_cast<int>(threadIdx.x) & (threads - 1)) * N;
+  std::int64_t first = 0;
+  if constexpr (in_words(Team::kReads) && kSteps > 1)
+    for (; first + kSteps * step <= x.size; first += kSteps * step) {
+      Tile left[kSteps][K], right[kSteps];
+      ROOFTILE_UNROLL for (int b = 0; b < kSteps; ++b) {
+        const Chunk chunk{0, first + b * step + mine, N};
+        right[b] = team.load(x, chunk);
+        ROOFTILE_UNROLL for (int t = 0; t < K; ++t) left[b][t] = team.load(a[t], chunk);
+      }
+      ROOFTILE_UNROLL for (int b = 0; b < kSteps; ++b) ROOFTILE_UNROLL for (int t = 0; t < K; ++t) sums[t] =
+          fma(left[b][t], right[b], sums[t]);
+    }
+  Row<const T> rest[K];
+  ROOFTILE_UNROLL for (int t = 0; t < K; ++t) rest[t] = a[t].part(first, x.size - first);
+  const Row<const T> x_rest = x.part(first, x.size - first);
+  team.each(x_rest.size, [&](const auto& chunk) ROOFTILE_INLINE {
+    const Tile right = team.load(x_rest, chunk);
+    ROOFTILE_UNROLL for (int t = 0; t < K; ++t) sums[t] = fma(team.load(rest[t], chunk), right, sums[t]);
+  });
   ROOFTILE_UNROLL for (int t = 0; t < K; ++t) done(t, team.sum(sums[t]));
 }
 
+template <class T, Access kAccess>
+using RowTeam = CudaTeam<RealOf<T>, 16 / int(sizeof(T)), 0, kAccess, Scope::warp>;
+
 /// Rows of one chunk: a team has kRowsTogether of them, and x once for all. Each row's y is written by a lane
 /// of its own.
-template <class T, class Team>
-ROOFTILE_TILE void short_rows(const GemvProblem& p, const Spans& spans, const RowTeams& teams,
-                              const Team& team) {
+template <class T, Access kAccess>
+__global__ void __launch_bounds__(kRowThreads, sizeof(T) == 2 ? 3 : 4)
+    gemv_short_rows(const __grid_constant__ GemvProblem p, const __grid_constant__ Spans spans,
+                    const __grid_constant__ RowTeams teams) {
   using Real = RealOf<T>;
+  Rounds rounds;
+  const RowTeam<T, kAccess> team(teams.threads, rounds);
   const int thread = static_cast<int>(threadIdx.x);
   const std::int64_t first =
       spans.first + (std::int64_t{blockIdx.x} * teams.rows() + thread / teams.threads) * kRowsTogether;
-  Row<const T> a[kRowsTogether], x[kRowsTogether];
+  Row<const T> a[kRowsTogether];
   ROOFTILE_UNROLL for (int r = 0; r < kRowsTogether; ++r) {
     const std::int64_t row = first + r < spans.end ? first + r : spans.end - 1;
     a[r] = {static_cast<const T*>(p.a) + row * p.a_row, p.n, p.a_column};
-    x[r] = {static_cast<const T*>(p.x), p.n, p.x_stride};
   }
-  row_dots(team, a, x, [&](int r, Real sum) ROOFTILE_INLINE {
-    if (thread % teams.threads == r && first + r < spans.end)
-      finish_row<T>(p, first + r, static_cast<double>(sum + Real(0)));
-  });
+  row_dots<1>(team, teams.threads, a, Row<const T>{static_cast<const T*>(p.x), p.n, p.x_stride},
+              [&](int r, Real sum) ROOFTILE_INLINE {
+                if (thread % teams.threads == r && first + r < spans.end)
+                  finish_row<T>(p, first + r, static_cast<double>(sum + Real(0)));
+              });
 }
 
+/// Rows of several chunks. 16 warps of 104 registers each have 8 words of A in flight; 32 of 64 had one
+/// (16384 x 4096 bf16, H200, of a copy: 0.61).
 template <class T, Access kAccess>
-__global__ void __launch_bounds__(kRowThreads, 4)
+__global__ void __launch_bounds__(kRowThreads, 2)
     gemv_rows(const __grid_constant__ GemvProblem p, const __grid_constant__ Spans spans,
               const __grid_constant__ RowTeams teams) {
   using Real = RealOf<T>;
   ROOFTILE_SHARED(sums, double[kMaxRows][kRound + 1]);
   Rounds rounds;
-  const CudaTeam<Real, 16 / int(sizeof(T)), 0, kAccess, Scope::warp> team(teams.threads, rounds);
-  if (spans.chunks == 1) return short_rows<T>(p, spans, teams, team);
-  const int thread = static_cast<int>(threadIdx.x), its = thread / (teams.threads * teams.warps);
-  const std::int64_t first = spans.first + blockIdx.x / spans.shares * teams.rows();
+  const RowTeam<T, kAccess> team(teams.threads, rounds);
+  const int thread = static_cast<int>(threadIdx.x), its = thread / (teams.threads * teams.warps) * kTogether,
+            rows = teams.rows() * kTogether;
+  const std::int64_t first = spans.first + blockIdx.x / spans.shares * rows;
+  Row<const T> a[kTogether];
+  const Row<const T> x{static_cast<const T*>(p.x), p.n, p.x_stride};
   // All teams of a warp come to its shuffles: past the end the last row once more, for nobody.
-  const std::int64_t row = first + its < spans.end ? first + its : spans.end - 1;
-  const Row<const T> a{static_cast<const T*>(p.a) + row * p.a_row, p.n, p.a_column},
-      x{static_cast<const T*>(p.x), p.n, p.x_stride};
-  join_chunks<T>(
-      p, spans, sums, first, teams.rows(), blockIdx.x % spans.shares, [&](std::int64_t chunk, int count) {
-        for (int k = thread / teams.threads % teams.warps; k < count; k += teams.warps * kTogether) {
-          Row<const T> parts[kTogether], vectors[kTogether];
-          ROOFTILE_UNROLL for (int t = 0; t < kTogether; ++t) {
-            const std::int64_t at = (chunk + k + t * teams.warps) * kChunk;
-            const bool there = k + t * teams.warps < count;
-            parts[t] = there ? a.part(at, kChunk) : Row<const T>{a.data, 0, a.stride};
-            vectors[t] = there ? x.part(at, kChunk) : Row<const T>{x.data, 0, x.stride};
-          }
-          row_dots(team, parts, vectors, [&](int t, Real sum) ROOFTILE_INLINE {
-            const int its_chunk = k + t * teams.warps;
-            if (thread % teams.threads == 0 && its_chunk < count)
-              sums[its][its_chunk] = static_cast<double>(sum + Real(0));  // -0 becomes +0
-          });
-        }
-      });
+  ROOFTILE_UNROLL for (int t = 0; t < kTogether; ++t) {
+    const std::int64_t row = first + its + t < spans.end ? first + its + t : spans.end - 1;
+    a[t] = {static_cast<const T*>(p.a) + row * p.a_row, p.n, p.a_column};
+  }
+  join_chunks<T>(p, spans, sums, first, rows, blockIdx.x % spans.shares, [&](std::int64_t chunk, int count) {
+    for (int k = thread / teams.threads % teams.warps; k < count; k += teams.warps) {
+      Row<const T> parts[kTogether];
+      ROOFTILE_UNROLL for (int t = 0; t < kTogether; ++t) parts[t] = a[t].part((chunk + k) * kChunk, kChunk);
+      row_dots<kBatch>(team, teams.threads, parts, x.part((chunk + k) * kChunk, kChunk),
+                       [&](int t, Real sum) ROOFTILE_INLINE {
+                         if (thread % teams.threads == 0)
+                           sums[its + t][k] = static_cast<double>(sum + Real(0));  // -0 becomes +0
+                       });
+    }
+  });
 }
 
 // [gemv_columns]
@@ -248,18 +265,22 @@ Status multiply(const CudaLaunch& launch, const GemvProblem& p) {
   RowTeams teams{kMinTeam, 1};
   while (teams.threads < kWarp && teams.threads * (16 / int(sizeof(T))) < p.n) teams.threads *= 2;
   while (teams.warps < kRowThreads / kWarp && teams.warps < spans.chunks &&
-         p.m * teams.warps < busy * (kRowThreads / kWarp))
+         p.m * teams.warps < busy * (kRowThreads / kWarp) * kTogether)
     teams.warps *= 2;
   const int groups = spans.chunks > 1 ? kMaxGroups : 1;
   const std::int64_t rows = columns             ? kWarp
-                            : spans.chunks != 1 ? kRowThreads / (teams.threads * teams.warps)
-                                                : kRowThreads / teams.threads * kRowsTogether;
+                            : spans.chunks != 1 ? teams.rows() * kTogether
+                                                : teams.rows() * kRowsTogether;
   std::int64_t step = p.m;
   if (spans.count > 1 && ceil_div(p.m, rows) < busy) {
     spans.shares = spans.count;
     spans.sums = static_cast<double*>(launch.scratch);
     step = kCudaScratchBytes / sizeof(double) / spans.count;
   }
+  const auto rows_kernel = spans.chunks == 1
+                               ? words ? gemv_short_rows<T, Access::aligned> : gemv_short_rows<T, Access::any>
+                           : words ? gemv_rows<T, Access::aligned>
+                                   : gemv_rows<T, Access::any>;
   for (std::int64_t first = 0; first < p.m; first += step) {
     spans.first = first;
     spans.end = std::min(p.m, first + step);
@@ -274,9 +295,7 @@ Status multiply(const CudaLaunch& launch, const GemvProblem& p) {
           rooftile::cuda::launch(launch, "gemv", {grid, static_cast<unsigned>(groups * kColumnWarps * kWarp)},
                                  gemv_columns<T>, p, spans);
     else
-      status = rooftile::cuda::launch(launch, "gemv", {grid, kRowThreads},
-                                      words ? gemv_rows<T, Access::aligned> : gemv_rows<T, Access::any>, p,
-                                      spans, teams);
+      status = rooftile::cuda::launch(launch, "gemv", {grid, kRowThreads}, rows_kernel, p, spans, teams);
     if (status.ok() && spans.sums)
       status = rooftile::cuda::launch(
           launch, "gemv",

@@ -88,11 +88,13 @@ ROOFTILE_TILE float scale_of(float largest, const CodeFormat& f) {
 }
 
 /// The largest magnitude of a block, of which a team holds one segment at a time; NaN where one is. As
-/// integers magnitudes have the same order, and a NaN is above all.
+/// integers magnitudes have the same order, and a NaN is above all. What is below 2^-126 counts as that, and
+/// has the same scale.
 template <class Team>
 struct Magnitudes {
+  static constexpr std::int32_t kLeast = 0x00800000;  // 2^-126
   typename Team::Integers most;
-  ROOFTILE_TILE explicit Magnitudes(const Team& team) : most(bit_cast<std::int32_t>(team.fill(0))) {}
+  ROOFTILE_TILE explicit Magnitudes(const Team& team) : most(bit_cast<std::int32_t>(team.fill(0x1p-126f))) {}
   template <class Held>
   ROOFTILE_TILE void add(const Team& team, const Held& held, std::int64_t size) {
     team.each(size, [&](auto chunk) ROOFTILE_INLINE {
@@ -100,11 +102,10 @@ struct Magnitudes {
       most = select(its > most, its, most);
     });
   }
+  /// A power of two less in the exponent, NaNs are numbers too: one maximum serves.
   ROOFTILE_TILE float largest(const Team& team) const {
-    const auto nan = most > 0x7F800000;
-    const float nans = team.sum(select(nan, team.fill(1), team.fill(0)));
-    const float number = team.max(select(nan, team.fill(0), bit_cast<float>(most)));
-    return nans > 0 ? __builtin_nanf("") : number;
+    const float all = team.max(bit_cast<float>(most - kLeast));
+    return std::bit_cast<float>(std::bit_cast<std::int32_t>(all) + kLeast);
   }
 };
 
