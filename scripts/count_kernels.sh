@@ -12,7 +12,7 @@ attention 56
 dyt 105
 gated 54
 gemm 49
-layer_norm 165
+layer_norm 110
 normalize 164
 rms_norm 110
 softmax 164"

@@ -1,7 +1,9 @@
 #pragma once
 // Row programs in stages. A program says what one row is:
 //
-//   begin(team)                           what read() adds to; absent: one sum, team.accumulator()
+//   begin(team)                           what read() adds to; absent: one sum, team.accumulator(); or
+//   begin(team, row, each_one, in)        the same of a program that samples the row first (kSamples):
+//                                         in(chunk) are its inputs
 //   read(sums, at)                        takes a chunk of the inputs in
 //   measure(team, sums, row, each_one)    the row's scalars, from the sums of all its elements
 //   statistics(found)                     those scalars that are operands
@@ -27,7 +29,9 @@
 //   second_look(found)                    what elements are to be multiplied by for that, a power of two; 1:
 //                                         the row needs none
 //   term(h)                               what is added of an element then: h * h
-//   measure_again(sum, each_one, factor)  the row's scalars, from that sum
+//   measure_again(sum, each_one, factor)  the row's scalars, from that sum; or, in the place of both,
+//   look_again(sums_of, count, each_one, factor)  the same of a row of `count` elements, from as many passes
+//                                         as it takes: sums_of(terms) adds terms(team, chunk, h) up
 //
 // Rows of f64, which CPUs alone take, are computed in double, all others in float: with_real() says which. Of
 // doubles there is no second look.
@@ -89,10 +93,18 @@ struct At {
 template <class Team, class C, class In, class W, class Row>
 At(const Team&, C, const In&, const W&, const Row&) -> At<Team, C, In, W, Row>;
 
+/// Whether begin() reads elements: a pass of its own before read()'s.
+template <class Program>
+inline constexpr bool kSamples = requires {
+  Program::kSamples;
+};
 /// What a program's read() adds to.
-template <class Program, class Team>
-ROOFTILE_TILE auto begin_of(const Program& program, const Team& team) {
-  if constexpr (requires { program.begin(team); })
+template <class Program, class Team, class Row, class In>
+ROOFTILE_TILE auto begin_of(const Program& program, const Team& team, [[maybe_unused]] const Row& row,
+                            [[maybe_unused]] typename Team::Real each_one, [[maybe_unused]] const In& in) {
+  if constexpr (kSamples<Program>)
+    return program.begin(team, row, each_one, in);
+  else if constexpr (requires { program.begin(team); })
     return program.begin(team);
   else
     return team.accumulator();
@@ -167,6 +179,15 @@ struct TermAgain {
     return {{program.term(h * factor)}};
   }
 };
+/// What a program finds of a row at its second look. `sums_of(terms)`: Σ of the row's terms.
+template <class Program, class SumsOf>
+ROOFTILE_TILE auto found_again(const Program& program, const SumsOf& sums_of,
+                               [[maybe_unused]] std::int64_t count, float each_one, float factor) {
+  if constexpr (requires { program.look_again(sums_of, each_one, each_one, factor); })
+    return program.look_again(sums_of, static_cast<float>(count), each_one, factor);
+  else
+    return program.measure_again(sums_of(TermAgain<Program>{program, factor})[0], each_one, factor);
+}
 
 /// What write() gave, to the outputs: a tile, or Tiles of several.
 template <int kOutputs, class T, RowCounts n, class Team, class C, class Result>

@@ -9,68 +9,46 @@ namespace rooftile {
 namespace {
 using namespace tile;
 
-/// Rows up to here fit scratch three times as floats (rounded up to whole tiles of at most 64).
-constexpr std::int64_t kLongestHeldRow = std::int64_t(kScratchBytes) / 4 / 3 / 64 * 64;
-
 /// From here on a row, the one before and the weights push each other out of the first cache.
 constexpr std::int64_t kLongRowBytes = 8 * 1024;
 
-template <class T, bool kAdds, bool kHeld, Access kAccess>
-void run_forward(const CpuLaunch& launch, const LayerNormProblem& p, std::int64_t bytes) {
-  using P = LayerNormProblem;
-  using Real = RealOf<T>;
+/// Long rows of f32 from memory, by blocks.
+template <bool kAdds>
+void run_by_blocks(const CpuLaunch& launch, const LayerNormProblem& p,
+                   const kernels::LayerNorm<float>& program, std::int64_t bytes) {
+  const std::int64_t columns = p.rows.columns;
   for_programs(launch, p.rows.rows, bytes, [&](ThreadScratch scratch, std::int64_t begin, std::int64_t end) {
-    const auto row_at = [&](std::int64_t row) ROOFTILE_INLINE {
-      return kernels::LayerNormRow<T>{
-          row_or_none<const T>(p, P::kX, row, end), row_or_none<const T>(p, P::kResidual, row, end),
-          row_or_none<T>(p, P::kY, row, end),       row_or_none<T>(p, P::kSum, row, end),
-          value_or_none<Real>(p, P::kMean, row),    value_or_none<Real>(p, P::kRstd, row)};
-    };
-    const std::int64_t columns = p.rows.columns;
-    const Real each_one = 1 / static_cast<Real>(columns);
-    if constexpr (kAccess == Access::strided) {
-      const CpuTeam<Real, kAccess> team(scratch, p.dtype);
-      kernels::layer_norm<T, kAdds, kHeld>(
-          team, begin, end, row_at, as_it_is<T>(p.vectors[P::kWeight], p.vector_dtype, columns, 1),
-          as_it_is<T>(p.vectors[P::kBias], p.vector_dtype, columns, 0), p.eps<Real>(), each_one);
-    } else {
-      const auto weight = floats_of(scratch, p.vectors[P::kWeight], p.vector_dtype, columns, 1);
-      const auto bias = floats_of(scratch, p.vectors[P::kBias], p.vector_dtype, columns, 0);
-      const CpuTeam<float, kAccess> team(scratch);
-      constexpr bool kBlocks = kAccess == Access::streaming && !kHeld;
-      if (kBlocks && columns * std::int64_t(sizeof(T)) > kLongRowBytes) {
-        if constexpr (kBlocks)
-          kernels::layer_norm_by_blocks<T, kAdds>(team, begin, end, row_at, weight, bias, p.eps(), each_one);
-      } else {
-        kernels::layer_norm<T, kAdds, kHeld>(team, begin, end, row_at, weight, bias, p.eps(), each_one);
-      }
-    }
-    if (kAccess == Access::streaming) stream_fence();
+    const auto row_at = [&](std::int64_t row) ROOFTILE_INLINE { return operands_of<float>(p, row, end); };
+    const auto vectors = vector_list<FloatVector, 2>([&](int v) ROOFTILE_INLINE {
+      return floats_of(scratch, p.vectors[v], p.vector_dtype, columns, program.absent(v));
+    });
+    kernels::layer_norm_by_blocks<float, kAdds>(program, CpuTeam<float, Access::streaming>(scratch), begin,
+                                                end, row_at, vectors, 1 / static_cast<float>(columns));
+    stream_fence();
   });
 }
 
 Status launch_tile(const CpuLaunch& launch, const LayerNormProblem& p) {
   using P = LayerNormProblem;
-  const std::int64_t columns = p.rows.columns;
+  const std::int64_t row_bytes = p.rows.columns * bits(p.dtype) / 8;
   const int tensors = 2 + (p.data[P::kResidual] ? 1 : 0) + (p.data[P::kSum] ? 1 : 0);
-  const std::int64_t bytes = p.rows.rows * columns * bits(p.dtype) / 8 * tensors;
-  const bool plain = plain_floats(p.vectors[P::kWeight], p.vector_dtype, columns) &&
-                     plain_floats(p.vectors[P::kBias], p.vector_dtype, columns);
-  const bool holds = p.dtype != DType::f32 || p.data[P::kResidual];
-  const bool fits = columns <= kLongestHeldRow || (plain && !holds);
+  const std::int64_t bytes = p.rows.rows * row_bytes * tensors;
+  // A weight and a bias that are no dense floats are held by scratch, in whole tiles of at most 64.
+  bool fits = p.rows.columns <= std::int64_t(kScratchBytes) / 4 / 2 / 64 * 64;
+  if (plain_floats(p.vectors[P::kWeight], p.vector_dtype, p.rows.columns) &&
+      plain_floats(p.vectors[P::kBias], p.vector_dtype, p.rows.columns))
+    fits = true;
+  if (p.dtype == DType::f32 && row_bytes > kLongRowBytes && bytes > launch.streaming_bytes &&
+      p.rows.dense() && fits) {
+    const kernels::LayerNorm<float> program{p.eps()};
+    if (p.data[P::kResidual])
+      run_by_blocks<true>(launch, p, program, bytes);
+    else
+      run_by_blocks<false>(launch, p, program, bytes);
+    return {};
+  }
   return with_real(p.dtype, [&]<class Real>() {
-    with_rows<Real>(
-        p.rows.dense() && fits, bytes > launch.streaming_bytes, p.dtype, [&]<Access kAccess, class T>() {
-          constexpr bool kFloat = std::is_same_v<T, float>;
-          if constexpr (kAccess == Access::strided) {
-            run_forward<T, true, false, kAccess>(launch, p, bytes);
-          } else if (kFloat && !p.data[P::kResidual]) {
-            run_forward<float, false, false, kAccess>(launch, p, bytes);
-          } else {
-            run_forward<T, true, !(kFloat && kAccess == Access::streaming), kAccess>(launch, p, bytes);
-          }
-        });
-    return Status();
+    return for_row_program<Real>(launch, "layer_norm", p, kernels::LayerNorm<Real>{p.eps<Real>()});
   });
 }
 

@@ -5,6 +5,16 @@
 namespace rooftile::kernels {
 using namespace rooftile::tile;
 
+/// Some of a row's columns.
+template <class T, RowCounts n>
+ROOFTILE_TILE RowOperands<T, n> part_of(RowOperands<T, n> row, std::int64_t begin, std::int64_t count) {
+  for (auto& in : row.in)
+    if (in.data) in = in.part(begin, count);
+  for (auto& out : row.out)
+    if (out.data) out = out.part(begin, count);
+  return row;
+}
+
 /// Groups of rows, cut into blocks: reading goes row by row, writing block by block through the group's rows.
 template <class T>
 struct LayerNormGroups {
@@ -62,15 +72,17 @@ ROOFTILE_TILE void layer_norm_step(const Team& team, std::int64_t read_size, std
 /// of f32 (Zen 4). So four rows are read, then written below each other in blocks of 2 KiB: 0.70. Rows up to
 /// kLongRowBytes are better off without (2048 columns: 0.85, by blocks 0.73). What comes 16 KiB later is
 /// asked for; with 8 KiB it is the same, with 4 a fifth of the speed is lost.
-template <class T, bool kAdds, class Team, class RowAt, class Weight>
-ROOFTILE_TILE void layer_norm_by_blocks(Team team, std::int64_t begin, std::int64_t end, RowAt row_at,
-                                        Weight weight, Weight bias, float eps, float each_one) {
-  using Tile = typename Team::Tile;
+template <class T, bool kAdds, class Team, class RowAt, class Vectors>
+ROOFTILE_TILE void layer_norm_by_blocks(const LayerNorm<float>& p, Team team, std::int64_t begin,
+                                        std::int64_t end, RowAt row_at, const Vectors& vectors,
+                                        float each_one) {
   using Groups = LayerNormGroups<T>;
-  const Groups groups{row_at(begin).x.size};
-  LayerNormRow<T> coming[Groups::kRows], rows[Groups::kRows];
-  LayerNormScale<float> found[Groups::kRows], scales[Groups::kRows];
-  LayerNormMoments<Team, T> moments;
+  constexpr RowCounts n = LayerNormProblem::kCounts;
+  constexpr int kResidual = n.inputs - 1, kSum = n.outputs - 1;
+  const Groups groups{row_at(begin).in[0].size};
+  RowOperands<T, n> coming[Groups::kRows], rows[Groups::kRows];
+  LayerNorm<float>::Found found[Groups::kRows], written[Groups::kRows];
+  LayerNormSums<Team, T> sums;
 
   int to_write = 0;
   for (std::int64_t first = begin; first < end || to_write > 0; first += groups.rows) {
@@ -79,51 +91,56 @@ ROOFTILE_TILE void layer_norm_by_blocks(Team team, std::int64_t begin, std::int6
                                                    : 0;
     for (int r = 0; r < to_read; ++r) coming[r] = row_at(first + r);
     groups.each(to_read, to_write, [&](const typename Groups::Step& s) ROOFTILE_INLINE {
-      LayerNormRow<T> in =
-          coming[s.reading ? s.read_row : 0].part(s.read_block * Groups::kBlock, Groups::kBlock);
+      const RowOperands<T, n>& whole = coming[s.reading ? s.read_row : 0];
+      RowOperands<T, n> in = part_of(whole, s.read_block * Groups::kBlock, Groups::kBlock);
       const std::int64_t at = s.write_block * Groups::kBlock;
-      const LayerNormRow<T> out = rows[s.write_row].part(at, Groups::kBlock);
-      const LayerNormScale<float> scale = scales[s.write_row];
-      const Weight w = weight.part(at, Groups::kBlock), b = bias.part(at, Groups::kBlock);
+      const RowOperands<T, n> out = part_of(rows[s.write_row], at, Groups::kBlock);
+      const LayerNorm<float>::Found its = written[s.write_row];
+      Vectors part = vectors;
+      for (FloatVector& v : part.v) v = v.part(at, Groups::kBlock);
       Team reader = team;
       if (s.reading) {
         if (s.read_block == 0)
-          moments.begin(team, groups.size, each_one, [&](auto chunk, auto use) ROOFTILE_INLINE {
-            layer_norm_input<kAdds>(team, coming[s.read_row], chunk, use);
+          sums = p.begin(team, whole, each_one, [&](auto chunk) ROOFTILE_INLINE {
+            return row_input<LayerNorm<float>, kAdds>(team, whole, chunk);
           });
         const std::int64_t row = first + s.read_row;
-        in.x.ahead =
-            groups.ahead(s, row, end, [&](std::int64_t i) ROOFTILE_INLINE { return row_at(i).x.data; });
-        reader.hold(in.x, 0);
-        if (kAdds && in.residual.data) {
-          in.residual.ahead = groups.ahead(
-              s, row, end, [&](std::int64_t i) ROOFTILE_INLINE { return row_at(i).residual.data; });
-          reader.hold(in.residual, 0);
+        for (int k = 0; k < (kAdds ? n.inputs : kResidual); ++k) {
+          in.in[k].ahead =
+              groups.ahead(s, row, end, [&](std::int64_t i) ROOFTILE_INLINE { return row_at(i).in[k].data; });
+          reader.hold(in.in[k], 0);
         }
         reader.one_pass();
       }
-      layer_norm_step(reader, s.reading ? in.x.size : 0, s.writing ? out.x.size : 0,
+      layer_norm_step(reader, s.reading ? in.in[0].size : 0, s.writing ? out.in[0].size : 0,
                       [&](auto chunk, bool reads, bool writes) ROOFTILE_INLINE {
-                        if (writes)
-                          layer_norm_input<kAdds>(team, out, chunk, [&](const Tile& h) ROOFTILE_INLINE {
-                            layer_norm_write<true>(team, out, scale, w, b, chunk, h);
-                          });
-                        if (reads)
-                          layer_norm_input<kAdds>(team, in, chunk, [&](const Tile& h) ROOFTILE_INLINE {
-                            moments.add(reader, chunk, h);
-                          });
+                        const VectorTiles<Vectors, Team, decltype(chunk)> w{part, team, chunk};
+                        if (writes) {
+                          const auto h = row_input<LayerNorm<float>, kAdds>(team, out, chunk);
+                          if (out.out[kSum].data) team.store(out.out[kSum], chunk, h[0]);
+                          team.store(out.out[0], chunk, p.write(its, At{team, chunk, h, w, out}, Nothing{}));
+                        }
+                        if (reads) {
+                          const auto h = row_input<LayerNorm<float>, kAdds>(team, in, chunk);
+                          p.read(sums, At{reader, chunk, h, w, in});
+                        }
                       });
       if (s.reading && s.read_block + 1 == groups.blocks) {
-        LayerNormScale<float> its = moments.finish(team, coming[s.read_row], each_one, eps);
-        if (its.factor != 1) [[unlikely]]
-          its = layer_norm_look_again_apart<Team::kReads>(LayerNormRow<T>(coming[s.read_row]), its.factor,
-                                                          eps, each_one, team.half());
-        found[s.read_row] = its;
+        auto measured = p.measure(team, sums, whole, each_one);
+        if (p.second_look(measured) != 1) [[unlikely]]
+          measured = found_again(
+              p,
+              [&](const auto& terms) {
+                return sums_again(team, whole.in[0], kAdds ? whole.in[kResidual] : Row<const T>{}, terms);
+              },
+              groups.size, each_one, p.second_look(measured));
+        store_statistics(p, team, whole, measured);
+        found[s.read_row] = measured;
       }
     });
     for (int r = 0; r < to_read; ++r) {
       rows[r] = coming[r];
-      scales[r] = found[r];
+      written[r] = found[r];
     }
     to_write = to_read;
   }

@@ -16,8 +16,7 @@ struct Forward {
   static constexpr Clusters kClusters{sizeof(T) == 2 ? 256 : 512, 256, 256, 64 * int(sizeof(T)) / 16};
   static constexpr Streaming kStreaming{};
   static constexpr int kept(Scope) { return 0; }
-  static constexpr Scope kShortest = Scope::warp, kLongest = Scope::any;
-  static constexpr bool kFull = true, kStrided = true, kMayStage = true, kSkips = false;
+  static constexpr bool kFull = true;
   /// f32 with two threads, four and eight, H200: 524288x64 82 µs with two, 70 with four; 655360x100 157 with
   /// four, 141 with eight; 2097152x32 154 with two, 196 with four. bf16 524288x64: 40 with two, 49 with four.
   static constexpr int least_threads(std::int64_t columns) {

@@ -16,10 +16,6 @@ struct FloatVector {
   ROOFTILE_TILE typename Team::Tile load(const Team& team, C chunk) const {
     return team.load(row, chunk);
   }
-  template <class Team, class C>
-  ROOFTILE_TILE typename Team::Tile load_again(const Team& team, C chunk) const {
-    return load(team, chunk);
-  }
 };
 /// or as it comes: as f32, as T, or `absent` throughout where neither has data.
 template <class T>
@@ -33,10 +29,6 @@ struct AnyVector {
     if (floats.data) t = team.load(floats, chunk);
     if (others.data) t = team.load(others, chunk);
     return t;
-  }
-  template <class Team, class C>
-  ROOFTILE_TILE typename Team::Tile load_again(const Team& team, C chunk) const {
-    return load(team, chunk);
   }
 };
 template <class T>
@@ -125,25 +117,6 @@ ROOFTILE_TILE auto row_input(const Team& team, const RowOperands<T, n>& row, C c
   return in;
 }
 
-/// As a GPU's teams have it: whether any team of the warp says so; a chunk of a row that is read once more,
-/// and a pass over it.
-template <class Team>
-ROOFTILE_TILE bool any_of_warp(bool mine) {
-  return mine;
-}
-template <class Team, class T, class C>
-ROOFTILE_TILE typename Team::Tile load_again(const Team& team, Row<const T> x, C chunk) {
-  return team.load(x, chunk);
-}
-template <class Team, class T, class C>
-ROOFTILE_TILE void store_again(const Team& team, const Row<T>& y, C chunk, const typename Team::Tile& t) {
-  team.store(y, chunk, t);
-}
-template <class Team, class Body>
-ROOFTILE_TILE void each_again(const Team& team, std::int64_t size, Body&& body) {
-  team.each(size, [&](auto chunk) { body(0, chunk); });
-}
-
 /// The team of rows that are read once more.
 template <Access kAccess>
 using AgainTeam = CpuTeam<float, kAccess == Access::strided ? Access::strided : Access::cached>;
@@ -195,8 +168,9 @@ __attribute__((noinline, cold)) void far_row(const Program p,
   const Team team(nullptr, half);
   Row<const T> residual{nullptr, row.in[0].size};
   if constexpr (kAdds) residual = row.in[n.inputs - 1];
-  const auto found = p.measure_again(sums_again(team, row.in[0], residual, TermAgain<Program>{p, factor})[0],
-                                     each_one, factor);
+  const auto found = found_again(
+      p, [&](const auto& terms) { return sums_again(team, row.in[0], residual, terms); }, row.in[0].size,
+      each_one, factor);
   store_statistics(p, team, row, found);
   team.each(row.in[0].size, [&](auto chunk) {
     const VectorTiles<Vectors, Team, decltype(chunk)> w{vectors, team, chunk};
@@ -228,7 +202,7 @@ ROOFTILE_TILE void run_rows(const Program& p, Team team, std::int64_t begin, std
     RowOperands<T, n> coming = row_at(from), row = coming;
     const auto input = [&](auto chunk)
                            ROOFTILE_INLINE { return row_input<Program, kAdds>(team, coming, chunk); };
-    decltype(begin_of(p, team)) sums{};
+    decltype(begin_of(p, team, coming, each_one, input)) sums{};
     decltype(p.measure(team, sums, row, each_one)) found{};
 
     const auto step = [&](std::int64_t i, bool reads, bool writes) ROOFTILE_INLINE -> bool {
@@ -241,11 +215,11 @@ ROOFTILE_TILE void run_rows(const Program& p, Team team, std::int64_t begin, std
       if (reads) {
         coming = row_at(i);
         if (writes) {
-          reader.one_pass();
+          if constexpr (!kSamples<Program>) reader.one_pass();
           for (int k = 0; k < kInputs; ++k) reader.hold(coming.in[k], 0);
           if constexpr (kAdds) reader.hold(coming.in[n.inputs - 1], 0);
         }
-        sums = begin_of(p, reader);
+        sums = begin_of(p, reader, coming, each_one, input);
       }
       const auto compute = [&](auto chunk) ROOFTILE_INLINE {
         const VectorTiles<Vectors, Team, decltype(chunk)> w{vectors, team, chunk};

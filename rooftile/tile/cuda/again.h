@@ -14,24 +14,22 @@ ROOFTILE_TILE bool any_of_warp(bool mine) {
 }
 
 struct Again {
-  /// Calls body(part, chunk) along `size` elements: `part` of an accumulator's.
+  /// Calls body(chunk) along `size` elements.
   template <class Team, class Body>
   ROOFTILE_TILE static void each(const Team& team, std::int64_t size, Body&& body) {
     if constexpr (Team::kHoldsRows) {
-      constexpr int kChunks = Team::kElements / Team::kLanes / Team::kParts;
+      constexpr int kChunks = Team::kElements / Team::kLanes;
       const int length = static_cast<int>(size), step = team.chunk_step(), mine = team.first_of_chunk();
-      ROOFTILE_UNROLL for (int part = 0; part < Team::kParts; ++part) {
-        ROOFTILE_UNROLL_BY(1) for (int c = 0; c < kChunks; ++c) {
-          const int first = (part * kChunks + c) * step + mine;
-          body(part, Chunk{0, first, length - first});
-        }
+      ROOFTILE_UNROLL_BY(1) for (int c = 0; c < kChunks; ++c) {
+        const int first = c * step + mine;
+        body(Chunk{0, first, length - first});
       }
     } else {
       const std::int64_t mine = team.thread_ * Team::kLanes,
                          step = std::int64_t{team.threads_} * Team::kLanes;
       ROOFTILE_UNROLL_BY(1)
       for (std::int64_t first = 0; first < size; first += step)
-        body(0, Chunk{0, first + mine, size - (first + mine)});
+        body(Chunk{0, first + mine, size - (first + mine)});
     }
   }
 };
@@ -51,16 +49,5 @@ ROOFTILE_TILE typename Team::Tile load_again(const Team&, const Row<const T>& x,
   t.v[i] = i * kStep < chunk.live ? widen<Real>(from[i * kStep * stride]) : Real(0);
   return t;
 }
-/// Each thread writes what it read itself, so that a row may be written in place while others still read it.
-template <class Team, class T>
-ROOFTILE_TILE void store_again(const Team&, const Row<T>& y, const Chunk& chunk,
-                               const typename Team::Tile& t) {
-  constexpr int kStep = Team::kReads == Access::interleaved ? kWarp : 1;
-  const std::int64_t stride = may_be_strided(Team::kReads) ? y.stride : 1;
-  T* const to = y.data + chunk.first * stride;
-  ROOFTILE_EACH_LANE(Team::kLanes)
-  if (i * kStep < chunk.live) to[i * kStep * stride] = narrow<T>(t.v[i]);
-}
-
 }  // namespace cuda
 }  // namespace rooftile::tile

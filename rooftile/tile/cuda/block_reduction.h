@@ -100,18 +100,13 @@ struct Smaller {
   }
 };
 
-/// What a pass over a row adds up, or makes one otherwise: a tile; or, where a warp does the work of kParts
-/// warps, with kChunks chunks of each, one for each of these. Results do not show which it was.
-template <class Tile, int kParts, int kChunks>
+/// What a pass over a row adds up, or makes one otherwise.
+template <class Tile>
 struct Accumulator {
-  Tile tiles[kParts];
+  Tile tile;
   Accumulator() = default;
-  ROOFTILE_TILE Accumulator(const Tile& tile) : tiles{tile} {
-    static_assert(kParts == 1, "rooftile::tile: this team's sums are of team.accumulator()");
-  }
-  ROOFTILE_TILE Tile& operator[](const Chunk& chunk) {
-    return tiles[kParts == 1 ? 0 : chunk.index / kChunks];
-  }
+  ROOFTILE_TILE Accumulator(const Tile& of) : tile(of) {}
+  ROOFTILE_TILE Tile& operator[](const Chunk&) { return tile; }
 };
 
 /// Barriers at which other blocks' numbers arrive. Two in turn, as with scratch.
@@ -190,19 +185,18 @@ class BlockReduction {
     }
   };
 
-  /// Leaves each warp's numbers, of each of its kParts parts, and waits for those of all `warps` of the team,
-  /// by `wait`; `first`: of them in the block.
-  template <int kParts, int K, class Wait>
+  /// Leaves each warp's numbers, and waits for those of all `warps` of the team, by `wait`; `first`: of them
+  /// in the block.
+  template <int K, class Wait>
   ROOFTILE_TILE static Partials of_warps(const Tile<Real, K>& mine, int thread, int first, int warps,
                                          unsigned round, Wait wait) {
-    static_assert(K <= kNumbers * kParts);
+    static_assert(K <= kNumbers);
     auto& scratch = scratch_memory()[round & 1];
-    const int part = (first + thread / kWarp) * kParts;
     if (thread % kWarp == 0) {
-      ROOFTILE_UNROLL for (int i = 0; i < K; ++i) scratch[i / kParts][part + i % kParts] = mine.v[i];
+      ROOFTILE_UNROLL for (int i = 0; i < K; ++i) scratch[i][first + thread / kWarp] = mine.v[i];
     }
     wait();
-    return {scratch, first * kParts, warps * kParts};
+    return {scratch, first, warps};
   }
 
 #if defined(ROOFTILE_HAS_SM90)

@@ -66,31 +66,18 @@ template <class Program>
 inline constexpr bool kSharesBlocks = requires(const Program& program) {
   program.teams;
 };
-/// Threads of a multiprocessor whose warps have the work of several: 128 registers for each.
-inline constexpr int kWideThreads = 512;
-/// Of how many warps each has the work: of blocks whose rows are whole words, what the program says, if it
-/// does.
-template <class Program, Access kAccess = Access::full, Scope kScope = Scope::block>
-inline constexpr int kPartsOf = [] {
-  if constexpr (in_words(kAccess) && kScope == Scope::block && requires { Program::kParts; })
-    return Program::kParts;
-  else
-    return 1;
-}();
 /// The threads of a program's longest block with such teams, and how many a multiprocessor must have.
 template <class Team, class Program>
 inline constexpr int kBlockOf =
     Team::kScope == Scope::warp      ? kWarpsThreads
     : !Team::kHoldsRows              ? kMaxThreads
     : Team::kScope == Scope::cluster ? std::max(Program::kClusters.pair, Program::kClusters.threads)
-                                     : Program::kHeldThreads / Team::kParts;
+                                     : Program::kHeldThreads;
 /// The chunks of a thread.
 template <class Program, int kChunks, Scope kScope>
 inline constexpr int kChunksOf = kScope == Scope::cluster ? Program::kClusters.chunks : kChunks;
 template <class Team, class Program>
-inline constexpr int kMinBlocksOf = Team::kParts > 1   ? kWideThreads / kBlockOf<Team, Program>
-                                    : Team::kHoldsRows ? Program::least_blocks(Team::kScope)
-                                                       : 1;
+inline constexpr int kMinBlocksOf = Team::kHoldsRows ? Program::least_blocks(Team::kScope) : 1;
 /// Dynamic shared memory of a block of so many threads.
 template <class Team>
 constexpr std::int64_t shared_bytes(int threads) {
@@ -192,19 +179,11 @@ auto streaming_program_for(const Program& program) {
 ///   kept()        (span) vectors of a row's length that teams bring to shared memory beside them, or alone
 /// and
 ///   least_threads() (columns) of a row that has so many words, but for odd ones that are staged
-///   kSkips        whether rows of a warp's teams leave out chunks that no lane reaches
-///   kMayStage       whether short rows may be staged. shared_layout() are those of its operands; none where
-///   rows do
-///                 not follow one upon the other. each_staged() tells which they are, and what a vector
-///                 holds that has no data: its place it has all the same
-///   kShortest,    scopes of its rows' teams; Scope::any: a row may be longer than a cluster holds, and is
-///   kLongest      read again
-///   kFull         whether rows that fill their team have a kernel of their own, and staged ones one for each
-///                 size of pieces (or kAllPieces says so)
-///   kStrided      whether long rows that begin at any address have kernels of their own
+///   shared_layout()  the places of operands where short rows are staged; none where rows do not follow one
+///                 upon the other. each_staged() tells which they are, and what a vector holds that has no
+///                 data: its place it has all the same
+///   kFull         whether rows that fill their team have a kernel of their own
 /// and may have
-///   kParts        of how many warps one does the work, in blocks, where rows are whole words: rows do not
-///                 stream then, and a thread has as many times more on its way
 ///   serving<Access, Scope>()  the program that has the kernel for teams that do not stream, if not itself;
 ///   streaming<Access, Scope>()  for those that do
 ///   Staged<Team>  for staged rows, if it gathers of many: run_staged_pipeline; and
@@ -217,30 +196,24 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, R
   const std::int64_t columns = program.p.rows.columns;
   static constexpr Clusters kClusters = Program::kClusters;
   RowShape shape = row_shape(columns, kLanes, kChunks, Program::kHeldThreads, Program::least_threads(columns),
-                             Program::kMayStage, has_clusters(launch) ? &kClusters : nullptr);
+                             true, has_clusters(launch) ? &kClusters : nullptr);
   if constexpr (kSharesBlocks<Program>)
     if (alignment == RowAlignment::vectorized && shape.threads > kWarp) shape.teams = program.teams;
-  if constexpr (Program::kLongest == Scope::any)
-    if (shape.cluster == 0)
-      return launch_direct<CudaTeam<float, kLanes, 0, Access::any>>(
-          launch, name, program_for<Access::any, Scope::any>(program), shape, rows);
+  if (shape.cluster == 0)
+    return launch_direct<CudaTeam<float, kLanes, 0, Access::any>>(
+        launch, name, program_for<Access::any, Scope::any>(program), shape, rows);
   const auto direct = [&]<Access kAccess, Scope kScope>() {
-    constexpr int kParts = kPartsOf<Program, kAccess, kScope>;
-    constexpr int kKept = in_words(kAccess) && kParts == 1 ? Program::kept(kScope) : 0;
-    RowShape its = shape;
-    if (kParts > 1) its.threads = (shape.threads / kWarp + kParts - 1) / kParts * kWarp;
-    return launch_direct<CudaTeam<float, kLanes, kChunksOf<Program, kChunks, kScope> * kParts, kAccess,
-                                  kScope, 0, kKept, kParts>>(
-        launch, name, program_for<kAccess, kScope>(program), its, rows);
+    constexpr int kKept = in_words(kAccess) ? Program::kept(kScope) : 0;
+    return launch_direct<
+        CudaTeam<float, kLanes, kChunksOf<Program, kChunks, kScope>, kAccess, kScope, 0, kKept>>(
+        launch, name, program_for<kAccess, kScope>(program), shape, rows);
   };
   // Kernels that know the span. False where there is none.
   Status status;
   const auto run = [&]<Access kAccess, Scope kScope>() {
-    constexpr bool kHas = Program::kShortest <= kScope && kScope <= Program::kLongest;
     constexpr bool kStreams =
-        kPartsOf<Program, kAccess, kScope> == 1 &&
         kScope >= (in_words(kAccess) ? Program::kStreaming.from : Program::kStreaming.anywhere);
-    if constexpr (kHas && kStreams) {
+    if constexpr (kStreams) {
       using Team = CudaTeam<float, kLanes, kChunksOf<Program, kChunks, kScope>, kAccess, kScope,
                             Program::kStreaming.stages, in_words(kAccess) ? Program::kept(kScope) : 0>;
       if (launch_streams<Team>(launch, name, streaming_program_for<kAccess, kScope>(program), shape, rows,
@@ -249,7 +222,7 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, R
     }
     // A block's rows that one stride does not cover, and of them those in words, too; longer ones are rarer.
     constexpr bool kInstead = kAccess == Access::interleaved && kScope == Scope::block;
-    if constexpr (kHas && (!kStreams || kInstead)) {
+    if constexpr (!kStreams || kInstead) {
       status = direct.template operator()<kAccess, kScope>();
       return true;
     }
@@ -258,10 +231,7 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, R
   const auto run_known = [&]<Access kAccess>() {
     if (shape.cluster > 1) return run.template operator()<kAccess, Scope::cluster>();
     if constexpr (kAccess != Access::interleaved)
-      if (shape.threads <= kWarp) {
-        constexpr Access kHow = kAccess == Access::aligned && Program::kSkips ? Access::reached : kAccess;
-        return run.template operator()<kHow, Scope::warp>();
-      }
+      if (shape.threads <= kWarp) return run.template operator()<kAccess, Scope::warp>();
     if constexpr (in_words(kAccess) && kSharesBlocks<Program>)
       if (shape.teams > 1) return run.template operator()<kAccess, Scope::warps>();
     return run.template operator()<kAccess, Scope::block>();
@@ -269,26 +239,22 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, R
 
   if (alignment == RowAlignment::vectorized) {
     const int chunks = shape.cluster > 1 ? Program::kClusters.chunks : kChunks;
-    const int parts = shape.cluster > 1 ? 1 : kPartsOf<Program>;
-    const bool full = columns == std::max(1, shape.cluster) * std::int64_t{shape.threads} * kLanes * chunks &&
-                      (parts == 1 || shape.threads % (parts * kWarp) == 0);
+    const bool full = columns == std::max(1, shape.cluster) * std::int64_t{shape.threads} * kLanes * chunks;
     if constexpr (Program::kFull)
       if (full && one_stride(program.p.rows) && run_known.template operator()<Access::full>()) return status;
     if (run_known.template operator()<Access::aligned>()) return status;
   }
-  if constexpr (Program::kMayStage)
-    if (alignment == RowAlignment::contiguous &&
-        launch_staged<kLanes, kChunks>(launch, name, program_for<Access::staged_2, Scope::warp>(program),
-                                       shape, rows, status))
-      return status;
-  if constexpr ((!Program::kMayStage || kPipelined<Program>)&&Program::kShortest == Scope::warp)
+  if (alignment == RowAlignment::contiguous &&
+      launch_staged<kLanes, kChunks>(launch, name, program_for<Access::staged_2, Scope::warp>(program), shape,
+                                     rows, status))
+    return status;
+  if constexpr (kPipelined<Program>)
     if (alignment == RowAlignment::contiguous && shape.threads < kWarp)
       return direct.template operator()<Access::singly, Scope::warp>();
-  if constexpr (Program::kStrided)
-    if (alignment != RowAlignment::strided && shape.threads >= kWarp) {
-      if (shape.threads == kWarp) shape.teams = 1;  // a block, as longer rows'
-      if (run_known.template operator()<Access::interleaved>()) return status;
-    }
+  if (alignment != RowAlignment::strided && shape.threads >= kWarp) {
+    if (shape.threads == kWarp) shape.teams = 1;  // a block, as longer rows'
+    if (run_known.template operator()<Access::interleaved>()) return status;
+  }
   if constexpr (Program::kClusters.chunks != kChunks)
     if (shape.cluster > 1) return direct.template operator()<Access::strided, Scope::cluster>();
   return direct.template operator()<Access::any, Scope::any>();

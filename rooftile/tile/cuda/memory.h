@@ -16,7 +16,6 @@ inline namespace cuda {
 enum class Access : std::uint8_t {
   full,         ///< 16-byte words, as many as a team can hold: no lane is empty
   aligned,      ///< 16-byte words; some threads may have none
-  reached,      ///< the same, and chunks that no lane of a row reaches are left out
   any,          ///< neighbours that begin anywhere, or lie apart
   strided,      ///< lie apart: a quarter of the code
   singly,       ///< neighbours that begin anywhere, one by one, all on their way at once
@@ -26,7 +25,7 @@ enum class Access : std::uint8_t {
   staged_8,  ///< of 8
 };
 /// Whether lanes are whole 16-byte words of memory.
-constexpr bool in_words(Access access) { return access <= Access::reached; }
+constexpr bool in_words(Access access) { return access <= Access::aligned; }
 constexpr bool may_be_strided(Access access) { return access == Access::any || access == Access::strided; }
 /// Of a staged row, in bytes; 0: not staged.
 constexpr int piece_of(Access access) {

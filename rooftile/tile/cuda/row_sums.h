@@ -64,9 +64,7 @@ struct SumsKernel {
   static constexpr Streaming kStreaming = {kTuning.streaming.from, kTuning.streaming.stages,
                                            kTuning.streaming.resident,
                                            kOnlyWrites<Program> ? Scope::any : kTuning.streaming.anywhere};
-  static constexpr Scope kShortest = Scope::warp, kLongest = Scope::any;
-  static constexpr bool kFull = kPlain, kStrided = true, kMayStage = true, kAllPieces = true,
-                        kSkips = kTuning.skips_empty_chunks;
+  static constexpr bool kFull = kPlain;
   static constexpr int least_threads(std::int64_t columns) { return kTuning.threads_of(columns); }
   static constexpr int least_blocks(Scope scope) { return kTuning.min_blocks[static_cast<int>(scope)]; }
   static constexpr int kept(Scope) { return kPlain ? kTuning.stages : 0; }

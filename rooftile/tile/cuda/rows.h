@@ -154,11 +154,11 @@ ROOFTILE_TILE Tiles<float, Terms::kSums> sums_again(const Team& team, const Row<
                                                     const Row<const T>& residual, const Terms& terms) {
   constexpr int kSums = Terms::kSums;
   typename Team::Accumulator sums[kSums] = {};
-  each_again(team, x.size, [&](int part, const Chunk& chunk) {
+  each_again(team, x.size, [&](const Chunk& chunk) {
     auto h = load_again(team, x, chunk);
     if (residual.data) h = team.template round_to<T>(h + load_again(team, residual, chunk));
     const auto added = terms(team, chunk, h);
-    ROOFTILE_UNROLL for (int k = 0; k < kSums; ++k) sums[k].tiles[part] += added[k];
+    ROOFTILE_UNROLL for (int k = 0; k < kSums; ++k) sums[k][chunk] += added[k];
   });
   if constexpr (kSums == 1) {
     return {{team.sum(sums[0])}};
@@ -176,7 +176,7 @@ ROOFTILE_TILE auto found_of(const Program& p, const Team& team,
   if constexpr (kOnlyWrites<Program>) {
     return Nothing{};
   } else {
-    auto sums = begin_of(p, team);
+    auto sums = begin_of(p, team, row, each_one, in);
     team.each(row.in[0].size, [&](const Chunk& chunk) {
       const VectorTiles<Vectors, Team, Chunk> w{vectors, team, chunk};
       const auto tiles = in(chunk);
@@ -188,8 +188,10 @@ ROOFTILE_TILE auto found_of(const Program& p, const Team& team,
       if (any_of_warp<Team>(factor != 1)) [[unlikely]] {
         Row<const T> residual{nullptr, row.in[0].size};
         if constexpr (kAdds) residual = row.in[Program::Problem::kCounts.inputs - 1];
-        const auto sum = sums_again(team, row.in[0], residual, TermAgain<Program>{p, factor});
-        if (factor != 1) found = p.measure_again(sum[0], each_one, factor);
+        const auto again = found_again(
+            p, [&](const auto& terms) { return sums_again(team, row.in[0], residual, terms); },
+            team.length(row.in[0]), each_one, factor);
+        if (factor != 1) found = again;
       }
     }
     store_statistics(p, team, row, found);
@@ -222,13 +224,12 @@ struct RowsKernel {
   static constexpr RowCounts kCounts = Problem::kCounts;
   static constexpr int kInputs = kRowInputs<Program>, kVectors = Problem::kVectors;
   static constexpr bool kAdds = Program::kAddsResidual && !kPlain;
-  static constexpr RowTuning kTuning = row_tuning({kInputs, kVectors, int(sizeof(T)), false});
+  static constexpr RowTuning kTuning =
+      row_tuning({kInputs, kVectors, int(sizeof(T)), false, kSamples<Program>});
   static constexpr int kHeldThreads = kTuning.max_threads;
   static constexpr Clusters kClusters = kTuning.clusters;
   static constexpr Streaming kStreaming = kTuning.streaming;
-  static constexpr Scope kShortest = Scope::warp, kLongest = Scope::any;
-  static constexpr bool kFull = kPlain, kStrided = true, kMayStage = true, kAllPieces = true,
-                        kSkips = kTuning.skips_empty_chunks;
+  static constexpr bool kFull = kPlain;
   static constexpr int least_threads(std::int64_t columns) { return kTuning.threads_of(columns); }
   static constexpr int least_blocks(Scope scope) { return kTuning.min_blocks[static_cast<int>(scope)]; }
   static constexpr int kept(Scope scope) { return kPlain && scope == Scope::block ? kTuning.stages : 0; }

@@ -179,10 +179,8 @@ bool launch_staged(const CudaLaunch& launch, const char* name, const Program& pr
     return true;
   };
   const std::uint64_t pieces = shared_layout.begins | static_cast<std::uint64_t>(columns) * (16 / kLanes);
-  if constexpr (Program::kFull || requires { Program::kAllPieces; }) {
-    if (pieces % 8 == 0) return run.template operator()<Access::staged_8>();
-    if (pieces % 4 == 0) return run.template operator()<Access::staged_4>();
-  }
+  if (pieces % 8 == 0) return run.template operator()<Access::staged_8>();
+  if (pieces % 4 == 0) return run.template operator()<Access::staged_4>();
   return run.template operator()<kSmallest>();
 }
 

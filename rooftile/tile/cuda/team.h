@@ -20,11 +20,10 @@ inline constexpr float kInfinity = __builtin_huge_valf();
 
 /// N: lanes of a thread. kChunks: how many a row has at most; 0: any number, and what is held is read again.
 /// kStages: operands of which the next row is on its way; kVectors: such as are in stages behind theirs,
-/// whole words. kParts: of how many warps each does the work, one behind the other in memory.
+/// whole words.
 template <class Real_, int N, int kChunks, Access kAccess, Scope kScope_ = Scope::any, int kStages_ = 0,
-          int kVectors_ = 0, int kParts_ = 1>
+          int kVectors_ = 0>
 class CudaTeam {
-  static_assert(kParts_ == 1 || (kScope_ == Scope::block && kChunks % kParts_ == 0));
   static_assert(kStages_ == 0 || in_words(kAccess) || kAccess == Access::interleaved);
   static_assert(kVectors_ == 0 || in_words(kAccess));
 
@@ -37,7 +36,7 @@ class CudaTeam {
   static constexpr int kLanes = N, kElements = N * kChunks;
   static constexpr Access kReads = kAccess;
   static constexpr Scope kScope = kScope_;
-  static constexpr int kStages = kStages_, kVectors = kVectors_, kParts = kParts_;
+  static constexpr int kStages = kStages_, kVectors = kVectors_;
   /// Whether other teams may have warps of its block.
   static constexpr bool kSharesBlock = kScope == Scope::warps;
   static constexpr bool kStreams = kStages > 0, kStaged = piece_of(kAccess) > 0;
@@ -89,7 +88,7 @@ class CudaTeam {
   }
 
   ROOFTILE_TILE Tile fill(Real value) const { return operand<Tile>(value); }
-  using Accumulator = tile::Accumulator<Tile, kParts, kChunks / kParts>;
+  using Accumulator = tile::Accumulator<Tile>;
   ROOFTILE_TILE Accumulator accumulator() const { return Accumulator{}; }
   ROOFTILE_TILE
   Integers iota(const Chunk& chunk) const {
@@ -115,7 +114,7 @@ class CudaTeam {
       }
       if (rest < length) body(Chunk{kChunks - 1, rest + mine, length - (rest + mine)});
     } else if constexpr (kHoldsRows) {
-      constexpr bool kBreaks = kAccess >= Access::reached && kAccess != Access::interleaved;
+      constexpr bool kBreaks = kAccess >= Access::any && kAccess != Access::interleaved;
       const int length = static_cast<int>(size), step = chunk_step(), mine = first_of_chunk();
       // Most strided warps have no empty lane: they need no condition for each. All lanes of a warp go one
       // way. With fewer elements and column sums both ways take longer than one (layer_norm_backward, f32
@@ -215,7 +214,7 @@ class CudaTeam {
   /// sum() where its warp's other teams may have fewer rows, and be elsewhere.
   ROOFTILE_TILE Real sum_of_team(const Accumulator& t) const {
     if ((kScope == Scope::warp || kScope == Scope::any) && threads_ < kWarp)
-      return across_team(folded<kAccess>(t.tiles[0], AddUp{}), threads_, AddUp{});
+      return across_team(folded<kAccess>(t.tile, AddUp{}), threads_, AddUp{});
     return sum(t);
   }
   /// Both at once, at the price of one.
@@ -233,7 +232,6 @@ class CudaTeam {
   }
   /// Σ over that part as a number and what it was rounded by, if the warps' sums were not.
   ROOFTILE_TILE Sums<Real> part_sum_in_two(const Accumulator& t) const {
-    static_assert(kParts == 1);
     const auto mine = in_part({t}, AddUp{});
     if (is_whole()) return {mine.v[0], 0};
     return in_block<InBlock>(mine).sum_in_two();
@@ -457,11 +455,9 @@ class CudaTeam {
   /// The upper half of the lanes folded onto the lower, and so on; then across the warp, or the team if it is
   /// shorter.
   template <int K, class Operation>
-  ROOFTILE_TILE tile::Tile<Real, K * kParts> in_part(const Accumulator (&all)[K], Operation operation) const {
-    tile::Tile<Real, K * kParts> r;
-    ROOFTILE_UNROLL for (int i = 0; i < K * kParts; ++i) {
-      r.v[i] = folded<kAccess>(all[i / kParts].tiles[i % kParts], operation);
-    }
+  ROOFTILE_TILE tile::Tile<Real, K> in_part(const Accumulator (&all)[K], Operation operation) const {
+    tile::Tile<Real, K> r;
+    ROOFTILE_UNROLL for (int i = 0; i < K; ++i) r.v[i] = folded<kAccess>(all[i].tile, operation);
     if ((kScope == Scope::warp || kScope == Scope::any) && threads_ < kWarp) {
       across(r, threads_, operation);
     } else if constexpr (kAccess == Access::interleaved) {
@@ -478,7 +474,7 @@ class CudaTeam {
   template <class Reduction, int K>
   ROOFTILE_TILE auto in_block(const tile::Tile<Real, K>& mine) const {
     const int first = kSharesBlock ? (static_cast<int>(threadIdx.x) - thread_) / kWarp : 0;
-    return Reduction::template of_warps<kParts>(mine, thread_, first, threads_ / kWarp, rounds_.block++, [&] {
+    return Reduction::of_warps(mine, thread_, first, threads_ / kWarp, rounds_.block++, [&] {
       if constexpr (kSharesBlock)
         rooftile::cuda::named_barrier_sync(1 + first / 2, threads_);
       else
@@ -488,7 +484,7 @@ class CudaTeam {
   template <int K>
   ROOFTILE_TILE auto partials_of(const tile::Tile<Real, K>& mine) const {
 #if defined(ROOFTILE_HAS_SM90)
-    if constexpr (sizeof(Real) == 4 && kParts == 1)
+    if constexpr (sizeof(Real) == 4)
       if (in_cluster())
         return Across::of_cluster(mine, thread_, threads_ / kWarp, cluster_, rank_, rounds_.cluster++);
 #endif
@@ -498,8 +494,7 @@ class CudaTeam {
   ROOFTILE_TILE tile::Tile<Real, K> reduce(const Accumulator (&all)[K], Real neutral,
                                            Operation operation) const {
     const auto part = in_part(all, operation);
-    if constexpr (kParts == 1)
-      if (is_whole()) return part;
+    if (is_whole()) return part;
     const auto partials = partials_of(part);
     return partials.over(neutral, partials.template numbers<K>(), operation);
   }

@@ -20,10 +20,6 @@ struct GlobalVector {
     return widened<float>(pack(team, chunk));
   }
   template <class Team>
-  ROOFTILE_TILE typename Team::Tile load_again(const Team& team, const tile::Chunk& chunk) const {
-    return row.data ? tile::load_again(team, row, chunk) : team.fill(absent);
-  }
-  template <class Team>
   ROOFTILE_TILE Pack<W, Team::kLanes> pack(const Team&, const tile::Chunk& chunk) const {
     if (row.data)
       return load_pack<Team::kReads, Team::kLanes, kAhead>(row, chunk.first, chunk.live, narrow<W>(absent));
@@ -89,17 +85,6 @@ struct RegisterVector {
     team.each(size, [&](const tile::Chunk& chunk) { tiles[chunk] = vector.load(team, chunk); });
   }
   ROOFTILE_TILE typename Team::Tile load(const Team&, const tile::Chunk& chunk) const { return tiles[chunk]; }
-};
-/// or there as memory has them.
-template <class W, class Team>
-struct PackedVector {
-  typename Team::template Held<W> held{};
-  template <class Vector>
-  ROOFTILE_TILE PackedVector(const Team& team, const Vector& vector, std::int64_t size) {
-    team.each(size, [&](const tile::Chunk& chunk) { held.packs[chunk.index] = vector.pack(team, chunk); });
-  }
-  ROOFTILE_TILE void ask(const Team&) const {}
-  ROOFTILE_TILE typename Team::Tile load(const Team&, const tile::Chunk& chunk) const { return held[chunk]; }
 };
 /// The columns that this block has of it.
 template <class W, bool kAhead>
