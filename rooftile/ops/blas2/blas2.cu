@@ -123,7 +123,7 @@ using RowTeam = CudaTeam<RealOf<T>, 16 / int(sizeof(T)), 0, kAccess, Scope::warp
 /// Rows of one chunk: a team has kRowsTogether of them, and x once for all. Each row's y is written by a lane
 /// of its own.
 template <class T, Access kAccess>
-__global__ void __launch_bounds__(kRowThreads, sizeof(T) == 2 ? 3 : 4)
+__global__ void __launch_bounds__(kRowThreads, 4)
     gemv_short_rows(const __grid_constant__ GemvProblem p, const __grid_constant__ Spans spans,
                     const __grid_constant__ RowTeams teams) {
   using Real = RealOf<T>;

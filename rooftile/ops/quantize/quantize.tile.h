@@ -104,8 +104,9 @@ struct Magnitudes {
   }
   /// A power of two less in the exponent, NaNs are numbers too: one maximum serves.
   ROOFTILE_TILE float largest(const Team& team) const {
-    const float all = team.max(bit_cast<float>(most - kLeast));
-    return std::bit_cast<float>(std::bit_cast<std::int32_t>(all) + kLeast);
+    const std::int32_t least = kLeast;  // a value: device code has no address of it
+    const float all = team.max(bit_cast<float>(most - least));
+    return std::bit_cast<float>(std::bit_cast<std::int32_t>(all) + least);
   }
 };
 
