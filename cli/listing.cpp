@@ -172,8 +172,9 @@ std::string without_linkage(const std::string& mangled) {
 }
 
 bool is_for_other_dtype(const std::string& mangled, const std::string& dtype) {
-  // A team's first parameter is what it computes in, not what lies in memory.
-  static const std::regex team("C(uda|pu)TeamI[fd]");
+  // The first parameter of a team, and of what gathers for it, is what it computes in, not what lies in
+  // memory.
+  static const std::regex team("(C(uda|pu)Team|gather_part|scatter_part)I[fd]");
   static const std::pair<const char*, std::regex> kinds[] = {
       {"f32", std::regex("If[EL]|If$|IfN")},
       {"f64", std::regex("Id[EL]|IdN")},

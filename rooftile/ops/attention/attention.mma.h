@@ -139,8 +139,9 @@ ROOFTILE_TILE void copy_rows(std::byte* to, const From& from, std::int64_t first
     ROOFTILE_UNROLL_BY(1) for (int row = thread / kWords; row < rows; row += kStep) {
       const auto* const its = row < count ? from.row(first + row) : nullptr;
       using Element = std::remove_cvref_t<decltype(*its)>;
-      *at(row) =
+      const uint4 word_of =
           its ? gather_apart<Element>(its + word * 8 * from.stride, from.stride, channels) : other(row);
+      *at(row) = word_of;
     }
   }
 }

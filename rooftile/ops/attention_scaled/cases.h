@@ -105,7 +105,7 @@ inline BenchCases attention_scaled_bench() {
     for (std::int64_t d : {64, 128, 256})
       for (double causal : {0., 1.})
         b.gpu.push_back(self(16384 / length, length, 2048 / d, 2048 / d, d, DType::bf16, causal));
-  for (std::int64_t batch = 1; batch <= 2048; batch *= 2)
+  for (std::int64_t batch = 1; batch <= 4096; batch *= 2)
     b.sweep.push_back(self(batch, 30, 1, 1, 64, DType::f32));
   return b;
 }

@@ -97,7 +97,7 @@ ROOFTILE_TILE void layer_norm_by_blocks(const LayerNorm<float>& p, Team team, st
       const RowOperands<T, n> out = part_of(rows[s.write_row], at, Groups::kBlock);
       const LayerNorm<float>::Found its = written[s.write_row];
       Vectors part = vectors;
-      for (FloatVector& v : part.v) v = v.part(at, Groups::kBlock);
+      for (auto& v : part.v) v = v.part(at, Groups::kBlock);
       Team reader = team;
       if (s.reading) {
         if (s.read_block == 0)
