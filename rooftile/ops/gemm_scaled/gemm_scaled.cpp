@@ -4,6 +4,7 @@
 
 #include "rooftile/core/check.h"
 #include "rooftile/core/signature.h"
+#include "rooftile/core/workspace_parts.h"
 #include "rooftile/ops/gemm/gemm.operand.h"
 #include "rooftile/ops/gemm_scaled/gemm_scaled.problem.h"
 
@@ -74,11 +75,9 @@ std::size_t halves_bytes(const Queue& queue, const Call& c) {
   if (queue.device() == Device::cpu || queue.architecture() != 90 || a.dtype == DType::i8 || matrices != 1 ||
       m <= GemmScaledProblem::kFewRows)
     return 0;
-  std::size_t bytes = 0;
-  const auto row = static_cast<std::size_t>(GemmScaledProblem::halves_pitch(k)) * 2;
-  return __builtin_mul_overflow(static_cast<std::size_t>(m) + static_cast<std::size_t>(n), row, &bytes)
-             ? SIZE_MAX  // which no caller has
-             : bytes;
+  WorkspaceParts parts(nullptr);
+  parts.take(m + n, GemmScaledProblem::halves_pitch(k), 2);
+  return parts.bytes();
 }
 /// i8 as it is, and f8 as halves.
 Status wgmma(const GemmScaledProblem& p) {
