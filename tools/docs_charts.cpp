@@ -2,6 +2,7 @@
 //   levels    the copy rate of each level of memory: record=FILE.json threads=N
 //   sizes     speed against size, as `rooftile bench --plot` draws it: record=FILE.json and filters
 //   roofline  the machine's roofs and a mark for each record: record=FILE.json and filters with threads=N
+//   memory    by how much it grows with the length, a line for each "form": record=FILE.json and filters
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,15 +30,17 @@ std::string open(const Repository& repository, const Settings& settings, json& d
   return "";
 }
 
+/// And its records, each with the numbers that the chart shows.
+template <class... Keys>
 std::string open(const Repository& repository, const Settings& settings, json& document,
-                 std::vector<json>& records) {
+                 std::vector<json>& records, Keys... keys) {
   if (const std::string error = open(repository, settings, document); !error.empty()) return error;
   Settings filters = settings;
   filters.erase("record");
   if (const std::string error = select(document["results"], filters, records); !error.empty()) return error;
   for (const json& record : records)
-    if (number(record, "median_us") <= 0 || number(record, "bytes") <= 0)
-      return "a record has no time or no bytes";
+    for (const char* key : {keys...})
+      if (number(record, key) <= 0) return fmt::format("a record has no {}", key);
   return "";
 }
 
@@ -105,7 +108,8 @@ std::string draw_levels(const Repository& repository, const Settings& settings, 
 std::string draw_sizes(const Repository& repository, const Settings& settings, Figure& figure) {
   json document;
   std::vector<json> records;
-  if (const std::string error = open(repository, settings, document, records); !error.empty()) return error;
+  if (const std::string error = open(repository, settings, document, records, "median_us", "bytes");
+      !error.empty()) return error;
   const auto charts = rooftile::drawing::speed_charts(document, records);
   if (charts.empty()) return "sizes needs records of several sizes";
   if (charts.size() > 1)
@@ -119,7 +123,8 @@ std::string draw_sizes(const Repository& repository, const Settings& settings, F
 std::string draw_roofline(const Repository& repository, const Settings& settings, Figure& figure) {
   json document;
   std::vector<json> records;
-  if (const std::string error = open(repository, settings, document, records); !error.empty()) return error;
+  if (const std::string error = open(repository, settings, document, records, "median_us", "bytes");
+      !error.empty()) return error;
   const std::string threads = setting(settings, "threads"), dtype = setting(settings, "dtype");
   const std::vector<json> levels = levels_of(document, threads);
   double peak = 0;
@@ -186,6 +191,59 @@ std::string draw_roofline(const Repository& repository, const Settings& settings
                ". Orange: from memory; blue: data in a cache.",
            "start", 11);
   figure = {svg.file("Roofline", alternative), alternative, {}};
+  return "";
+}
+
+std::string draw_memory(const Repository& repository, const Settings& settings, Figure& figure) {
+  json document;
+  std::vector<json> records;
+  if (const std::string error = open(repository, settings, document, records, "mib"); !error.empty())
+    return error;
+  std::vector<std::string> forms;
+  double low = 1e300, high = 0, shortest = 1e300, longest = 0;
+  for (const json& record : records) {
+    const std::string form = record.value("form", "");
+    if (std::find(forms.begin(), forms.end(), form) == forms.end()) forms.push_back(form);
+    low = std::min(low, number(record, "mib")), high = std::max(high, number(record, "mib"));
+    shortest = std::min(shortest, number(record, "length"));
+    longest = std::max(longest, number(record, "length"));
+  }
+  if (forms.size() > 3 || shortest == longest) return "memory draws up to three forms, of several lengths";
+
+  constexpr double kLeft = 64, kTop = 66, kBottom = 300, kNames = 130;
+  const Scale x{shortest, longest, kLeft + 8, kWidth - kNames},
+      y{std::exp2(std::floor(std::log2(low))), std::exp2(std::ceil(std::log2(high))), kBottom, kTop};
+  Svg svg(kWidth, kBottom + 62);
+  const std::string title = fmt::format("{}, {}, {}: memory against length", records[0].value("op", ""),
+                                        records[0].value("direction", ""), records[0].value("dtype", ""));
+  svg.text(8, 20, title, "start", 14);
+  svg.text(kLeft - 6, kTop - 16, "MiB", "end", 11);
+  for (double mib = y.low; mib <= y.high; mib *= 16) {
+    svg.line(kLeft, y.at(mib), kWidth - kNames, y.at(mib), "soft");
+    svg.text(kLeft - 6, y.at(mib) + 4, fmt::format("{:g}", mib), "end", 11);
+  }
+  for (double length = shortest; length <= longest; length *= 4)
+    svg.text(x.at(length), kBottom + 17, fmt::format("{:g}", length), "middle", 11);
+  svg.text(kWidth - kNames, kBottom + 34, "queries, and as many keys", "end", 12);
+  std::string alternative = title + ".";
+  const char* const colors[] = {"warn", "main", "other"};
+  for (std::size_t i = 0; i < forms.size(); ++i) {
+    std::vector<std::pair<double, double>> points;
+    alternative += (i ? "; " : " ") + forms[i] + ":";
+    for (const json& record : records) {
+      if (record.value("form", "") != forms[i]) continue;
+      const double length = number(record, "length"), mib = number(record, "mib");
+      alternative += fmt::format("{} {} MiB at {:g}", points.empty() ? "" : ",", three_digits(mib), length);
+      points.emplace_back(x.at(length), y.at(mib));
+    }
+    svg.polyline(points, colors[i]);
+    for (const auto& [across, up] : points) svg.mark(across, up, static_cast<int>(i), colors[i]);
+    svg.text(points.back().first + 10, points.back().second + 4, forms[i]);
+  }
+  svg.text(8, kBottom + 54,
+           "Measured: " + machine_of(document) + ". Both axes are logarithmic; inputs are not counted.", "start",
+           11);
+  figure = {svg.file(title, alternative + "."), alternative + ".", {}};
   return "";
 }
 

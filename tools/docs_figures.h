@@ -37,6 +37,7 @@ std::string draw_timeline(const Repository& repository, const Settings& settings
 std::string draw_levels(const Repository& repository, const Settings& settings, Figure& figure);
 std::string draw_sizes(const Repository& repository, const Settings& settings, Figure& figure);
 std::string draw_terminal(const Repository& repository, const Settings& settings, Figure& figure);
+std::string draw_memory(const Repository& repository, const Settings& settings, Figure& figure);
 std::string draw_roofline(const Repository& repository, const Settings& settings, Figure& figure);
 
 }  // namespace docs
