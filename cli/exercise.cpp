@@ -2,6 +2,7 @@
 #include "rooftile/harness/course/exercise.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -150,6 +151,9 @@ std::vector<std::string> cpu_flags(const std::string& isa) {
   return flags;
 }
 
+std::string cpu_isa() { return Queue::cpu({.threads = 1}).isa(); }
+std::string backend_of(const Exercise& e) { return e.on_gpu ? "emulated-checked" : "cpu-" + cpu_isa(); }
+
 std::vector<std::string> gpu_flags(const std::string& compiler) {
   std::vector<std::string> flags = {"-O1", "-gdwarf-4", "-g1", "-fsanitize=thread",
                                     "-fno-optimize-sibling-calls"};
@@ -179,16 +183,10 @@ std::string first_error(const std::string& text, const std::string& file) {
       other.empty() ? text.substr(0, text.find('\n')) : other, name.substr(0, name.size() - 1));
 }
 
-/// Compiles `file` into a plug-in of its own in `folder`; a sentence where it is no C++.
-std::string build(const Exercise& e, const std::string& root, const std::string& file,
-                  const std::string& folder) {
-  fs::create_directories(folder);
+/// The compiler, and what it is told of every file.
+std::vector<std::string> compiler_words(const Exercise& e) {
   const char* named = std::getenv("CXX");
   const std::string compiler = named && *named ? named : "g++";
-  const std::string isa = Queue::cpu({.threads = 1}).isa();
-  const std::string backend = e.on_gpu ? "emulated-checked" : "cpu-" + isa;
-  const std::string object = folder + "/exercise.o",
-                    plugin = fmt::format("{}/rooftile-{}.so", folder, backend);
   std::vector<std::string> words = {compiler,
                                     "-std=c++20",
                                     "-fPIC",
@@ -199,16 +197,50 @@ std::string build(const Exercise& e, const std::string& root, const std::string&
                                     "-fno-trapping-math",
                                     "-w",
                                     "-fdiagnostics-color=never",
-                                    "-fmax-errors=1",
-                                    "-I" + root,
-                                    fmt::format("-ffile-prefix-map={}/=", root),
-                                    fmt::format("-DROOFTILE_EXERCISE=\"{}\"", fs::absolute(file).string()),
-                                    fmt::format("-DROOFTILE_BACKEND=\"{}\"", backend)};
+                                    "-fmax-errors=1"};
+  for (const std::string& flag : e.on_gpu ? gpu_flags(compiler) : cpu_flags(cpu_isa())) words.push_back(flag);
+  return words;
+}
+
+/// The system's headers, which take half of what it takes to compile an answer.
+std::string header_file(const Exercise& e) {
+  return fs::absolute(fmt::format("{}/.build/{}.h", kFolder, backend_of(e))).string();
+}
+/// Precompiles them, once for all exercises of a folder: for g++, whose next check includes them so. Another
+/// g++ than this one then reads the headers themselves.
+void precompile_headers(const Exercise& e) {
+  std::vector<std::string> words = compiler_words(e);
+  const std::string header = header_file(e), precompiled = header + ".gch",
+                    own = fmt::format("{}.{}", precompiled, getpid());
+  if (fs::exists(precompiled) || fs::path(words.front()).filename().string().rfind("g++", 0) != 0) return;
+  write_destination(header,
+                    "#include <algorithm>\n#include <array>\n#include <atomic>\n#include <cmath>\n"
+                    "#include <cstring>\n#include <memory>\n#include <mutex>\n#include <span>\n"
+                    "#include <vector>\n");
+  for (const char* word : {"-x", "c++-header", header.c_str(), "-o", own.c_str()}) words.emplace_back(word);
+  std::error_code none;
+  if (run_program(words).code == 0)
+    fs::rename(own, precompiled, none);  // whole at once: checks run side by side
+}
+
+/// Compiles `file` into a plug-in of its own in `folder`; a sentence where it is no C++.
+std::string build(const Exercise& e, const std::string& root, const std::string& file,
+                  const std::string& folder) {
+  fs::create_directories(folder);
+  const std::string backend = backend_of(e), object = folder + "/exercise.o",
+                    plugin = fmt::format("{}/rooftile-{}.so", folder, backend);
+  std::vector<std::string> words = compiler_words(e);
+  const std::string compiler = words.front();
+  if (fs::exists(header_file(e) + ".gch"))
+    for (const std::string& word : {std::string("-include"), header_file(e)}) words.push_back(word);
+  for (const std::string& word : {"-I" + root, fmt::format("-ffile-prefix-map={}/=", root),
+                                  fmt::format("-DROOFTILE_EXERCISE=\"{}\"", fs::absolute(file).string()),
+                                  fmt::format("-DROOFTILE_BACKEND=\"{}\"", backend)})
+    words.push_back(word);
   if (e.on_gpu)
     for (const std::string& word :
          {std::string("-DROOFTILE_EMULATED=1"), fmt::format("-I{}/rooftile/backend/emulated/include", root)})
       words.push_back(word);
-  for (const std::string& flag : e.on_gpu ? gpu_flags(compiler) : cpu_flags(isa)) words.push_back(flag);
   for (const std::string& word : {std::string("-c"), e.folder + "/plugin.cpp", std::string("-o"), object})
     words.push_back(word);
   const ProgramOutput compiled = run_program(words);
@@ -248,6 +280,7 @@ int check(const Exercise& e, const std::string& root, const ExerciseArguments& a
     write_progress(progress);
   }
   if (!verdict.ok) say("`rooftile exercise hint {}` gives the next of {} hints.\n", e.name, e.hints.size());
+  precompile_headers(e);  // the learner reads the verdict
   return verdict.ok ? kOk : kFailedCheck;
 }
 

@@ -2,23 +2,26 @@
 # What make test-python runs: a virtual environment in build/, the package installed into it as a user would (for this
 # machine's instruction set), and its tests on NumPy, PyTorch, JAX (CPU) and Numba. These come from PyPI, or from pip's cache where
 # it has them; PyTorch takes 5.4 GB, with PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu less than 1.
-#   scripts/test_python.sh [--numpy] [--built FOLDER]
+#   scripts/test_python.sh [--numpy] [--built FOLDER | --packages]
 # --numpy: without the others. --built: the package that a build folder holds (-DROOFTILE_PYTHON=ON), not pip's.
+# --packages: fetches what the tests need, and ends.
 # ROOFTILE_PYTHON names the Python to use.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 numpy=
 built=
+packages=
 while [ $# -gt 0 ]; do
   case $1 in
     --numpy) numpy=yes ;;
+    --packages) packages=yes ;;
     --built)
       built=$(realpath "${2:?test_python.sh: --built needs a build folder}")/python
       shift
       ;;
     *)
-      echo "test_python.sh: unknown option $1; it takes --numpy and --built FOLDER" >&2
+      echo "test_python.sh: unknown option $1; it takes --numpy, --built FOLDER and --packages" >&2
       exit 2
       ;;
   esac
@@ -65,6 +68,9 @@ if [ -n "$numpy" ]; then
   modules="numpy, ml_dtypes, pytest"
 fi
 run "packages: $modules" "$venv/bin/python" -m pip install --prefer-binary -r "$requirements"
+[ -z "$packages" ] || exit 0
+# Tensors are small, and processes as many as cores: a second thread of PyTorch's would spin where others compute.
+export OMP_NUM_THREADS=1
 # A test skips what is absent: here nothing is.
 run "which can be imported" "$venv/bin/python" -c "import $modules"
 if [ -n "$built" ]; then

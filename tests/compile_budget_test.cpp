@@ -159,12 +159,13 @@ TEST(CompileBudget, Holds) {
     Seconds each;
     for (const auto& [folder, ops] : names) {
       const bool gpu = budget_of(isa) != kAverageBudget;
-      if (gpu && seconds[folder] == 0) continue;  // an op may have none for GPUs
-      ASSERT_GT(seconds[folder], 0) << folder;
+      // A folder may have no kernels for GPUs, or have them compiled with another's, whose budget they share.
+      if (seconds[folder] == 0) continue;
       double own = seconds[folder] / static_cast<double>(ops.size());
       if (!gpu) own += validation[folder] / static_cast<double>(ops.size()) + (cases + seconds[""]) / count;
       for (const std::string& op : ops) each[op] = pace * own;
     }
+    EXPECT_GT(each.size(), count / 2) << isa << ": few folders have a record of their compile";
     double sum = 0;
     std::printf("%s:", isa.c_str());
     for (const auto& [op, s] : each) {

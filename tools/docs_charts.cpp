@@ -109,7 +109,8 @@ std::string draw_sizes(const Repository& repository, const Settings& settings, F
   json document;
   std::vector<json> records;
   if (const std::string error = open(repository, settings, document, records, "median_us", "bytes");
-      !error.empty()) return error;
+      !error.empty())
+    return error;
   const auto charts = rooftile::drawing::speed_charts(document, records);
   if (charts.empty()) return "sizes needs records of several sizes";
   if (charts.size() > 1)
@@ -124,7 +125,8 @@ std::string draw_roofline(const Repository& repository, const Settings& settings
   json document;
   std::vector<json> records;
   if (const std::string error = open(repository, settings, document, records, "median_us", "bytes");
-      !error.empty()) return error;
+      !error.empty())
+    return error;
   const std::string threads = setting(settings, "threads"), dtype = setting(settings, "dtype");
   const std::vector<json> levels = levels_of(document, threads);
   double peak = 0;
@@ -241,8 +243,8 @@ std::string draw_memory(const Repository& repository, const Settings& settings, 
     svg.text(points.back().first + 10, points.back().second + 4, forms[i]);
   }
   svg.text(8, kBottom + 54,
-           "Measured: " + machine_of(document) + ". Both axes are logarithmic; inputs are not counted.", "start",
-           11);
+           "Measured: " + machine_of(document) + ". Both axes are logarithmic; inputs are not counted.",
+           "start", 11);
   figure = {svg.file(title, alternative + "."), alternative + ".", {}};
   return "";
 }

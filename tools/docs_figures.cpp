@@ -2,8 +2,8 @@
 //   <!-- figure: NAME KIND key=value[,value…]… -->  and  <!-- /figure -->
 // into docs/figures/NAME.svg, and the image with its text alternative. Kinds: ladder (bars of a bench record:
 // record=FILE.json and filters as a table's), sectors, banks, shuffle (docs_pictures.cpp), registers, cover,
-// timeline (docs_layouts.cpp), levels, sizes, roofline, memory (docs_charts.cpp), coalescing (docs_animation.cpp),
-// terminal (docs_terminal.cpp).
+// timeline (docs_layouts.cpp), levels, sizes, roofline, memory (docs_charts.cpp), coalescing
+// (docs_animation.cpp), terminal (docs_terminal.cpp).
 #include "tools/docs_figures.h"
 
 #include <fmt/format.h>

@@ -33,6 +33,7 @@ if device == "cpu":
     os.environ["TRITON_INTERPRET"] = "1"
     os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
 os.environ["ROOFTILE_LANGUAGE"] = f"{language}/{device}"
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # cases are small: two threads take twice the time, and spin while they wait
 
 from call_versions import Declined, count_of, decline, flat_shape, nested, options_for, versions_in  # noqa: E402
 from languages import LANGUAGES, cuda, np, torch  # noqa: E402

@@ -53,18 +53,19 @@ def test_clip_grad_norm_of_what():
 
 
 def test_norm_of_what_squares_lose():
-    """Squares beyond f32 on both sides; the flag is that of elements; the coefficient of a norm that f32 cannot hold."""
-    large, small = np.full((3, 1000), 1e30, np.float32), np.full(500, 1e-30, np.float32)
+    """Squares beyond f32 on both sides; the flag is that of elements; the coefficient of a norm that f32 cannot hold. Of powers of
+    two, whose sums no instruction set's order of additions rounds."""
+    large, small = np.full((3, 1000), 2.0**100, np.float32), np.full(500, 2.0**-100, np.float32)
     norm, found = rooftile.grad_norm([small], found_inf=True)
-    np.testing.assert_allclose(norm, 1e-30 * 500**0.5, rtol=1e-6)
+    np.testing.assert_allclose(norm, 2.0**-100 * 500**0.5, rtol=1e-6)
     norm, coefficient, found = rooftile.grad_norm([small, large], coefficient=True, found_inf=True, max_norm=2.0)
-    np.testing.assert_allclose(norm, 1e30 * 3000**0.5, rtol=1e-6)
-    np.testing.assert_allclose(coefficient, 2 / (1e30 * 3000**0.5), rtol=1e-6)
+    np.testing.assert_allclose(norm, 2.0**100 * 3000**0.5, rtol=1e-6)
+    np.testing.assert_allclose(coefficient, 2 / (2.0**100 * 3000**0.5), rtol=1e-6)
     assert found == 0
-    huge = np.full(20000, 3e38, np.float32)
+    huge = np.full(20000, 2.0**127, np.float32)
     norm, coefficient, found = rooftile.grad_norm([huge], coefficient=True, found_inf=True, max_norm=1e5)
     assert np.isinf(norm) and found == 0
-    np.testing.assert_allclose(coefficient, 1e5 / (3e38 * 20000**0.5), rtol=1e-6)
+    np.testing.assert_allclose(coefficient, 1e5 / (2.0**127 * 20000**0.5), rtol=1e-6)
     huge[19999] = np.inf
     assert rooftile.grad_norm([small, huge], found_inf=True).found_inf == 1
 

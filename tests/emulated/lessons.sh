@@ -93,7 +93,7 @@ renewed() {
 
 bad=0
 for page in "${pages[@]}"; do
-  rm -rf exercises
+  rm -rf exercises/*  # not what is hidden there: precompiled headers
   renewed <"$source/$page" >"$folder/page"
   if [ "${3:-}" = --update ]; then
     cat "$folder/page" >"$source/$page"

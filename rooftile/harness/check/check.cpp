@@ -167,11 +167,11 @@ class SpecCheck {
     const std::vector<Case> list = all_cases(spec_, dtype, options_.quick);
     const Op* op = find_op(spec_.function);
     WrongResults wrong_results(spec_, dtype, op && !op->variants.empty() ? op->variants[0].name : "");
-    // Of functions of many letters, whose cases cost by their product, some thirty go each way through a
-    // kernel.
-    const std::size_t step =
-        options_.paths && spec_.letters.size() > 1 ? std::max<std::size_t>(list.size() / 32, 1) : 1;
-    for (std::size_t k = 0; k < list.size() && !cancelled(options_); k += step) {
+    // So many go each way through a kernel; those of functions of many letters cost by their product.
+    const std::size_t most = !options_.paths ? list.size() : spec_.letters.size() > 1 ? 36 : 128;
+    const std::size_t count = std::min(most, list.size());
+    for (std::size_t i = 0; i < count && !cancelled(options_); ++i) {
+      const std::size_t k = i * list.size() / count;
       const Problem problem(spec_, list[k], options_.seed + k);
       Memory memory(problem);
       const bool streaming = k % 2;
@@ -182,7 +182,7 @@ class SpecCheck {
       if (!options_.quick && !spec_refuses(list[k])) wrong_results.show(problem);
       progress(dtype, "", 1);
     }
-    if (options_.quick || step > 1 || cancelled(options_)) return;
+    if (options_.quick || count < list.size() || cancelled(options_)) return;
     const std::vector<std::string> sentences = wrong_results.verdict();
     for (int i = 0; i < wrong_results.rejected(); ++i) ledger.note("any", Ledger::kOracle, "");
     CheckResult& oracle = ledger.of("any", Ledger::kOracle);
