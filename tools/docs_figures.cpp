@@ -2,7 +2,7 @@
 //   <!-- figure: NAME KIND key=value[,value…]… -->  and  <!-- /figure -->
 // into docs/figures/NAME.svg, and the image with its text alternative. Kinds: ladder (bars of a bench record:
 // record=FILE.json and filters as a table's), sectors, banks, shuffle (docs_pictures.cpp), registers, cover,
-// timeline (docs_layouts.cpp), levels, sizes, roofline, memory (docs_charts.cpp), coalescing
+// timeline, pages (docs_layouts.cpp), levels, sizes, roofline, memory (docs_charts.cpp), coalescing
 // (docs_animation.cpp), terminal (docs_terminal.cpp).
 #include "tools/docs_figures.h"
 
@@ -153,7 +153,7 @@ std::string draw(const Repository& repository, const std::string& arguments, std
       {"coalescing", draw_coalescing}, {"shuffle", draw_shuffle},   {"registers", draw_registers},
       {"cover", draw_cover},           {"timeline", draw_timeline}, {"levels", draw_levels},
       {"sizes", draw_sizes},           {"roofline", draw_roofline}, {"terminal", draw_terminal},
-      {"memory", draw_memory}};
+      {"memory", draw_memory},         {"pages", draw_pages}};
   const auto kind = kKinds.find(words[1]);
   if (kind != kKinds.end()) return kind->second(repository, settings, figure);
   return "there is no figure of kind " + words[1];

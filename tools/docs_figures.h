@@ -34,6 +34,7 @@ std::string draw_shuffle(const Repository& repository, const Settings& settings,
 std::string draw_registers(const Repository& repository, const Settings& settings, Figure& figure);
 std::string draw_cover(const Repository& repository, const Settings& settings, Figure& figure);
 std::string draw_timeline(const Repository& repository, const Settings& settings, Figure& figure);
+std::string draw_pages(const Repository& repository, const Settings& settings, Figure& figure);
 std::string draw_levels(const Repository& repository, const Settings& settings, Figure& figure);
 std::string draw_sizes(const Repository& repository, const Settings& settings, Figure& figure);
 std::string draw_terminal(const Repository& repository, const Settings& settings, Figure& figure);

@@ -172,4 +172,60 @@ std::string draw_timeline(const Repository&, const Settings& settings, Figure& f
   return "";
 }
 
+// lengths=37,5: tokens of each sequence; reserved=: places of each in a contiguous cache; page=: places of a
+// page.
+std::string draw_pages(const Repository&, const Settings& settings, Figure& figure) {
+  const int reserved = whole(settings, "reserved", 64, 16, 256), page = whole(settings, "page", 16, 4, 64);
+  std::vector<int> lengths;
+  int tokens = 0, pages = 0;
+  for (std::size_t i = 0; !setting(settings, "lengths", i).empty(); ++i) {
+    lengths.push_back(std::atoi(setting(settings, "lengths", i).c_str()));
+    tokens += lengths.back(), pages += (lengths.back() + page - 1) / page;
+  }
+  const int count = static_cast<int>(lengths.size());
+  const auto fits = [&](int n) { return n > 0 && n <= reserved; };
+  if (page < 0 || count < 2 || count > 6 || !std::all_of(lengths.begin(), lengths.end(), fits))
+    return "pages takes lengths= of 2 to 6 sequences, each at most reserved= (16 to 256), and page=4 to 64";
+  const auto empty = [&](int places) { return fmt::format("{:.0f}%", 100. * (places - tokens) / places); };
+  constexpr double kTop = 56, kRow = 26, kLabel = 96, kPageRow = 42;
+  constexpr int kEach = 6;  // pages side by side
+  const char* const colors[] = {"main", "other", "warn"};
+  const double unit = (kWidth - kLabel - kLeft) / std::max(reserved, kEach * page),
+               below = kTop + kRow * count + 64;
+  Svg svg(kWidth, below + kPageRow * ((pages + kEach - 1) / kEach));
+  const auto strip = [&](double x, double y, int places, int used, int sequence) {
+    svg.rect(x + 1, y, unit * places - 2, kRow - 6, "soft");
+    svg.rect(x + 1, y, std::max(1., unit * used - 2), kRow - 6, colors[sequence % 3]);
+  };
+  svg.text(kLeft, 18, fmt::format("{} sequences: a contiguous cache, and pages of {} tokens", count, page),
+           "start", 14);
+  const std::string contiguous = fmt::format("Contiguous, {} places each: {} of {} are empty.", reserved,
+                                             empty(count * reserved), count * reserved);
+  svg.text(kLeft, kTop - 12, contiguous, "start", 12);
+  for (int n = 0; n < count; ++n) {
+    svg.text(kLeft, kTop + kRow * n + 14, fmt::format("{}: {} tokens", n, lengths[std::size_t(n)]), "start",
+             12);
+    strip(kLabel, kTop + kRow * n, reserved, lengths[std::size_t(n)], n);
+  }
+  const std::string paged = fmt::format("Pages, in the order in which they were needed: {} of {} are empty.",
+                                        empty(pages * page), pages * page);
+  svg.text(kLeft, below - 26, paged, "start", 12);
+  int at = 0;
+  std::string tables;
+  std::vector<std::string> table(lengths.size());
+  for (int index = 0; at < pages; ++index)  // all grow alike
+    for (int n = 0; n < count; ++n) {
+      const int rest = lengths[std::size_t(n)] - index * page;
+      if (rest <= 0) continue;
+      const double x = kLabel + unit * page * (at % kEach), y = below + kPageRow * (at / kEach);
+      strip(x, y, page, std::min(rest, page), n);
+      svg.text(x + 1, y - 5, fmt::format("page {}: seq. {}", at, n), "start", 11);
+      table[std::size_t(n)] += fmt::format("{}{}", index ? ", " : "", at++);
+    }
+  for (int n = 0; n < count; ++n) tables += fmt::format(" Sequence {}: pages {}.", n, table[std::size_t(n)]);
+  const std::string alternative = contiguous + " " + paged + tables;
+  figure = {svg.file("The memory of a cache", alternative), alternative, {}};
+  return "";
+}
+
 }  // namespace docs

@@ -327,3 +327,60 @@ def test_alibi_is_a_bias_by_distance(lengths, device):
         close(a, b)
     with pytest.raises(RuntimeError, match="attention: the library computes no gradient of alibi"):
         rooftile.torch.attention(q, k, v, alibi=slopes.requires_grad_()).sum().backward()
+
+
+def on_devices(*dtypes):
+    """Of the emulated device's the first alone: make test builds it without f16."""
+    gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+    return pytest.mark.parametrize("device, dtype", [(None, t) for t in dtypes] + [("emulated", dtypes[0])] + [
+        pytest.param("cuda", t, marks=gpu) for t in dtypes])
+
+
+def of_sizes(d, dtype, device, rows=(70, 130, 130)):
+    """q, k, v and dy of 4 heads, keys and values of 2."""
+    torch.manual_seed(5)
+    where = "cuda" if device == "cuda" else "cpu"
+    return [torch.randn(2, n, heads, d).to(where, dtype) for n, heads in zip((*rows, rows[0]), (4, 2, 2, 4))]
+
+
+def gradients_of(tensors, causal, device):
+    q, k, v, dy = tensors
+    y, lse = rooftile.attention(q, k, v, causal=causal, lse=True, device=device if device == "emulated" else None)
+    return y, *rooftile.attention_backward(q, k, v, y, dy, lse, causal=causal, device=device if device == "emulated" else None)
+
+
+def by_the_equation(tensors, causal):
+    """Every step rounded to the tensors' dtype, as PyTorch runs it."""
+    q, k, v = (x.detach().clone().requires_grad_() for x in tensors[:3])
+    repeated = [x.repeat_interleave(2, 2).transpose(1, 2) for x in (k, v)]
+    scores = q.transpose(1, 2) @ repeated[0].mT / q.shape[3]**0.5
+    if causal:
+        seen = torch.ones(scores.shape[2:], dtype=torch.bool, device=q.device).tril(scores.shape[3] - scores.shape[2])
+        scores = scores.masked_fill(~seen, -torch.inf)
+    y = (scores.softmax(3) @ repeated[1]).transpose(1, 2)
+    return y.detach(), *torch.autograd.grad(y, (q, k, v), tensors[3])
+
+
+@on_devices(torch.bfloat16, torch.float16)
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("d", [40, 64, 128])
+def test_errors_are_at_most_twice_those_of_the_framework(d, dtype, causal, device):
+    """FlashAttention's own rule, for the output and each gradient, against f64."""
+    tensors = of_sizes(d, dtype, device)
+    right = by_the_equation([x.double() for x in tensors], causal)
+    for a, b, exact in zip(gradients_of(tensors, causal, device), by_the_equation(tensors, causal), right, strict=True):
+        assert (a - exact).abs().max() <= 2 * (b - exact).abs().max() + 1e-5
+
+
+@on_devices(torch.bfloat16, torch.float32)
+def test_a_backward_has_the_same_bits_ten_times(dtype, device):
+    tensors = of_sizes(64, dtype, device)
+    first = gradients_of(tensors, True, device)
+    for threads in range(1, 10):
+        before = torch.get_num_threads()
+        torch.set_num_threads(threads)
+        try:
+            again = gradients_of(tensors, True, device)
+        finally:
+            torch.set_num_threads(before)
+        assert all(torch.equal(a, b) for a, b in zip(again, first, strict=True))
