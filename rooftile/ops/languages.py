@@ -42,7 +42,7 @@ LANGUAGES = {
     "numpy": Language("NumPy", ("numpy",), ("f64", "f32", "f16", *INTEGERS), (), True, False, 400000),
     "torch": Language("PyTorch", ("torch",), ALL, (), True, False, 400000),
     # The interpreter adds the bits of two bf16, and cuts where a GPU rounds: bf16 on a GPU alone.
-    "triton": Language("Triton", ("triton", "torch"), ALL, ("bf16",), False, True, 20000, 200),
+    "triton": Language("Triton", ("triton", "torch"), ALL, ("bf16",), False, True, 20000, 64),
     # The simulator runs each thread of a kernel as a thread of Python, 1 ms each.
     "numba": Language("Numba CUDA", ("numba", "numpy"), ("f64", "f32", *INTEGERS), (), False, True, 400, 24),
     "cutile": Language("cuTile", ("cuda.tile", "torch"), ALL, ALL, False, True, 0),
