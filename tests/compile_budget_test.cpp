@@ -159,9 +159,11 @@ TEST(CompileBudget, Holds) {
     Seconds each;
     for (const auto& [folder, ops] : names) {
       const bool gpu = budget_of(isa) != kAverageBudget;
-      // A folder may have no kernels for GPUs, or have them compiled with another's, whose budget they share.
-      if (seconds[folder] == 0) continue;
-      double own = seconds[folder] / static_cast<double>(ops.size());
+      // A folder may have no kernels for GPUs, or share the objects of another's, and so its budget.
+      const auto its = seconds.find(folder);
+      if (its == seconds.end()) continue;
+      ASSERT_GT(its->second, 0) << folder;
+      double own = its->second / static_cast<double>(ops.size());
       if (!gpu) own += validation[folder] / static_cast<double>(ops.size()) + (cases + seconds[""]) / count;
       for (const std::string& op : ops) each[op] = pace * own;
     }

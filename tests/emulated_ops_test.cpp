@@ -41,7 +41,7 @@ TEST_P(EmulatedOps, Checked) {
                         << r.cases;
     cases += r.cases;
   }
-  EXPECT_GT(cases, 30) << "the checks ran";
+  EXPECT_GT(cases, 50) << "the checks ran";
 }
 
 INSTANTIATE_TEST_SUITE_P(, EmulatedOps,

@@ -336,17 +336,18 @@ def on_devices(*dtypes):
         pytest.param("cuda", t, marks=gpu) for t in dtypes])
 
 
-def of_sizes(d, dtype, device, rows=(70, 130, 130)):
-    """q, k, v and dy of 4 heads, keys and values of 2."""
+def random_tensors(d, dtype, device):
+    """q, k, v and dy: 70 queries of 4 heads, 130 keys of 2."""
     torch.manual_seed(5)
     where = "cuda" if device == "cuda" else "cpu"
-    return [torch.randn(2, n, heads, d).to(where, dtype) for n, heads in zip((*rows, rows[0]), (4, 2, 2, 4))]
+    return [torch.randn(2, n, heads, d).to(where, dtype) for n, heads in ((70, 4), (130, 2), (130, 2), (70, 4))]
 
 
-def gradients_of(tensors, causal, device):
+def output_and_gradients(tensors, causal, device):
     q, k, v, dy = tensors
-    y, lse = rooftile.attention(q, k, v, causal=causal, lse=True, device=device if device == "emulated" else None)
-    return y, *rooftile.attention_backward(q, k, v, y, dy, lse, causal=causal, device=device if device == "emulated" else None)
+    options = {"causal": causal} | ({"device": device} if device == "emulated" else {})
+    y, lse = rooftile.attention(q, k, v, lse=True, **options)
+    return y, *rooftile.attention_backward(q, k, v, y, dy, lse, **options)
 
 
 def by_the_equation(tensors, causal):
@@ -366,21 +367,21 @@ def by_the_equation(tensors, causal):
 @pytest.mark.parametrize("d", [40, 64, 128])
 def test_errors_are_at_most_twice_those_of_the_framework(d, dtype, causal, device):
     """FlashAttention's own rule, for the output and each gradient, against f64."""
-    tensors = of_sizes(d, dtype, device)
+    tensors = random_tensors(d, dtype, device)
     right = by_the_equation([x.double() for x in tensors], causal)
-    for a, b, exact in zip(gradients_of(tensors, causal, device), by_the_equation(tensors, causal), right, strict=True):
+    for a, b, exact in zip(output_and_gradients(tensors, causal, device), by_the_equation(tensors, causal), right, strict=True):
         assert (a - exact).abs().max() <= 2 * (b - exact).abs().max() + 1e-5
 
 
 @on_devices(torch.bfloat16, torch.float32)
 def test_a_backward_has_the_same_bits_ten_times(dtype, device):
-    tensors = of_sizes(64, dtype, device)
-    first = gradients_of(tensors, True, device)
+    tensors = random_tensors(64, dtype, device)
+    first = output_and_gradients(tensors, True, device)
     for threads in range(1, 10):
         before = torch.get_num_threads()
         torch.set_num_threads(threads)
         try:
-            again = gradients_of(tensors, True, device)
+            again = output_and_gradients(tensors, True, device)
         finally:
             torch.set_num_threads(before)
         assert all(torch.equal(a, b) for a, b in zip(again, first, strict=True))

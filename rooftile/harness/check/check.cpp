@@ -167,14 +167,14 @@ class SpecCheck {
     const std::vector<Case> list = all_cases(spec_, dtype, options_.quick);
     const Op* op = find_op(spec_.function);
     WrongResults wrong_results(spec_, dtype, op && !op->variants.empty() ? op->variants[0].name : "");
-    // So many go each way through a kernel; those of functions of many letters cost by their product.
-    const std::size_t most = !options_.paths ? list.size() : spec_.letters.size() > 1 ? 36 : 128;
-    const std::size_t count = std::min(most, list.size());
-    for (std::size_t i = 0; i < count && !cancelled(options_); ++i) {
-      const std::size_t k = i * list.size() / count;
+    // Some 128 cases go each way through a kernel; some 32 of functions of many letters, whose cases cost by
+    // their product.
+    const std::size_t enough = spec_.letters.size() > 1 ? 32 : 128;
+    const std::size_t step = options_.paths ? std::max<std::size_t>(list.size() / enough, 1) : 1;
+    for (std::size_t k = 0; k < list.size() && !cancelled(options_); k += step) {
       const Problem problem(spec_, list[k], options_.seed + k);
       Memory memory(problem);
-      const bool streaming = k % 2;
+      const bool streaming = k / step % 2;
       for (Queues& queues : subjects_.isas)
         for (const char* variant : subjects_.of(queues))
           one(problem, memory, queues, queues.all[streaming ? Queues::kThreeStreaming : Queues::kOne],
@@ -182,7 +182,7 @@ class SpecCheck {
       if (!options_.quick && !spec_refuses(list[k])) wrong_results.show(problem);
       progress(dtype, "", 1);
     }
-    if (options_.quick || count < list.size() || cancelled(options_)) return;
+    if (options_.quick || step > 1 || cancelled(options_)) return;
     const std::vector<std::string> sentences = wrong_results.verdict();
     for (int i = 0; i < wrong_results.rejected(); ++i) ledger.note("any", Ledger::kOracle, "");
     CheckResult& oracle = ledger.of("any", Ledger::kOracle);
