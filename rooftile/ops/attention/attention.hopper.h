@@ -247,7 +247,8 @@ ROOFTILE_TILE void consume(HopperShared<T, Shape>& shared, const TensorMap* y_ma
         add = false, has_before = true;
       }
     }
-    if (thread == 0) mbarrier_arrive(&shared.q_empty);
+    __syncwarp();
+    if (lane == 0) mbarrier_arrive(&shared.q_empty);
     if (between) {
       multiply_values_apart();
     } else {

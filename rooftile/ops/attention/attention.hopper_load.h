@@ -18,7 +18,7 @@ ROOFTILE_TILE void begin_rings(HopperShared<T, Shape>& shared, unsigned producer
   if (threadIdx.x == 0) {
     const unsigned consumers = Shape::kConsumers;
     mbarrier_init(&shared.q_full, producers);
-    mbarrier_init(&shared.q_empty, consumers);
+    mbarrier_init(&shared.q_empty, 4 * consumers);  // of each warp: all of them read `tile`
     for (int i = 0; i < Shape::kStages; ++i) {
       mbarrier_init(&shared.k_full[i], producers);
       mbarrier_init(&shared.k_empty[i], consumers);

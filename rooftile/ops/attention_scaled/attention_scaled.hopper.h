@@ -161,7 +161,10 @@ ROOFTILE_TILE void consume_codes(CodesShared& shared, const AttentionProblem& p,
       else
         multiply_codes<128>(sums, queries, shared.k[keys.slot]);
       give_back(shared.k_empty, keys);
-      if (n == tile.last && thread == 0) mbarrier_arrive(&shared.q_empty);
+      if (n == tile.last) {
+        __syncwarp();
+        if (lane == 0) mbarrier_arrive(&shared.q_empty);
+      }
       if (n * Shape::kKeys < whole || (n + 1) * Shape::kKeys > whole_end)
         mask_scores<Shape::kKeys>(sums, its, row, lane, n);
       softmax.step(sums, factor, shrink);

@@ -161,9 +161,12 @@ class Multiplier {
     const std::int64_t next = k + step();
     Ahead<T> next_a;
     if (next < p_.k) next_a = Ahead<T>(block_of_a(next));
-    // A's lines are shared among all micro-tiles, B's among the strip's.
-    const std::int64_t a_lines =
-        std::min<std::int64_t>(kMicroLines, next_a.lines() * kMicroRows / (strips * rows) + 1);
+    // A's lines are shared among all micro-tiles, B's among the strip's; the same ones again, where a tile has
+    // no new ones.
+    const std::int64_t tiles = ceil_div(rows, kMicroRows),
+                       a_lines = std::min<std::int64_t>(kMicroLines, ceil_div(next_a.lines(), strips * tiles));
+    const void* lines[kMicroLines];
+    std::fill_n(lines, kMicroLines, a);
     for (std::int64_t strip = 0; strip < strips; ++strip) {
       const Block<T> from = strip_of_b(k, strip);
       const bool lies = from.columns == kStrip && from.column == 1;
@@ -177,6 +180,7 @@ class Multiplier {
         next_b = Ahead<T>(strip_of_b(k, strip + 1));
       else if (next < p_.k)
         next_b = Ahead<T>(strip_of_b(next, 0));
+      const std::int64_t b_lines = std::min(kMicroLines - a_lines, ceil_div(next_b.lines(), tiles));
       const Tile& tile = strip * kStrip < whole.columns ? whole : rest;
       S* sums = tile.sums + strip * kStrip - (&tile == &rest ? whole.columns : 0);
       const std::int64_t most = cut_.thin && !p_.packed ? kMicroRows * 2 / 3 : kMicroRows;
@@ -187,10 +191,9 @@ class Multiplier {
           if (streams)
             return multiply_tile<kRows, true>(a_rows, from.data, from.row, depth / kFold, to, tile.pitch,
                                               k == 0, nullptr);
-          const void* lines[kMicroLines];
           if constexpr (kRows == kMicroRows) {
             next_a.list(a_lines, lines);
-            next_b.list(kMicroLines - a_lines, lines + a_lines);
+            next_b.list(b_lines, lines + a_lines);
           }
           multiply_tile<kRows>(a_rows, packed, pitch, ceil_div(depth, kFold), to, tile.pitch, k == 0, lines);
         });

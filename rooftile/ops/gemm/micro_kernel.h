@@ -28,7 +28,7 @@ ROOFTILE_TILE Vec<S> multiply_add(Vec<S> a, Vec<S> b, Vec<S> c) {
 
 /// So many steps of K for each line that is requested ahead: all at once, they would keep the multiply-adds'
 /// own loads waiting.
-inline constexpr int kMicroSteps = 4, kMicroLines = kMicroDepth / kMicroSteps;
+inline constexpr int kMicroSteps = 2, kMicroLines = kMicroDepth / kMicroSteps;
 
 /// Bytes that a packed B's lines are requested ahead: one f32 row times a Linear's weight of 4096 x 4096, on
 /// AVX2, has 1.05 times the speed of a B that is not packed at 2048, 1.18 times at 4096 and at 8192.
