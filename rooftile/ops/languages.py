@@ -113,15 +113,18 @@ def trap(why):
 
 
 def tensors(*arrays):
-    """As CuTe has them, each with its layout: sizes and strides not part of what is compiled."""
-    return [cute.runtime.from_dlpack(array).mark_layout_dynamic() for array in arrays]
+    """As CuTe has them, each with its layout: sizes and strides not part of what is compiled, but that neighbours are along
+    the last dimension. The stride of a dimension of one element says nothing, and is what a dense array has."""
+    dense = [array.as_strided(array.shape, torch.empty(array.shape, device="meta").stride()) for array in arrays]
+    return [cute.runtime.from_dlpack(array).mark_layout_dynamic(leading_dim=array.dim() - 1) for array in dense]
 
 
 compiled = {}
 
 
 def call_compiled(function, key, *arguments):
-    """Compiles a function once for each key, then calls what came out."""
+    """Compiles a function once for each key, then calls what came out. Its Constexpr arguments, which are bools, are part of
+    the key: they are compiled in, and the call takes none."""
     if (function, key) not in compiled:
         compiled[function, key] = cute.compile(function, *arguments)
-    compiled[function, key](*arguments)
+    compiled[function, key](*(x for x in arguments if not isinstance(x, bool)))

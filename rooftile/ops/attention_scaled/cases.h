@@ -91,6 +91,15 @@ inline void prepare_attention_scaled(const Case& c, Arrays<double>& inputs) {
         s = double(float(std::isfinite(s) ? std::clamp(std::fabs(s), 0.25, 4.) : 0.5));
 }
 
+/// What a bench, which fills operands with one pattern, lacks: scales are above 0.
+inline void make_scales_positive(const Case&, const Arguments& arguments) {
+  for (const char* name : {"q_scale", "k_scale", "v_scale"}) {
+    const ConstView scales = arguments.in(name);
+    float* const s = static_cast<float*>(const_cast<void*>(scales.data));
+    for (std::int64_t i = 0; s && i < scales.size(); ++i) s[i] = std::clamp(std::fabs(s[i]), 0.25F, 4.F);
+  }
+}
+
 inline BenchCases attention_scaled_bench() {
   BenchCases b;
   const auto self = [](std::int64_t batch, std::int64_t length, std::int64_t heads, std::int64_t keys,
@@ -132,6 +141,7 @@ inline std::vector<Spec> attention_scaled_specs() {
   spec.cases = attention_scaled_cases;
   spec.bench = attention_scaled_bench;
   spec.prepare = prepare_attention_scaled;
+  spec.bench_prepare = make_scales_positive;
   spec.standard_shape = [](const Shape& rows_columns) {  // heads that wgmma_f8 takes
     Shape shape = attention_shape(rows_columns);
     shape[3] = 16 * (1 + rows_columns[1] % 3);

@@ -54,9 +54,17 @@ struct Cut {
   /// B whose columns lie in memory as lines (a Linear's weight) one strip, from the first of K to the last;
   /// of a packed B one of its strips, which lies in memory in one piece.
   static constexpr std::int64_t kThin = 16, kThinColumns = kElements / 64, kThinDepth = 32;
+  /// Rows of a thin tile's micro-tiles.
+  static constexpr std::int64_t kThinMicroRows = kMicroRows * 2 / 3;
+  /// So few rows times a B that comes from memory: its lines are read 8 at a time, in wider tiles (f32
+  /// 1x4096x4096, AVX2, one thread: 8 GB/s with 32 rows of 1024 columns, 14 with 8, 18 with 8 of 4096). From a
+  /// cache, or for more rows, 32 are better: sums are stored less often.
+  static constexpr std::int64_t kFew = 4, kFewColumns = kElements / 16, kFewDepth = 8;
   static constexpr std::int64_t kStrip = kMicroColumns<S>;
   static_assert(kRows * (kColumns + kMicroDepth) + kStrip * kMicroDepth + kColumns + kSlack <= kElements);
   static_assert(kRowsInY * (kStrip + kMicroDepth) + kStrip * kMicroDepth + 2 * (kColumnsInY + kSlack) <=
+                kElements);
+  static_assert(kFew * (kFewColumns + kMicroDepth) + kStrip * kMicroDepth + 2 * (kFewColumns + kSlack) <=
                 kElements);
   static_assert(kThin * (kThinColumns + kMicroDepth) + kStrip * kMicroDepth + 2 * (kThinColumns + kSlack) <=
                 kElements);
@@ -64,19 +72,22 @@ struct Cut {
   std::int64_t row_panels, row_tiles, strips, column_tiles, depth, tile_rows, tile_columns;
   bool thin, in_y;
 
-  Cut(const OrientedProduct& p, int threads) {
+  Cut(const OrientedProduct& p, const CpuLaunch& launch) {
     row_panels = ceil_div(p.m, kMicroRows);
     strips = ceil_div(p.n, kStrip);
     thin = p.m <= kThin;
     in_y = sums_fit_y<S>(p) && !thin;
-    depth = thin && p.b_column == 1 && !p.packed ? kThinDepth : kMicroDepth;
+    const bool few = p.m <= kFew && p.type == dtype_of<S> &&
+                     p.k * p.n * std::int64_t(sizeof(S)) > launch.streaming_bytes;
+    depth = !thin || p.b_column != 1 || p.packed ? kMicroDepth : few ? kFewDepth : kThinDepth;
     row_tiles = ceil_div(p.m, (in_y ? kRowsInY : kRows) / kMicroRows * kMicroRows);
     const std::int64_t wide = in_y ? kColumnsInY : kColumns, thin_wide = p.packed          ? kPackedColumns
-                                                                         : p.b_column == 1 ? kThinColumns
-                                                                                           : kStrip;
+                                                                         : p.b_column != 1 ? kStrip
+                                                                         : few             ? kFewColumns
+                                                                                           : kThinColumns;
     column_tiles = ceil_div(p.n, thin ? thin_wide : wide);
     // Some tiles for each thread, unless they would be hardly more than a micro-tile.
-    const std::int64_t wanted = threads > 1 ? 4 * threads : 1;
+    const std::int64_t wanted = launch.threads > 1 ? 4 * launch.threads : 1;
     while (p.batch.rows * row_tiles * column_tiles < wanted) {
       const std::int64_t high = row_panels / row_tiles, across = strips / column_tiles;
       if (high <= 2 && across <= 2) break;
@@ -183,7 +194,7 @@ class Multiplier {
       const std::int64_t b_lines = std::min(kMicroLines - a_lines, ceil_div(next_b.lines(), tiles));
       const Tile& tile = strip * kStrip < whole.columns ? whole : rest;
       S* sums = tile.sums + strip * kStrip - (&tile == &rest ? whole.columns : 0);
-      const std::int64_t most = cut_.thin && !p_.packed ? kMicroRows * 2 / 3 : kMicroRows;
+      const std::int64_t most = cut_.thin && !p_.packed ? Cut<S>::kThinMicroRows : kMicroRows;
       for (std::int64_t i = 0; i < rows;)
         i += with_rows(std::min(rows - i, most), [&]<int kRows>() ROOFTILE_INLINE {
           const S* const a_rows = a_ + i * kMicroDepth;
@@ -220,7 +231,7 @@ class Multiplier {
 
 template <class T, class S>
 void multiply(const CpuLaunch& launch, const OrientedProduct& p) {
-  const Cut<S> cut(p, launch.threads);
+  const Cut<S> cut(p, launch);
   // As many bytes as take as long to move: a thread does some 8 multiplications in the time of a byte.
   const double bytes = double(p.batch.rows) * double(p.m) * double(p.n) * double(p.k + 16) / 8;
   for_programs(launch, p.batch.rows * cut.tiles(), static_cast<std::int64_t>(std::min(bytes, 1e15)),
