@@ -57,8 +57,8 @@ struct Cut {
   /// Rows of a thin tile's micro-tiles.
   static constexpr std::int64_t kThinMicroRows = kMicroRows * 2 / 3;
   /// So few rows times a B that comes from memory: its lines are read 8 at a time, in wider tiles (f32
-  /// 1x4096x4096, AVX2, one thread: 8 GB/s with 32 rows of 1024 columns, 14 with 8, 18 with 8 of 4096). From a
-  /// cache, or for more rows, 32 are better: sums are stored less often.
+  /// 1x4096x4096, AVX2, one thread: 8 GB/s with 32 rows of 1024 columns, 14 with 8, 18 with 8 of 4096). From
+  /// a cache, or for more rows, 32 are better: sums are stored less often.
   static constexpr std::int64_t kFew = 4, kFewColumns = kElements / 16, kFewDepth = 8;
   static constexpr std::int64_t kStrip = kMicroColumns<S>;
   static_assert(kRows * (kColumns + kMicroDepth) + kStrip * kMicroDepth + kColumns + kSlack <= kElements);
@@ -77,8 +77,8 @@ struct Cut {
     strips = ceil_div(p.n, kStrip);
     thin = p.m <= kThin;
     in_y = sums_fit_y<S>(p) && !thin;
-    const bool few = p.m <= kFew && p.type == dtype_of<S> &&
-                     p.k * p.n * std::int64_t(sizeof(S)) > launch.streaming_bytes;
+    const bool few =
+        p.m <= kFew && p.type == dtype_of<S> && p.k * p.n * std::int64_t(sizeof(S)) > launch.streaming_bytes;
     depth = !thin || p.b_column != 1 || p.packed ? kMicroDepth : few ? kFewDepth : kThinDepth;
     row_tiles = ceil_div(p.m, (in_y ? kRowsInY : kRows) / kMicroRows * kMicroRows);
     const std::int64_t wide = in_y ? kColumnsInY : kColumns, thin_wide = p.packed          ? kPackedColumns
@@ -172,10 +172,11 @@ class Multiplier {
     const std::int64_t next = k + step();
     Ahead<T> next_a;
     if (next < p_.k) next_a = Ahead<T>(block_of_a(next));
-    // A's lines are shared among all micro-tiles, B's among the strip's; the same ones again, where a tile has
-    // no new ones.
+    // A's lines are shared among all micro-tiles, B's among the strip's; the same ones again, where a tile
+    // has no new ones.
     const std::int64_t tiles = ceil_div(rows, kMicroRows),
-                       a_lines = std::min<std::int64_t>(kMicroLines, ceil_div(next_a.lines(), strips * tiles));
+                       a_lines =
+                           std::min<std::int64_t>(kMicroLines, ceil_div(next_a.lines(), strips * tiles));
     const void* lines[kMicroLines];
     std::fill_n(lines, kMicroLines, a);
     for (std::int64_t strip = 0; strip < strips; ++strip) {
