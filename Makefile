@@ -70,12 +70,12 @@ mutants:
 
 GPU_COMMAND ?= build/cuda/bin/rooftile
 sanitize-gpu:
-	@mkdir -p build; for tool in memcheck racecheck initcheck synccheck; do \
-	  echo "== $$tool"; \
+	@mkdir -p build; failed=0; for tool in memcheck racecheck initcheck synccheck; do \
+	  echo "== $$tool"; lines=2; \
 	  compute-sanitizer --tool $$tool --error-exitcode 1 $(GPU_COMMAND) check --device cuda --quick \
-	    >build/sanitize-gpu.log 2>&1 || { tail -n 60 build/sanitize-gpu.log; exit 1; }; \
-	  tail -n 2 build/sanitize-gpu.log; \
-	done
+	    >build/sanitize-gpu.log 2>&1 || { failed=1; lines=60; }; \
+	  tail -n $$lines build/sanitize-gpu.log; \
+	done; exit $$failed
 
 format:
 	@scripts/format.sh
