@@ -113,8 +113,8 @@ def trap(why):
 
 
 def tensors(*arrays):
-    """As CuTe has them, each with its layout: sizes and strides not part of what is compiled, but that neighbours are along
-    the last dimension. The stride of a dimension of one element says nothing, and is what a dense array has."""
+    """Dense arrays as CuTe has them, each with its layout. Compiled is that neighbours are along the last dimension; sizes and
+    other strides are not. A dimension of one element may have any stride, and gets a dense array's."""
     dense = [array.as_strided(array.shape, torch.empty(array.shape, device="meta").stride()) for array in arrays]
     return [cute.runtime.from_dlpack(array).mark_layout_dynamic(leading_dim=array.dim() - 1) for array in dense]
 

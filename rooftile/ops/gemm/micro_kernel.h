@@ -27,7 +27,7 @@ ROOFTILE_TILE Vec<S> multiply_add(Vec<S> a, Vec<S> b, Vec<S> c) {
 }
 
 /// So many steps of K for each line that is requested ahead: all at once, they would keep the multiply-adds'
-/// own loads waiting. With four in a row GCC 12 keeps two of AVX2's sums on the stack: 512³ 89 → 82 GFLOP/s.
+/// own loads waiting. Of four in a row GCC 12 keeps two of AVX2's sums on the stack (`rooftile asm`).
 inline constexpr int kMicroSteps = 2, kMicroLines = kMicroDepth / kMicroSteps;
 
 /// Bytes that a packed B's lines are requested ahead: one f32 row times a Linear's weight of 4096 x 4096, on
