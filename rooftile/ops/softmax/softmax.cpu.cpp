@@ -36,10 +36,11 @@ Status launch_online(const CpuLaunch& launch, const SoftmaxProblem& p) {
 
 Status launch_backward(const CpuLaunch& launch, const SoftmaxBackwardProblem& p) {
   return with_real(p.dtype, [&]<class Real>() {
-    return p.flag(1)
-               ? for_row_program<Real>(launch, "softmax_backward", p, kernels::SoftmaxBackward<true, Real>(p))
-               : for_row_program<Real>(launch, "softmax_backward", p,
-                                       kernels::SoftmaxBackward<false, Real>(p));
+    const auto run = [&]<bool kLog>(std::bool_constant<kLog> log) {
+      return for_row_program<Real>(launch, "softmax_backward", p,
+                                   kernels::SoftmaxBackward<Real, decltype(log)>(p, log));
+    };
+    return p.flag(1) ? run(std::true_type()) : run(std::false_type());
   });
 }
 

@@ -16,7 +16,7 @@ struct Forward {
   static constexpr Clusters kClusters{sizeof(T) == 2 ? 256 : 512, 256, 256, 64 * int(sizeof(T)) / 16};
   static constexpr Streaming kStreaming{};
   static constexpr int kept(Scope) { return 0; }
-  static constexpr bool kFull = true;
+  static constexpr bool full(Scope) { return false; }
   /// f32 with two threads, four and eight, H200: 524288x64 82 µs with two, 70 with four; 655360x100 157 with
   /// four, 141 with eight; 2097152x32 154 with two, 196 with four. bf16 524288x64: 40 with two, 49 with four.
   static constexpr int least_threads(std::int64_t columns) {
@@ -75,9 +75,7 @@ Status launch_forward(const CudaLaunch& launch, const SoftmaxProblem& p) {
 }
 
 Status launch_backward(const CudaLaunch& launch, const SoftmaxBackwardProblem& p) {
-  using kernels::SoftmaxBackward;
-  return p.flag(1) ? for_row_program(launch, "softmax_backward", p, SoftmaxBackward<true, float>(p))
-                   : for_row_program(launch, "softmax_backward", p, SoftmaxBackward<false, float>(p));
+  return for_row_program(launch, "softmax_backward", p, kernels::SoftmaxBackward<float, bool>(p, p.flag(1)));
 }
 
 }  // namespace

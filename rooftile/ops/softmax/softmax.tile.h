@@ -117,24 +117,27 @@ ROOFTILE_TILE void softmax_online(Team team, Row<const T> x, Row<T> y, Row<T> un
   }
 }
 
-/// One row: dx = s·y·(dy - Σ y·dy); of the logarithm (kLog) dx = s·(dy - exp(y)·Σ dy). Elements whose y is
-/// `masked` have no part in it; where there are none, that is a NaN, which equals nothing.
-template <bool kLog, class Real>
+/// One row: dx = s·y·(dy - Σ y·dy); of the logarithm (`log`) dx = s·(dy - exp(y)·Σ dy). Elements whose y is
+/// `masked` have no part in it; where there are none, that is a NaN, which equals nothing. `Log` is bool, one
+/// kernel for both, or a constant: a CPU would lose a fifth of its speed by asking.
+template <class Real, class Log>
 struct SoftmaxBackward {
   using Problem = SoftmaxBackwardProblem;
   static constexpr bool kAddsResidual = false, kReadsAgain = true;
   enum { kY, kDy };
   Real scale, masked;
-  explicit SoftmaxBackward(const Problem& p)
+  Log log;
+  SoftmaxBackward(const Problem& p, Log is_log)
       : scale(p.real<Real>(0)),
         masked(!p.flag(2) && !p.flag(3) ? __builtin_nanf("")
-               : kLog                   ? -kInfinity
-                                        : 0) {}
+               : is_log                 ? -kInfinity
+                                        : 0),
+        log(is_log) {}
 
   ROOFTILE_TILE void read(auto& sums, const auto& at) const {
     const auto& y = at.in[kY];
     const auto dy = select(y == masked, like(y, 0), at.in[kDy]);
-    if constexpr (kLog)
+    if (log)
       sums[at.chunk] += dy;
     else
       sums[at.chunk] = fma(y, dy, sums[at.chunk]);
@@ -144,12 +147,7 @@ struct SoftmaxBackward {
   }
   ROOFTILE_TILE auto write(Real sum, const auto& at, const auto&) const {
     const auto &y = at.in[kY], &dy = at.in[kDy];
-    const auto dx = [&] {
-      if constexpr (kLog)
-        return (dy - exp(y) * sum) * scale;
-      else
-        return y * (dy - sum) * scale;
-    }();
+    const auto dx = log ? (dy - exp(y) * sum) * scale : y * (dy - sum) * scale;
     return select(y == masked, like(dx, 0), dx);
   }
 };

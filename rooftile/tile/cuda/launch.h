@@ -182,7 +182,7 @@ auto streaming_program_for(const Program& program) {
 ///   shared_layout()  the places of operands where short rows are staged; none where rows do not follow one
 ///                 upon the other. each_staged() tells which they are, and what a vector holds that has no
 ///                 data: its place it has all the same
-///   kFull         whether rows that fill their team have a kernel of their own
+///   full()        (scope) whether rows that fill their team have a kernel of their own
 /// and may have
 ///   serving<Access, Scope>()  the program that has the kernel for teams that do not stream, if not itself;
 ///   streaming<Access, Scope>()  for those that do
@@ -210,7 +210,7 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, R
   };
   // Kernels that know the span. False where there is none.
   Status status;
-  const auto run = [&]<Access kAccess, Scope kScope>() {
+  const auto run_team = [&]<Access kAccess, Scope kScope>() {
     constexpr bool kStreams =
         kScope >= (in_words(kAccess) ? Program::kStreaming.from : Program::kStreaming.anywhere);
     if constexpr (kStreams) {
@@ -229,18 +229,23 @@ Status for_rows(const CudaLaunch& launch, const char* name, std::int64_t rows, R
     return false;
   };
   const auto run_known = [&]<Access kAccess>() {
-    if (shape.cluster > 1) return run.template operator()<kAccess, Scope::cluster>();
+    const auto run = [&]<Scope kScope>() {
+      if constexpr (kAccess != Access::full || Program::full(kScope))
+        return run_team.template operator()<kAccess, kScope>();
+      return false;
+    };
+    if (shape.cluster > 1) return run.template operator()<Scope::cluster>();
     if constexpr (kAccess != Access::interleaved)
-      if (shape.threads <= kWarp) return run.template operator()<kAccess, Scope::warp>();
+      if (shape.threads <= kWarp) return run.template operator()<Scope::warp>();
     if constexpr (in_words(kAccess) && kSharesBlocks<Program>)
-      if (shape.teams > 1) return run.template operator()<kAccess, Scope::warps>();
-    return run.template operator()<kAccess, Scope::block>();
+      if (shape.teams > 1) return run.template operator()<Scope::warps>();
+    return run.template operator()<Scope::block>();
   };
 
   if (alignment == RowAlignment::vectorized) {
     const int chunks = shape.cluster > 1 ? Program::kClusters.chunks : kChunks;
     const bool full = columns == std::max(1, shape.cluster) * std::int64_t{shape.threads} * kLanes * chunks;
-    if constexpr (Program::kFull)
+    if constexpr (Program::full(Scope::cluster))  // and of shorter teams, if at all
       if (full && one_stride(program.p.rows) && run_known.template operator()<Access::full>()) return status;
     if (run_known.template operator()<Access::aligned>()) return status;
   }
