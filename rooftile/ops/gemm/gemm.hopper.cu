@@ -9,11 +9,12 @@ namespace {
 template <class T, int kN>
 Status launch_width(const CudaLaunch& launch, const GpuProduct& p, const HopperPlan& plan) {
   using Tile = HopperTile<T, kN>;
-  TensorMap a{}, b{}, y{};
+  HopperMaps a{};
+  TensorMap b{}, y{};
   const bool fits = bits(p.epilogue.out) == (sizeof(T) == 2 ? 16 : 32);
-  const HopperRun run{plan.cluster, static_cast<int>((p.k + Tile::kK - 1) / Tile::kK), fits && is_whole(p)};
+  HopperRun run{plan.cluster, static_cast<int>((p.k + Tile::kK - 1) / Tile::kK), fits && is_whole(p), 0};
   constexpr int kSize = int(sizeof(T));
-  Status s = map_of(a, kSize, p.a, p.m, p.k, p.batch, p.a_index, Tile::kM, Tile::kK);
+  Status s = maps_of_tiles(a, run.tail, kSize, p, Tile::kK);
   if (s)  // of which each block of a cluster copies its part
     s = map_of(b, kSize, p.b, p.n, p.k, p.batch, p.b_index, Tile::kN / plan.cluster, Tile::kK / plan.cluster);
   if (s && run.whole) s = map_of_results(y, p);

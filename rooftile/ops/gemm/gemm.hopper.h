@@ -37,6 +37,7 @@ struct HopperTile {
 struct HopperRun {
   int cluster, slices;
   bool whole;  ///< y is alpha times the sums, in rows of 16-byte words
+  int tail;    ///< rows of A in the last tile's box
 };
 
 #if defined(ROOFTILE_HAS_HOPPER)
@@ -44,20 +45,25 @@ namespace hopper {
 
 /// The producer: one thread.
 template <class T, class Tile>
-ROOFTILE_TILE void load_slices(typename Tile::Shared& shared, const TensorMap* a_map, const TensorMap* b_map,
-                               const GpuProduct& p, const HopperRun& run, const BlockTiles& tiles) {
+ROOFTILE_TILE void load_slices(typename Tile::Shared& shared, const HopperMaps& a_maps,
+                               const TensorMap* b_map, const GpuProduct& p, const HopperRun& run,
+                               const BlockTiles& tiles) {
   const int rank = tiles.rank;
   Ring<Tile::kStages> ring;
   tiles.each([&](const GpuTile& tile) {
     const int m = static_cast<int>(tile.row) * Tile::kM, n = static_cast<int>(tile.column) * Tile::kN;
     const MatrixAt of_a(p.batch, p.a_index, tile.matrix), of_b(p.batch, p.b_index, tile.matrix);
+    const bool last = m + Tile::kM > p.m;
+    const TensorMap* const a_map = last ? &a_maps.tail : &a_maps.whole;
+    const unsigned bytes =
+        last ? static_cast<unsigned>((run.tail + Tile::kN) * Tile::kK * int(sizeof(T))) : Tile::kSliceBytes;
     ROOFTILE_UNROLL_BY(1) for (int s = 0; s < run.slices; ++s, ring.next()) {
       const int k = s * Tile::kK;
       std::uint64_t* const full = &shared.full[ring.slot];
       T *const a = shared.a[ring.slot], *const b = shared.b[ring.slot];
       // [request]
       mbarrier_wait(&shared.empty[ring.slot], ring.phase ^ 1);
-      mbarrier_arrive_expect_tx(full, Tile::kSliceBytes);
+      mbarrier_arrive_expect_tx(full, bytes);
       // [/request]
       if (!Tile::kAnyMajor || p.a.k_first) {
         tensor_load(a, a_map, full, {k, m, of_a.z, of_a.w});
@@ -271,10 +277,18 @@ ROOFTILE_TILE void consume(typename Tile::Shared& shared, const TensorMap* y_map
   if (run.whole && threadIdx.x % 32 == 0) tensor_store_wait_read<0>();
 }
 
-/// Makes the barriers of the ring, for all blocks of the cluster.
+/// Makes the barriers of the ring, for all blocks of the cluster. Rows behind the last tile's are 0 until a
+/// whole tile has been there: they are multiplied, too.
 template <class Tile>
 ROOFTILE_TILE void begin_ring(typename Tile::Shared& shared, const TensorMap* a_map, const TensorMap* b_map,
-                              int cluster) {
+                              int cluster, int tail) {
+  if (tail < Tile::kM) {
+    constexpr int kWords = kHopperRow / 16;
+    for (auto& a : shared.a)
+      for (int i = tail * kWords + static_cast<int>(threadIdx.x); i < Tile::kM * kWords; i += Tile::kThreads)
+        reinterpret_cast<uint4*>(a)[i] = uint4{};
+    fence_proxy_async();
+  }
   if (threadIdx.x == 0) {
     prefetch_tensor_map(a_map);
     prefetch_tensor_map(b_map);
@@ -296,7 +310,7 @@ ROOFTILE_TILE void begin_ring(typename Tile::Shared& shared, const TensorMap* a_
 
 template <class T, class Tile>
 __global__ void __launch_bounds__(Tile::kThreads, 1)
-    gemm_hopper(const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap b_map,
+    gemm_hopper(const __grid_constant__ HopperMaps a_maps, const __grid_constant__ TensorMap b_map,
                 const __grid_constant__ TensorMap y_map, const __grid_constant__ GpuProduct p,
                 const __grid_constant__ GpuTiles all, const HopperRun run) {
 #if defined(ROOFTILE_HAS_HOPPER)
@@ -305,12 +319,12 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
   auto& shared = *reinterpret_cast<typename Tile::Shared*>(memory);
   const int warpgroup = static_cast<int>(threadIdx.x) / 128;
   const BlockTiles tiles{all, run.cluster, run.cluster > 1 ? static_cast<int>(cluster_rank()) : 0};
-  begin_ring<Tile>(shared, &a_map, &b_map, run.cluster);
+  begin_ring<Tile>(shared, &a_maps.whole, &b_map, run.cluster, run.tail);
 
   // [roles]
   if (warpgroup == 0) {
     give_registers<40>();
-    if (threadIdx.x == 0) load_slices<T, Tile>(shared, &a_map, &b_map, p, run, tiles);
+    if (threadIdx.x == 0) load_slices<T, Tile>(shared, a_maps, &b_map, p, run, tiles);
     __syncwarp();
   } else {
     take_registers<232>();

@@ -2,10 +2,10 @@
 // Tensor maps of a product's operands, by the host: what the copy engine is told.
 #include "rooftile/backend/cuda/tensor_map.h"
 #include "rooftile/ops/gemm/gemm.gpu.h"
+#include "rooftile/ops/gemm/gemm.hopper_parts.h"
 #include "rooftile/ops/gemm/gemm.hopper_plan.h"
 
 namespace rooftile::gemm_gpu {
-using rooftile::cuda::TensorMap;
 
 /// Neighbours of 128 bytes are a row of a box, which has `box` rows. A dimension of the batch along which the
 /// matrix is the same is not in the map: its coordinate stays 0. `size`: bytes of an element.
@@ -23,11 +23,20 @@ inline Status map_of(TensorMap& map, int size, const void* data, std::int64_t ne
                                           outer(1)},
                                          rooftile::cuda::Swizzle::k128);
 }
+/// Rows of a box that has `rows` of a matrix: whole groups of eight, as the swizzle has them.
+constexpr int box_rows(std::int64_t rows) { return static_cast<int>((rows + 7) / 8 * 8); }
 /// A or B, of which a box has `extent` of M or N; where neighbours are along those, 64, and `depth` of K.
 inline Status map_of(TensorMap& map, int size, const GpuOperand& o, std::int64_t mn, std::int64_t k,
                      const Rows<4>& batch, int operand, int extent, int depth) {
   return o.k_first ? map_of(map, size, o.data, k, mn, o.mn_stride, batch, operand, extent)
                    : map_of(map, size, o.data, mn, k, o.k_stride, batch, operand, depth);
+}
+/// A's, in slices of `depth` along K. `tail`: rows of the last tile's box.
+inline Status maps_of_tiles(HopperMaps& maps, int& tail, int size, const GpuProduct& p, int depth) {
+  const std::int64_t rest = p.m % kHopperHeight;
+  tail = p.a.k_first && rest != 0 ? box_rows(rest) : kHopperHeight;
+  Status s = map_of(maps.whole, size, p.a, p.m, p.k, p.batch, p.a_index, kHopperHeight, depth);
+  return s ? map_of(maps.tail, size, p.a, p.m, p.k, p.batch, p.a_index, tail, depth) : s;
 }
 
 /// Whether y is alpha times the sums, in rows that the copy engine can store.

@@ -7,6 +7,12 @@
 namespace rooftile::gemm_gpu {
 using rooftile::cuda::TensorMap;
 
+/// A by tiles, and the last of them by as many rows as there are: the copy engine is slow to fill rows past
+/// the end.
+struct HopperMaps {
+  TensorMap whole, tail;
+};
+
 #if defined(ROOFTILE_HAS_HOPPER)
 namespace hopper {
 using namespace rooftile::cuda;

@@ -10,12 +10,14 @@ template <class T, int kRows>
 Status launch_rows(const CudaLaunch& launch, const GpuProduct& p, const HopperPlan& plan) {
   using Tile = SkinnyTile<T, kRows>;
   TensorMap a{}, b{};
-  const SkinnyRun run{plan.width, static_cast<int>((p.k + Tile::kK - 1) / Tile::kK)};
+  // Tiles of equal heights, no higher than rows are: the copy engine is slow to fill rows past the end.
+  const int high = box_rows((p.m + (p.m + kRows - 1) / kRows - 1) / ((p.m + kRows - 1) / kRows));
+  const SkinnyRun run{plan.width, high, static_cast<int>((p.k + Tile::kK - 1) / Tile::kK)};
   constexpr int kSize = int(sizeof(T));
-  Status s = map_of(a, kSize, p.a, p.m, p.k, p.batch, p.a_index, kRows, 64);
+  Status s = map_of(a, kSize, p.a, p.m, p.k, p.batch, p.a_index, high, 64);
   if (s) s = map_of(b, kSize, p.b, p.n, p.k, p.batch, p.b_index, plan.width, 64);
   if (!s) return s;
-  const GpuTiles tiles(p, kRows, plan.width);
+  const GpuTiles tiles(p, high, plan.width);
   const std::int64_t most = launch.multiprocessors;
   const auto blocks = static_cast<unsigned>(tiles.count < most ? tiles.count : most);
   return rooftile::cuda::launch(launch, "gemm", {blocks, Tile::kThreads, sizeof(typename Tile::Shared)},

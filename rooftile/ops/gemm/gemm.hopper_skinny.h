@@ -1,6 +1,6 @@
 #pragma once
-// The same product for at most 64 rows of A, which takes as long as B is read. The operands change places: 64
-// rows of Bᵀ are wgmma's M, the rows of A its N. One thread keeps a ring of deep slices full by the copy
+// The same product for few rows of A, which takes as long as B is read. The operands change places: 64 rows
+// of Bᵀ are wgmma's M, up to 64 rows of A its N. One thread keeps a ring of deep slices full by the copy
 // engine, one warpgroup multiplies. A tile has as many rows of Bᵀ, 8 to 64, as give every multiprocessor the
 // same share; sums of the others are never read. Each element is the same chain over K: factors commute.
 #include "rooftile/ops/gemm/gemm.hopper_parts.h"
@@ -26,7 +26,7 @@ struct SkinnyTile {
 };
 
 struct SkinnyRun {
-  int wide, slices;  ///< columns of y in a tile
+  int wide, high, slices;  ///< columns and rows of y in a tile
 };
 
 #if defined(ROOFTILE_HAS_HOPPER)
@@ -36,10 +36,10 @@ template <class T, class Tile>
 ROOFTILE_TILE void load_deep_slices(typename Tile::Shared& shared, const TensorMap* a_map,
                                     const TensorMap* b_map, const GpuProduct& p, const SkinnyRun& run,
                                     const BlockTiles& tiles) {
-  const unsigned bytes = static_cast<unsigned>((run.wide + Tile::kRows) * Tile::kK * int(sizeof(T)));
+  const unsigned bytes = static_cast<unsigned>((run.wide + run.high) * Tile::kK * int(sizeof(T)));
   Ring<Tile::kStages> ring;
   tiles.each([&](const GpuTile& tile) {
-    const int n = static_cast<int>(tile.column) * run.wide;
+    const int n = static_cast<int>(tile.column) * run.wide, m = static_cast<int>(tile.row) * run.high;
     const MatrixAt of_a(p.batch, p.a_index, tile.matrix), of_b(p.batch, p.b_index, tile.matrix);
     ROOFTILE_UNROLL_BY(1) for (int s = 0; s < run.slices; ++s, ring.next()) {
       std::uint64_t* const full = &shared.full[ring.slot];
@@ -50,7 +50,7 @@ ROOFTILE_TILE void load_deep_slices(typename Tile::Shared& shared, const TensorM
         const bool b_k_first = sizeof(T) != 2 || p.b.k_first;
         const int x = b_k_first ? k : n, y = b_k_first ? n : k;
         tensor_load(shared.b[ring.slot][i], b_map, full, {x, y, of_b.z, of_b.w}, Keep::kShort);
-        tensor_load(shared.a[ring.slot][i], a_map, full, {k, 0, of_a.z, of_a.w}, Keep::kLong);
+        tensor_load(shared.a[ring.slot][i], a_map, full, {k, m, of_a.z, of_a.w}, Keep::kLong);
       }
     }
   });
@@ -89,13 +89,14 @@ ROOFTILE_TILE void multiply_turned(typename Tile::Sum (&sums)[Tile::kRows / 2], 
 /// 16 columns of y of each warp, turned in shared memory.
 template <class Tile>
 ROOFTILE_TILE void store_turned(const typename Tile::Sum (&sums)[Tile::kRows / 2], typename Tile::Sum* part,
-                                const GpuProduct& p, std::int64_t n, int wide, std::int64_t matrix) {
+                                const GpuProduct& p, std::int64_t m, int high, std::int64_t n, int wide,
+                                std::int64_t matrix) {
   using Sum = typename Tile::Sum;
   using Word = std::conditional_t<std::is_same_v<Sum, float>, float4, int4>;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   ROOFTILE_UNROLL for (int i = 0; i < Tile::kRows / 2; ++i) {
     const int row = i / 4 * 8 + lane % 4 * 2 + i % 2, column = lane / 4 + i % 4 / 2 * 8;
-    part[row * Tile::kPitch + column] = sums[i];
+    if (i / 4 * 8 < high) part[row * Tile::kPitch + column] = sums[i];
   }
   __syncwarp();
   const std::int64_t y_first = offset_of(p.batch, 0, matrix), c_first = offset_of(p.batch, 3, matrix);
@@ -103,8 +104,8 @@ ROOFTILE_TILE void store_turned(const typename Tile::Sum (&sums)[Tile::kRows / 2
     const int row = e / 4, column = e % 4 * 4;
     const std::int64_t rest = p.n - n - column;
     const Word four = *reinterpret_cast<const Word*>(part + row * Tile::kPitch + column);
-    if (row < p.m && column < wide && rest > 0)
-      finish(p.epilogue, y_first, c_first, row, n + column, rest < 4 ? int(rest) : 4,
+    if (row < high && m + row < p.m && column < wide && rest > 0)
+      finish(p.epilogue, y_first, c_first, m + row, n + column, rest < 4 ? int(rest) : 4,
              tile::Tile<Sum, 4>{{four.x, four.y, four.z, four.w}});
   }
   __syncwarp();
@@ -148,8 +149,8 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
         multiply_turned<T, Tile, Major::kK>(sums, shared, ring, run.slices);
       else
         multiply_turned<T, Tile, Major::kMn>(sums, shared, ring, run.slices);
-      store_turned<Tile>(sums, shared.y[warp], p, tile.column * run.wide + warp * 16, run.wide - warp * 16,
-                         tile.matrix);
+      store_turned<Tile>(sums, shared.y[warp], p, tile.row * run.high, run.high,
+                         tile.column * run.wide + warp * 16, run.wide - warp * 16, tile.matrix);
     });
   }
 #endif

@@ -242,7 +242,7 @@ ROOFTILE_TILE void store_totals(const float (&totals)[Tile::kN / 2], std::byte* 
 
 template <class T, class Tile>
 __global__ void __launch_bounds__(Tile::kThreads, 1)
-    gemm_scaled_hopper(const __grid_constant__ rooftile::cuda::TensorMap a_map,
+    gemm_scaled_hopper(const __grid_constant__ gemm_gpu::HopperMaps a_maps,
                        const __grid_constant__ rooftile::cuda::TensorMap b_map,
                        const __grid_constant__ rooftile::cuda::TensorMap y_map,
                        const __grid_constant__ GpuProduct p, const __grid_constant__ GpuScales scales,
@@ -253,10 +253,10 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
   auto& shared = *reinterpret_cast<typename Tile::Shared*>(memory);
   const int consumer = static_cast<int>(threadIdx.x) / 128 - 1, warp = static_cast<int>(threadIdx.x) / 32 % 4;
   const BlockTiles tiles{all, run.cluster, run.cluster > 1 ? static_cast<int>(cluster_rank()) : 0};
-  begin_ring<Tile>(shared, &a_map, &b_map, run.cluster);
+  begin_ring<Tile>(shared, &a_maps.whole, &b_map, run.cluster, run.tail);
   if (consumer < 0) {
     give_registers<56>();
-    if (threadIdx.x == 0) load_slices<T, Tile>(shared, &a_map, &b_map, p, run, tiles);
+    if (threadIdx.x == 0) load_slices<T, Tile>(shared, a_maps, &b_map, p, run, tiles);
     if constexpr (Tile::kScaled)
       if (warp >= 2) load_scales<Tile>(shared, p, scales, run, tiles);
     __syncwarp();

@@ -11,9 +11,10 @@ Status launch_tiles(const CudaLaunch& launch, const GpuProduct& p, const GpuScal
   const GpuTiles single(p, Tile::kM, Tile::kN);
   // As gemm's: two blocks that share B pay where there are several waves.
   const int cluster = single.count > launch.multiprocessors && launch.multiprocessors > 1 ? 2 : 1;
-  const HopperRun run{cluster, static_cast<int>((p.k + Tile::kK - 1) / Tile::kK), gemm_gpu::is_whole(p)};
-  rooftile::cuda::TensorMap a{}, b{}, y{};
-  Status s = gemm_gpu::map_of(a, kSize, p.a, p.m, p.k, p.batch, p.a_index, Tile::kM, Tile::kK);
+  HopperRun run{cluster, static_cast<int>((p.k + Tile::kK - 1) / Tile::kK), gemm_gpu::is_whole(p), 0};
+  gemm_gpu::HopperMaps a{};
+  rooftile::cuda::TensorMap b{}, y{};
+  Status s = gemm_gpu::maps_of_tiles(a, run.tail, kSize, p, Tile::kK);
   if (s) s = gemm_gpu::map_of(b, kSize, p.b, p.n, p.k, p.batch, p.b_index, Tile::kN / cluster, Tile::kK);
   if (s && run.whole) s = gemm_gpu::map_of_results(y, p);
   if (!s) return s;
