@@ -167,9 +167,10 @@ inline std::vector<Case> gemm_cases() {
       add({72, 200, 88}, {{"turned", turned}});
       add({144, 272, 256}, {{"turned", turned}});
     }
-    // Hopper: rows of A above 64 that are few all the same.
+    // Hopper: rows of A above 64 that are few all the same, on three multiprocessors.
     if (bits(type) == 16)
-      for (double out : {0., 1.}) add({100, 1040, 90}, {{"turned", 2}, {"out", out}, {"bias", out}});
+      for (const Shape& shape : {Shape{100, 1040, 50}, Shape{128, 272, 64}})
+        for (double out : {0., 1.}) add(shape, {{"turned", 2}, {"out", out}, {"bias", out}});
     // Hopper reads i8 and tf32 along K alone: more slices than its ring holds, ends, words and none in y.
     if (type == DType::i8 || type == DType::tf32) {
       const Parameters b_turned{{"turned", 2}};
