@@ -100,11 +100,11 @@ ROOFTILE_TILE void store_turned(const typename Tile::Sum (&sums)[Tile::kRows / 2
   }
   __syncwarp();
   const std::int64_t y_first = offset_of(p.batch, 0, matrix), c_first = offset_of(p.batch, 3, matrix);
-  ROOFTILE_UNROLL_BY(1) for (int e = lane; e < Tile::kRows * 4; e += 32) {
+  ROOFTILE_UNROLL_BY(1) for (int e = lane; e < high * 4; e += 32) {
     const int row = e / 4, column = e % 4 * 4;
     const std::int64_t rest = p.n - n - column;
     const Word four = *reinterpret_cast<const Word*>(part + row * Tile::kPitch + column);
-    if (row < high && m + row < p.m && column < wide && rest > 0)
+    if (m + row < p.m && column < wide && rest > 0)
       finish(p.epilogue, y_first, c_first, m + row, n + column, rest < 4 ? int(rest) : 4,
              tile::Tile<Sum, 4>{{four.x, four.y, four.z, four.w}});
   }
