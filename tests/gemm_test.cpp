@@ -87,6 +87,8 @@ TEST(Gemm, GivesTheBitsOfMmaByWgmmaOnTheEmulatedDevice) {
       gives_the_same_bits<bf16>(queue, {1, 264, 520, 72, turned});  // more slices than a ring holds
       gives_the_same_bits<bf16>(queue, {1, 256, 80, 512, turned});
       gives_the_same_bits<bf16>(queue, {1, 200, 72, 192, turned});
+      gives_the_same_bits<bf16>(queue, {1, 304, 72, 64, turned});
+      gives_the_same_bits<bf16>(queue, {1, 104, 1096, 64, turned});  // two tiles of few rows, if A is along K
     }
     for (std::int64_t rows : {1, 8, 9, 17, 33, 64})
       for (int turned : {0, 2}) gives_the_same_bits<bf16>(queue, {1, rows, 1096, 104, turned});
@@ -120,12 +122,15 @@ TEST(Gemm, ChoosesTilesThatFillAGpu) {
   is(hopper_plan(16, 4096, 1, true, true, 132), 16, 32, 1);
   is(hopper_plan(16, 4096, 1, true, false, 132), 16, 64, 1);
   is(hopper_plan(16, 4096, 1, false, true, 132), 128, 64, 1);
+  is(hopper_plan(128, 4096, 1, true, true, 132), 64, 64, 1);  // two tiles of few rows, all at once
+  is(hopper_plan(128, 8192, 1, true, true, 132), 128, 64, 1);
   // Of the shapes above, so that each tile is among them.
   is(hopper_plan(264, 72, 1, true, true, 1), 128, 128, 1);
   is(hopper_plan(200, 192, 1, true, true, 1), 128, 192, 1);
   is(hopper_plan(256, 512, 1, true, true, 1), 128, 256, 1);
   is(hopper_plan(256, 512, 1, true, true, 2), 128, 256, 2);
-  is(hopper_plan(200, 264, 1, true, true, 2), 128, 64, 2);
+  is(hopper_plan(304, 64, 1, true, true, 2), 128, 64, 2);
+  is(hopper_plan(104, 64, 1, true, true, 2), 64, 64, 1);
 }
 
 /// T: of a and b; Y: of y.
