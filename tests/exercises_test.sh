@@ -2,6 +2,8 @@
 # Every exercise of the course: its solution and other right answers (right_1, …) are accepted, its start file compiles and is
 # rejected, and each wrong answer is rejected for the reason that its first line names:
 #   // Wrong [KIND]: what is wrong
+# and with the words that a second line gives:
+#   // Says: words of the verdict
 #   exercises_test.sh ROOFTILE SOURCE_FOLDER
 set -uo pipefail
 
@@ -12,9 +14,10 @@ trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
 mkdir exercises
 
-# judged NAME FILE KIND: by one exercise's judge, which says KIND ("right": solved).
+# judged NAME FILE KIND: by one exercise's judge, which says KIND ("right": solved), and what the file's second line wants.
 judged() {
-  local text code begin=$SECONDS
+  local text code says begin=$SECONDS
+  says=$(sed -n '2s/^\/\/ Says: //p' "$2")
   text=$("$rooftile" exercise check "$1" --file "$2" 2>&1)
   code=$?
   if [ "$3" = right ]; then
@@ -24,6 +27,9 @@ judged() {
     fi
   elif [ "$code" -ne 1 ] || [[ $text != "$1 [$3]: "* ]]; then
     echo "exercises: ${2#"$source"/} is not rejected as [$3]: $text"
+    return
+  elif [[ $text != *"$says"* ]]; then
+    echo "exercises: ${2#"$source"/} is not told \"$says\": $text"
     return
   fi
   # A verdict within 10 s on an idle machine; this one may be busy.

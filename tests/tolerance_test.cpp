@@ -54,6 +54,13 @@ TEST(Compare, InfinitiesAndNaNsMustMatch) {
       "");
 }
 
+TEST(Compare, PrintsNaNsWithoutTheirSigns) {
+  for (const double nan : {std::nan(""), -std::nan("")}) {
+    EXPECT_EQ(compared(DType::f32, nan, 0, 0), "y[0]: expected nan, got 0");
+    EXPECT_EQ(compared(DType::f32, 0.5, 0, nan), "y[0]: expected 0.5, got nan");
+  }
+}
+
 TEST(Compare, ExactMeansEveryBit) {
   const Operand output{"y", Operand::Kind::output, DType::f32, {1}};
   const auto exact = [&](double expected, double got) {

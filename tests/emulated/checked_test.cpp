@@ -187,6 +187,38 @@ TEST(Checked, KnowsRegisteredMemory) {
             std::string::npos)
       << findings[0].sentence;
 }
+// A far address is blamed on no range, whatever lies before it.
+TEST(Checked, NamesARangeThatIsNear) {
+  std::vector<float> memory(16384);
+  float *const y = memory.data(), *const x = memory.data() + 4096, *const longer = memory.data() + 8192;
+  const auto told_of = [&](const float* at) {
+    controls().register_global(x, 64 * sizeof(float), "x");
+    controls().register_global(longer, 2048 * sizeof(float), "longer");
+    controls().register_global(y, sizeof(float), "y");
+    EXPECT_TRUE(launch_past_the_end({1, 1}, at, y, 0).ok());
+    const auto findings = take();
+    controls().forget_globals();
+    const std::string text = findings.empty() ? "" : findings[0].sentence;
+    return text.substr(std::min(text.find("out of bounds"), text.size()));
+  };
+  const std::string far = "out of bounds: the address belongs to no tensor, and none is near (";
+  const std::pair<const float*, std::string> cases[] = {
+      {x + 63, ""},
+      {x + 64, "out of bounds, 0 bytes past the end of x ("},
+      {x + 64 + 1023, "out of bounds, 4092 bytes past the end of x ("},
+      {x + 64 + 1024, far},
+      {x - 1, "out of bounds, 4 bytes before the beginning of x ("},
+      {x - 1024, "out of bounds, 4096 bytes before the beginning of x ("},
+      {x - 1025, far},
+      {longer - 2048, "out of bounds, 8192 bytes before the beginning of longer ("},
+      {longer + 4095, "out of bounds, 8188 bytes past the end of longer ("},
+      {longer + 4096, far}};
+  for (const auto& [at, text] : cases) {
+    const std::string said = told_of(at);
+    EXPECT_EQ(said.substr(0, text.size()), text) << at - memory.data();
+    EXPECT_EQ(said.empty(), text.empty()) << said;
+  }
+}
 
 }  // namespace
 }  // namespace rooftile::emulated::test

@@ -109,6 +109,8 @@ std::int64_t first_difference(DType type, const std::byte* a, const std::byte* b
   return -1;
 }
 
+std::string value_text(double value) { return std::isnan(value) ? "nan" : fmt::format("{:.9g}", value); }
+
 std::string element_name(const Operand& operand, std::int64_t index) {
   std::string text;
   for (std::size_t d = operand.shape.size(); d-- > 0;) {
@@ -139,9 +141,9 @@ Comparison compare_elements(const Limits& limits, const Operand& output, const A
   const auto fail = [&](std::size_t i, const std::string& how) {
     if (!result.failure.empty()) return;
     const bool untouched = (is_floating(type) || kWidth >= 4) && code_at<kWidth>(got_bytes, i) == unwritten;
-    result.failure = fmt::format("{}: expected {:.9g}, {}{}",
-                                 element_name(output, static_cast<std::int64_t>(i)), answer.value[i],
-                                 untouched ? "was never written" : fmt::format("got {:.9g}", got[i]), how);
+    result.failure = fmt::format("{}: expected {}, {}{}", element_name(output, static_cast<std::int64_t>(i)),
+                                 value_text(answer.value[i]),
+                                 untouched ? "was never written" : "got " + value_text(got[i]), how);
     result.wrong = static_cast<std::int64_t>(i);
     result.worst = HUGE_VAL;
   };

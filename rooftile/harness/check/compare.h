@@ -44,6 +44,8 @@ Comparison compare(const Limits& limits, const Operand& output, const Answer& an
 /// payload a NaN inherits is the compiler's choice (IEEE 754-2019, 6.2.3).
 std::int64_t first_difference(DType type, const std::byte* a, const std::byte* b, std::size_t bytes);
 
+/// A value in a message. A NaN is "nan" whatever its sign, which no answer is judged by.
+std::string value_text(double value);
 /// "y[3, 17]".
 std::string element_name(const Operand& operand, std::int64_t index);
 

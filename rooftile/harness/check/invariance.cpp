@@ -208,9 +208,9 @@ std::string difference(const Problem& p, const std::vector<Bytes>& reference, co
       double is = 0, was = 0;
       decode(output.dtype, is_at + i * width, 1, &is);
       decode(output.dtype, was_at + i * width, 1, &was);
-      return fmt::format("{} is {:.9g}, was {:.9g}",
-                         element_name(output, static_cast<std::int64_t>((t * whole + begin) / width + i)), is,
-                         was);
+      return fmt::format("{} is {}, was {}",
+                         element_name(output, static_cast<std::int64_t>((t * whole + begin) / width + i)),
+                         value_text(is), value_text(was));
     }
   }
   return "";

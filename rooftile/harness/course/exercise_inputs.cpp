@@ -31,7 +31,7 @@ std::string inputs_of(const Problem& problem, std::size_t output, std::int64_t e
       text += fmt::format("{}{}{} = {}", text.empty() ? "; " : ", ", element_name(operand, i),
                           problem.is_output(o) ? " was" : "",
                           operand.dtype == DType::i64 ? fmt::format("{:.0f}", value)  // a seed
-                                                      : fmt::format("{:.9g}", value));
+                                                      : value_text(value));
     }
   }
   return text;

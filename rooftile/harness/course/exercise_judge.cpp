@@ -204,11 +204,7 @@ class Judge {
       return first;
     if (const std::string option = option_of(faults); !option.empty()) return option;
     if (!usual(faults[0])) return "unusual";
-    if (all([](const Fault& f) {
-          return f.sentence.find("got nan") != f.sentence.npos ||
-                 f.sentence.find("got -nan") != f.sentence.npos;
-        }))
-      return "nan";
+    if (all([](const Fault& f) { return f.sentence.find("got nan") != f.sentence.npos; })) return "nan";
     const auto odd = [&](const Case& c) { return length(c) % exercise_.whole != 0; };
     if (all([&](const Fault& f) { return odd(f.c) && right_in(of_whole_length(f.c)); }) &&
         any_right([&](const Case& c) { return has_elements(c) && !odd(c); }))

@@ -192,6 +192,26 @@ void Checker::access_shared(Thread& t, std::uintptr_t at, std::size_t bytes, Acc
   visit(t, s.cells.data() + offset / 4, s.cells.size() - offset / 4, offset, bytes, access, pc, true);
 }
 
+/// An index that is wrong by a row or a block seldom leaves a tensor by more than its length. Of an address
+/// farther away, the tensors around it do not tell which one was meant.
+std::string Checker::range_beside(std::uintptr_t at, std::size_t bytes) const {
+  constexpr std::uintptr_t kNear = 4096;  // of a shorter range
+  const auto distance = [&](const Range& r) {
+    return at >= r.end ? at - r.end : at + bytes <= r.begin ? r.begin - at - bytes : 0;
+  };
+  const Range* nearest = nullptr;
+  for (const Range& r : globals_) {
+    if (distance(r) >= std::max(r.end - r.begin, kNear)) continue;
+    if (!nearest || distance(r) < distance(*nearest)) nearest = &r;
+  }
+  if (!nearest) return ": the address belongs to no tensor, and none is near";
+  if (at >= nearest->end)
+    return ", " + std::to_string(at - nearest->end) + " bytes past the end of " + nearest->name;
+  if (at + bytes <= nearest->begin)
+    return ", " + std::to_string(nearest->begin - at) + " bytes before the beginning of " + nearest->name;
+  return std::string(", across the ") + (at < nearest->begin ? "beginning" : "end") + " of " + nearest->name;
+}
+
 void Checker::access_global(Thread& t, std::uintptr_t at, std::size_t bytes, AccessKind access,
                             const void* pc) {
   if (tracer_.on())
@@ -205,16 +225,9 @@ void Checker::access_global(Thread& t, std::uintptr_t at, std::size_t bytes, Acc
     const bool known = std::any_of(globals_.begin(), globals_.end(),
                                    [&](const Range& r) { return at >= r.begin && at + bytes <= r.end; });
     if (!known && !in_module(at)) {
-      const Range* nearest = nullptr;
-      for (const Range& r : globals_)
-        if (at + bytes > r.begin && (!nearest || r.begin > nearest->begin)) nearest = &r;
-      std::string text = "thread " + std::to_string(t.number) +
-                         (access == AccessKind::kRead ? " reads " : " writes ") + std::to_string(bytes) +
-                         " bytes of global memory out of bounds";
-      if (nearest && at >= nearest->end)
-        text += ", " + std::to_string(at - nearest->end) + " bytes past the end of " + nearest->name;
-      else if (nearest)
-        text += ", across the end of " + nearest->name;
+      const std::string text =
+          "thread " + std::to_string(t.number) + (access == AccessKind::kRead ? " reads " : " writes ") +
+          std::to_string(bytes) + " bytes of global memory out of bounds" + range_beside(at, bytes);
       add({FindingKind::kOutOfBounds,
            kernel_,
            text,

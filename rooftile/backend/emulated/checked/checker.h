@@ -124,6 +124,8 @@ class Checker final : public Observer {
   /// "z[1]"; nothing where the memory is not registered.
   std::string global_at(std::uintptr_t at, std::size_t bytes);
   std::string array_at(const Block&, std::size_t offset) const;
+  /// ", 4 bytes past the end of x", of an access out of bounds: the nearest registered range, if one is near.
+  std::string range_beside(std::uintptr_t at, std::size_t bytes) const;
 
   Clocks clocks_;
   GlobalShadow global_;

@@ -1,4 +1,5 @@
 // Wrong [bounds]: rows past the edge are read
+// Says: bytes before the beginning of x
 #include <cuda_runtime.h>
 
 /// y[i][j] = (x[i - 4][j] + … + x[i + 4][j] + 4) / 9, for `height` rows of `width`; rows past the edge are

@@ -1,4 +1,5 @@
 // Wrong [values]: a token outside gives zeros
+// Says: expected nan, got 0
 #include <cuda_runtime.h>
 
 /// y[b][c] = table[tokens[b]][c] for c below d. The table has `rows` rows; a token that is none of them gives
