@@ -91,7 +91,7 @@ def main():
     mean = math.expm1(statistics.mean(logarithms))
     print(f"price of the same bits in every batch: {mean:.2%}, the geometric mean of {len(results)} products (µs of a call)")
     if options.json:
-        record = {"command": "bench/batch_invariance.py --json FILE", "gpu": torch.cuda.get_device_name(),
+        record = {"command": f"bench/batch_invariance.py --seconds {options.seconds:g} --json FILE", "gpu": torch.cuda.get_device_name(),
                   "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
                   "versions": {"torch": torch.__version__, "rooftile": rooftile.__version__}, "price": mean, "results": results}
         with open(options.json, "w", encoding="utf-8") as file:

@@ -289,10 +289,8 @@ Status multiply(const CudaLaunch& launch, const GemvProblem& p) {
     teams.warps *= 2;
   const int groups = spans.chunks > 1 ? kMaxGroups : 1;
   const bool a_step = words && p.n <= teams.threads * (16 / int(sizeof(T)));
-  const std::int64_t rows = columns ? kWarp
-                                    : teams.rows() * (spans.chunks != 1 ? kTogether
-                                                      : a_step          ? kStepRows
-                                                                        : kRowsTogether);
+  const int together = spans.chunks != 1 ? kTogether : a_step ? kStepRows : kRowsTogether;
+  const std::int64_t rows = columns ? kWarp : teams.rows() * together;
   std::int64_t step = p.m;
   if (spans.count > 1 && ceil_div(p.m, rows) < busy) {
     spans.shares = spans.count;

@@ -71,8 +71,8 @@ inline HopperPlan skinny_plan(std::int64_t m, std::int64_t n, std::int64_t matri
   }
   return best;
 }
-/// Up to 64 rows of A; of up to 128 two tiles, where all are computed at once: of wide tiles there would be
-/// half as many, and a multiprocessor would wait for half as many rows again.
+/// Up to 64 rows of A; up to 128 as two tiles, where all tiles run at once. Of wide tiles with 64 columns
+/// there would be half as many, and each would load 192 rows of both operands in place of 128.
 constexpr bool is_skinny(std::int64_t m, std::int64_t n, std::int64_t matrices, bool a_k_first,
                          int multiprocessors) {
   return a_k_first && (m <= kMaxSkinny || (m <= 2 * kMaxSkinny &&

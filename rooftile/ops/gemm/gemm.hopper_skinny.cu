@@ -11,7 +11,8 @@ Status launch_rows(const CudaLaunch& launch, const GpuProduct& p, const HopperPl
   using Tile = SkinnyTile<T, kRows>;
   TensorMap a{}, b{};
   // Tiles of equal heights, no higher than rows are: the copy engine is slow to fill rows past the end.
-  const int high = box_rows((p.m + (p.m + kRows - 1) / kRows - 1) / ((p.m + kRows - 1) / kRows));
+  const std::int64_t tiles_of_column = (p.m + kRows - 1) / kRows;
+  const int high = box_rows((p.m + tiles_of_column - 1) / tiles_of_column);
   const SkinnyRun run{plan.width, high, static_cast<int>((p.k + Tile::kK - 1) / Tile::kK)};
   constexpr int kSize = int(sizeof(T));
   Status s = map_of(a, kSize, p.a, p.m, p.k, p.batch, p.a_index, high, 64);

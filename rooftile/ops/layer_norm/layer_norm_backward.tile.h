@@ -12,7 +12,7 @@ using namespace rooftile::tile;
 template <class Real>
 struct LayerNormBackward {
   using Problem = LayerNormBackwardProblem;
-  static constexpr bool kAddsResidual = false, kFillsTeams = true;
+  static constexpr bool kAddsResidual = false, kFullRows = true;
   enum { kX, kDy };         // inputs
   enum { kMean, kRstd };    // statistics
   enum { kWeight, kBias };  // vectors and their gradients

@@ -49,8 +49,8 @@ struct Gradients {
 /// Whether rows that fill their team have a kernel of their own. layer_norm_backward bf16 8192x4096 takes 62
 /// µs with it, without 64, f32 4096x16384 205 and 214; rms_norm_backward nothing.
 template <class Program>
-inline constexpr bool kFillsTeams = requires {
-  Program::kFillsTeams;
+inline constexpr bool kFullRows = requires {
+  Program::kFullRows;
 };
 
 /// A program with column sums, as for_rows() wants it.
@@ -71,7 +71,7 @@ struct SumsKernel {
   static constexpr Streaming kStreaming = {kTuning.streaming.from, kTuning.streaming.stages,
                                            kTuning.streaming.resident,
                                            kOnlyWrites<Program> ? Scope::any : kTuning.streaming.anywhere};
-  static constexpr bool full(Scope) { return kPlain && kFillsTeams<Program>; }
+  static constexpr bool full(Scope) { return kPlain && kFullRows<Program>; }
   static constexpr int least_threads(std::int64_t columns) { return kTuning.threads_of(columns); }
   static constexpr int least_blocks(Scope scope) { return kTuning.min_blocks[static_cast<int>(scope)]; }
   static constexpr int kept(Scope) { return kPlain ? kTuning.stages : 0; }
