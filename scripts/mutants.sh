@@ -107,6 +107,8 @@ for patch in "${patches[@]}"; do
     echo "unapplied $name" >>"$verdicts"
   elif ! cmake --build "$build" --target "${its[@]}" >"$work/logs/$name" 2>&1; then
     echo "unbuilt $name" >>"$verdicts"
+  elif [ -z "$(find "$build/bin" "$build/lib" -type f -newer "$work/planted" -print -quit)" ]; then
+    echo "unchanged $name" >>"$verdicts"
   else
     run "$name" "$(command_of "$patch")"
   fi
@@ -123,6 +125,7 @@ while read -r verdict name; do
     red) errors=$((errors + 1)) && echo "$name: its check fails without it, see ${red[$(command_of "tests/mutants/$name.patch")]}" ;;
     unapplied) errors=$((errors + 1)) && echo "$name: the patch does not apply, see $work/logs/$name" ;;
     unbuilt) errors=$((errors + 1)) && echo "$name: does not compile, see $work/logs/$name" ;;
+    unchanged) errors=$((errors + 1)) && echo "$name: its targets do not hold the fault: they changed nothing in bin and lib" ;;
     *) errors=$((errors + 1)) && echo "$name: its check ends with $verdict, see $work/logs/$name" ;;
   esac
 done < <(sort -k2 "$verdicts")

@@ -2,8 +2,8 @@
 
 #include "rooftile/core/check.h"
 #include "rooftile/core/signature.h"
+#include "rooftile/ops/blas1/blas1.parts.h"
 #include "rooftile/ops/blas1/blas1.problem.h"
-#include "rooftile/ops/blas1/blas1.round.h"
 
 namespace rooftile {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 // Where a position outside of a line of pixels leads, and how often a window meets one of them: the same on
-// all machines, and in the oracle.
+// all machines. The oracle walks there step by step.
 #include <cstdint>
 
 #include "rooftile/ops/blur/blur.h"
@@ -25,7 +25,7 @@ constexpr std::int64_t floor_quotient(std::int64_t a, std::int64_t b) {
   return a >= 0 ? a / b : -((b - 1 - a) / b);
 }
 
-/// At how many of the positions first … last pixel `index` stands.
+/// At how many of the positions first … last, of which some are pixels, pixel `index` stands.
 constexpr std::int64_t border_times(BlurBorder border, std::int64_t size, std::int64_t index,
                                     std::int64_t first, std::int64_t last) {
   if (border == BlurBorder::reflect_101) {
@@ -37,8 +37,8 @@ constexpr std::int64_t border_times(BlurBorder border, std::int64_t size, std::i
   }
   std::int64_t times = first <= index && index <= last;
   if (border == BlurBorder::zero) return times;
-  if (index == 0 && first < 0) times += (last < 0 ? last + 1 : 0) - first;
-  if (index == size - 1 && last >= size) times += last - (first >= size ? first - 1 : size - 1);
+  if (index == 0 && first < 0) times -= first;
+  if (index == size - 1 && last >= size) times += last - (size - 1);
   return times;
 }
 

@@ -1,10 +1,29 @@
 #pragma once
 // Blurs as their equations read: the oracle, and rung 0 of the ladder.
 #include "rooftile/harness/spec.h"
-#include "rooftile/ops/blur/blur.border.h"
 #include "rooftile/ops/blur/blur.weights.h"
 
 namespace rooftile::harness {
+
+/// The pixels of a line of which positions at - r … at + r have the values, as found on the way there from
+/// `at`; -1: none.
+inline std::vector<std::int64_t> pixels_met(BlurBorder border, std::int64_t size, std::int64_t at,
+                                            std::int64_t r) {
+  std::vector<std::int64_t> pixels(static_cast<std::size_t>(2 * r + 1), at);
+  for (const std::int64_t way : {-1, 1}) {
+    std::int64_t i = at, step = way;
+    for (std::int64_t k = 1; k <= r; ++k) {
+      if (i >= 0 && (i + step < 0 || i + step >= size)) {
+        if (border == BlurBorder::zero) i = -1;
+        if (border == BlurBorder::replicate || size == 1) step = 0;
+        if (border == BlurBorder::reflect_101) step = -step;
+      }
+      if (i >= 0) i += step;
+      pixels[static_cast<std::size_t>(r + way * k)] = i;
+    }
+  }
+  return pixels;
+}
 
 /// y = ⌊(sum + ⌊n/2⌋) / n⌋, n = (2r + 1)²: first along the rows, then down the columns. A window larger than
 /// the picture meets each pixel several times.
@@ -17,11 +36,23 @@ struct BoxBlurOracle {
     const auto border = static_cast<BlurBorder>(static_cast<int>(c.parameter("border")));
     const std::int64_t picture = h * w * channels, n = (2 * r + 1) * (2 * r + 1);
     if (picture == 0) return;
-    // Σ of a line's pixels, each as often as the window around `at` meets it.
-    const auto window = [&](std::int64_t size, std::int64_t at, auto pixel) {
+    // How often the window around each position of a line meets each of its pixels.
+    const auto times_of = [&](std::int64_t size) {
+      std::vector<std::vector<double>> times(static_cast<std::size_t>(size));
+      for (std::int64_t at = 0; at < size; ++at) {
+        auto& its = times[static_cast<std::size_t>(at)];
+        its.assign(static_cast<std::size_t>(size), 0);
+        for (const std::int64_t i : pixels_met(border, size, at, r))
+          if (i >= 0) ++its[static_cast<std::size_t>(i)];
+      }
+      return times;
+    };
+    const auto times_across = times_of(w), times_down = times_of(h);
+    const auto window = [&](const std::vector<double>& times, std::int64_t at, auto pixel) {
+      const auto size = static_cast<std::int64_t>(times.size());
       S sum(0.0);
       for (std::int64_t i = std::max<std::int64_t>(0, at - r); i <= std::min(size - 1, at + r); ++i)
-        sum = sum + S(static_cast<double>(border_times(border, size, i, at - r, at + r))) * pixel(i);
+        sum = sum + S(times[static_cast<std::size_t>(i)]) * pixel(i);
       return sum;
     };
     for (std::int64_t first = 0; first < a["x"].size(); first += picture)
@@ -30,11 +61,13 @@ struct BoxBlurOracle {
         std::vector<S> across;
         for (std::int64_t i = 0; i < h; ++i)
           for (std::int64_t j = 0; j < w; ++j)
-            across.push_back(window(w, j, [&](std::int64_t from) { return a["x"].load(at(i, from)); }));
+            across.push_back(window(times_across[static_cast<std::size_t>(j)], j,
+                                    [&](std::int64_t from) { return a["x"].load(at(i, from)); }));
         for (std::int64_t j = 0; j < w; ++j)
           for (std::int64_t i = 0; i < h; ++i) {
-            const S sum = window(
-                h, i, [&](std::int64_t from) { return across[static_cast<std::size_t>(from * w + j)]; });
+            const S sum = window(times_down[static_cast<std::size_t>(i)], i, [&](std::int64_t from) {
+              return across[static_cast<std::size_t>(from * w + j)];
+            });
             // Whole numbers below 2^33: the quotient lies on the right side of each whole number.
             const S quotient = (sum + S(static_cast<double>(n / 2))) / S(static_cast<double>(n));
             a["y"].store(at(i, j), S(std::floor(to_double(quotient))));
@@ -54,11 +87,17 @@ struct GaussianBlurOracle {
     const auto border = static_cast<BlurBorder>(static_cast<int>(c.parameter("border")));
     const std::int64_t picture = h * w * channels, r = weights.radius;
     if (picture == 0) return;
-    const auto weighed = [&](std::int64_t size, std::int64_t at, int shift, auto pixel) {
+    const auto met_in = [&](std::int64_t size) {
+      std::vector<std::vector<std::int64_t>> met;
+      for (std::int64_t at = 0; at < size; ++at) met.push_back(pixels_met(border, size, at, r));
+      return met;
+    };
+    const auto met_across = met_in(w), met_down = met_in(h);
+    const auto weighed = [&](const std::vector<std::int64_t>& met, int shift, auto pixel) {
       S sum(std::ldexp(1, shift - 1));
       for (std::int64_t k = -r; k <= r; ++k) {
-        const std::int64_t i = border_pixel(border, size, at + k);
-        sum = sum + S(double(weights.at[std::abs(k)])) * (i == kNoPixel ? S(0.0) : pixel(i));
+        const std::int64_t i = met[static_cast<std::size_t>(r + k)];
+        sum = sum + S(double(weights.at[std::abs(k)])) * (i < 0 ? S(0.0) : pixel(i));
       }
       return S(std::floor(std::ldexp(to_double(sum), -shift)));
     };
@@ -68,13 +107,14 @@ struct GaussianBlurOracle {
         std::vector<S> middle;
         for (std::int64_t i = 0; i < h; ++i)
           for (std::int64_t j = 0; j < w; ++j)
-            middle.push_back(weighed(h, i, weights.bits - kGaussianFraction,
+            middle.push_back(weighed(met_down[static_cast<std::size_t>(i)], weights.bits - kGaussianFraction,
                                      [&](std::int64_t from) { return a["x"].load(at(from, j)); }));
         for (std::int64_t i = 0; i < h; ++i)
           for (std::int64_t j = 0; j < w; ++j)
-            a["y"].store(at(i, j), weighed(w, j, weights.bits + kGaussianFraction, [&](std::int64_t from) {
-                           return middle[static_cast<std::size_t>(i * w + from)];
-                         }));
+            a["y"].store(at(i, j), weighed(met_across[static_cast<std::size_t>(j)],
+                                           weights.bits + kGaussianFraction, [&](std::int64_t from) {
+                                             return middle[static_cast<std::size_t>(i * w + from)];
+                                           }));
       }
   }
 };

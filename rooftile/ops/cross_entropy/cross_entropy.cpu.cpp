@@ -45,7 +45,7 @@ void launch_forward(const CpuLaunch& launch, const CrossEntropyProblem& p) {
         launch, p.rows, p.terms, p.dtype, p.rows.rows * p.rows.columns * bits(p.dtype) / 8,
         [&]<class T>(auto team, std::int64_t row, std::int64_t end) ROOFTILE_INLINE {
           kernels::cross_entropy(
-              team, row_of<const T>(p.rows, P::kLogits, p.logits, row, end), kSegment, p,
+              team, row_of<const T>(p.rows, P::kLogits, p.logits, row, end), kSegment, p.terms.smooths(), p,
               {p.rows.offset(P::kTarget, row), p.rows.offset(P::kLosses, row), p.rows.offset(P::kLse, row)});
         });
   if (p.parts == CrossEntropyParts::rows) return;

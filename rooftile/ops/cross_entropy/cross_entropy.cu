@@ -104,49 +104,70 @@ struct SharedOfRows {
 // ---- forward
 
 /// A thread holds 64 bytes of 16-bit elements, 128 of f32, at a time. Longer rows go on, segment by segment.
+/// Blocks of 512 threads take 1.2 times as long (H200, bf16 8192x32000), blocks of 128 as long; asking for
+/// the next segment while one is added up gains nothing beyond that.
 constexpr int kItems = 32;
-constexpr int kHeldThreads = 512;
+constexpr int kHeldThreads = 256;
 
-template <class T>
+/// kMaySmooth: what smoothing adds up takes registers. One kernel for all calls spilled some of them, and
+/// took 1.8 times as long (H200, bf16 8192x128256), with smoothing 1.5 times.
+template <class T, bool kMaySmooth>
 struct Forward {
   static constexpr int kHeldThreads = rooftile::kHeldThreads;
   static constexpr Clusters kClusters{};
-  static constexpr int least_blocks(Scope scope) { return scope == Scope::block ? 2 : 0; }
+  /// 80 registers a thread, 64 or 48: f32 with 48 takes 1.1 times as long.
+  static constexpr int least_blocks(Scope scope) {
+    return scope != Scope::block ? 0 : kMaySmooth ? 3 : sizeof(T) == 4 ? 4 : 5;
+  }
   CrossEntropyProblem p;
   std::int64_t segment;
   template <class Team>
   ROOFTILE_TILE void operator()(const Team& team, const RowRange& range) const {
     using P = CrossEntropyProblem;
-    kernels::cross_entropy(team, row_of<const T, Team>(p.rows, P::kLogits, p.logits, range, 0), segment, p,
+    kernels::cross_entropy(team, row_of<const T, Team>(p.rows, P::kLogits, p.logits, range, 0), segment,
+                           kMaySmooth && p.terms.smooths(), p,
                            {offset_of(p.rows, P::kTarget, range.row),
                             offset_of(p.rows, P::kLosses, range.row), offset_of(p.rows, P::kLse, range.row)});
   }
 };
 
-Status launch_forward(const CudaLaunch& launch, const CrossEntropyProblem& p) {
-  const auto rows = [&]<class T>() -> Status {
-    constexpr int kLanes = 16 / int(sizeof(T)), kChunks = kItems / kLanes;
-    constexpr std::int64_t kLongest = std::int64_t{kHeldThreads} * kItems;
-    const RowShape shape =
-        row_shape(std::min(p.rows.columns, kLongest), kLanes, kChunks, kHeldThreads, 1, false, nullptr);
-    const Forward<T> program{p, std::int64_t{shape.threads} * kItems};
-    const bool weighs = p.terms.smooths() && p.terms.weight.data;
-    const bool aligned = aligned_rows(p.rows, CrossEntropyProblem::kLogits, p.logits, sizeof(T)) &&
-                         (!weighs || (p.terms.weight.stride == 1 &&
-                                      reinterpret_cast<std::uintptr_t>(p.terms.weight.data) % 16 == 0));
-    const auto run = [&]<Access kAccess, Scope kScope>() {
-      return launch_direct<CudaTeam<float, kLanes, kChunks, kAccess, kScope>>(launch, "cross_entropy",
-                                                                              program, shape, p.rows.rows);
-    };
-    if (p.rows.rows == 0) return {};
-    if (shape.threads <= kWarp)
-      return aligned ? run.template operator()<Access::aligned, Scope::warp>()
-                     : run.template operator()<Access::any, Scope::warp>();
-    return aligned ? run.template operator()<Access::aligned, Scope::block>()
-                   : run.template operator()<Access::any, Scope::block>();
+template <class T, bool kMaySmooth>
+Status launch_rows_of(const CudaLaunch& launch, const CrossEntropyProblem& p) {
+  constexpr int kLanes = 16 / int(sizeof(T)), kChunks = kItems / kLanes;
+  constexpr std::int64_t kLongest = std::int64_t{kHeldThreads} * kItems;
+  if (p.rows.rows == 0) return {};
+  const RowShape shape =
+      row_shape(std::min(p.rows.columns, kLongest), kLanes, kChunks, kHeldThreads, 1, false, nullptr);
+  RowAlignment alignment = alignment_of(p.rows, CrossEntropyProblem::kLogits, p.logits, sizeof(T));
+  if (p.terms.smooths() && p.terms.weight.data)
+    alignment = std::max(alignment, vector_alignment(p.terms.weight, p.rows.columns));
+  const auto run = [&]<Access kAccess, Scope kScope>() {
+    return launch_direct<CudaTeam<float, kLanes, kChunks, kAccess, kScope>>(
+        launch, "cross_entropy", Forward<T, kMaySmooth>{p, std::int64_t{shape.threads} * kItems}, shape,
+        p.rows.rows);
   };
+  if (shape.threads <= kWarp)
+    return alignment == RowAlignment::vectorized ? run.template operator()<Access::aligned, Scope::warp>()
+                                                 : run.template operator()<Access::any, Scope::warp>();
+  switch (alignment) {
+    case RowAlignment::vectorized:
+      return run.template operator()<Access::aligned, Scope::block>();
+    case RowAlignment::contiguous:
+      return run.template operator()<Access::interleaved, Scope::block>();
+    default:
+      break;
+  }
+  if constexpr (kMaySmooth)
+    return run.template operator()<Access::strided, Scope::block>();
+  else  // rare: one kernel for both
+    return launch_rows_of<T, true>(launch, p);
+}
+
+Status launch_forward(const CudaLaunch& launch, const CrossEntropyProblem& p) {
   if (p.parts != CrossEntropyParts::shared) {
-    const Status status = with_type<float, f16, bf16>(p.dtype, rows);
+    const Status status = with_type<float, f16, bf16>(p.dtype, [&]<class T>() {
+      return p.terms.smooths() ? launch_rows_of<T, true>(launch, p) : launch_rows_of<T, false>(launch, p);
+    });
     if (!status || p.parts == CrossEntropyParts::rows) return status;
   }
   return for_sums(launch, "cross_entropy", p.rows.rows, ReducedLoss{p});
@@ -156,6 +177,7 @@ Status launch_forward(const CudaLaunch& launch, const CrossEntropyProblem& p) {
 
 template <class T>
 struct Backward {
+  static constexpr int kLeastBlocks = 4;  // without: 1.12 times as long (H200, bf16 8192x128256)
   CrossEntropyBackwardProblem p;
   const CrossEntropyShared* shared;  ///< null: the reduced loss has no gradient, and Σ w = classes
   bool weighs;

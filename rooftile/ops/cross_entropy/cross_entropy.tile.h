@@ -72,9 +72,10 @@ struct CrossEntropyPlaces {
   std::int64_t target, losses, lse;
 };
 
-/// One row: its loss and its log-sum-exp.
+/// One row: its loss and its log-sum-exp. `smooths`: terms.smooths(), or false where a kernel serves no other
+/// calls.
 template <class Team, class T>
-ROOFTILE_TILE void cross_entropy(const Team& team, const Row<const T>& x, std::int64_t segment,
+ROOFTILE_TILE void cross_entropy(const Team& team, const Row<const T>& x, std::int64_t segment, bool smooths,
                                  const CrossEntropyProblem& p, const CrossEntropyPlaces& at) {
   const CrossEntropyTerms& terms = p.terms;
   const std::int64_t target = terms.target_at(at.target);
@@ -83,12 +84,12 @@ ROOFTILE_TILE void cross_entropy(const Team& team, const Row<const T>& x, std::i
   const double weight = known ? terms.weight_of(target) : 0;
 
   const Row<const float> weights{static_cast<const float*>(terms.weight.data), x.size, terms.weight.stride};
-  const CrossEntropySums row = cross_entropy_pass(team, x, segment, terms.smooths(), weights, terms.scale);
+  const CrossEntropySums row = cross_entropy_pass(team, x, segment, smooths, weights, terms.scale);
 
   // Of single numbers, in f64: where the target is all but certain, its loss is a small difference.
   const double lse = double(row.row_max) + row.log_sum;
   double loss = weight * (1 - double(terms.label_smoothing)) * (double(row.row_max) - picked + row.log_sum);
-  if (terms.smooths())
+  if (smooths)
     loss += terms.label_smoothing / double(x.size) * (row.weights * lse - double(row.logits) / terms.scale);
   if (terms.z_loss > 0) loss += terms.z_loss * lse * lse;
   if (!known) loss = kInfinity - kInfinity;

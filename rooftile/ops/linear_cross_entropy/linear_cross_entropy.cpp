@@ -3,7 +3,7 @@
 #include "rooftile/core/check.h"
 #include "rooftile/core/signature.h"
 #include "rooftile/core/workspace_parts.h"
-#include "rooftile/ops/blas1/blas1.round.h"
+#include "rooftile/ops/blas1/blas1.parts.h"
 #include "rooftile/ops/cross_entropy/cross_entropy.parts.h"
 #include "rooftile/ops/gemm/gemm.h"
 #include "rooftile/ops/linear_cross_entropy/linear_cross_entropy.chunks.h"

@@ -85,7 +85,7 @@ Status launch(const Queue& queue, const Op& op, const Call& c, const ConstView& 
               const ConstView& codes, const ConstView& scale, const ConstView& given,
               const PhiloxNumbers& random = {}) {
   const QuantizeProblem p{rows_of(values, codes, scale, given.present() ? given : scale),
-                          RowBlocks(values.shape[values.rank - 1], c.whole(0)),
+                          QuantizeBlocks(values.shape[values.rank - 1], c.whole(0)),
                           const_cast<void*>(values.data),
                           static_cast<std::uint8_t*>(const_cast<void*>(codes.data)),
                           nullptr,
@@ -119,7 +119,7 @@ Status launch_tensor(const Queue& queue, const Op& op, const Call& c) {
   const Rows<4> rows = random.seed ? row_major_of(all) : elements_of(all);
   auto* its_scale = static_cast<float*>(c.output(4));
   const QuantizeTensorProblem p{{row_major_of(alone), {x.data}, its_scale, x.dtype, DType::f32},
-                                {rows, RowBlocks(rows.columns, kTensorBlock), const_cast<void*>(x.data),
+                                {rows, QuantizeBlocks(rows.columns, kTensorBlock), const_cast<void*>(x.data),
                                  static_cast<std::uint8_t*>(c.output(3)), nullptr, nullptr, its_scale,
                                  x.dtype, code_format(codes.dtype), random}};
   return dispatch(queue, op, &p, c.variant);
@@ -131,7 +131,7 @@ Status launch_fake(const Queue& queue, const Op& op, const Call& c) {
   const ConstView &x = c.view(0), &given = c.view(1), &y = c.view(2);
   const ConstView& like = given.present() ? given : x;
   const QuantizeProblem p{rows_of(x, y, like, like),
-                          RowBlocks(x.shape[x.rank - 1], c.whole(0)),
+                          QuantizeBlocks(x.shape[x.rank - 1], c.whole(0)),
                           const_cast<void*>(x.data),
                           nullptr,
                           const_cast<void*>(y.data),
@@ -145,7 +145,7 @@ Status launch_fake(const Queue& queue, const Op& op, const Call& c) {
 Status launch_fake_backward(const Queue& queue, const Op& op, const Call& c) {
   const ConstView &x = c.view(0), &given = c.view(1), &dy = c.view(2), &dx = c.view(3);
   const FakeQuantizeBackwardProblem p{rows_of(dx, x, dy, given.present() ? given : x),
-                                      RowBlocks(x.shape[x.rank - 1], c.whole(0)),
+                                      QuantizeBlocks(x.shape[x.rank - 1], c.whole(0)),
                                       c.output(3),
                                       x.data,
                                       dy.data,
@@ -229,7 +229,7 @@ Status dequantize(const Queue& queue, ConstView codes, ConstView scale, View y,
 Status detail::numbers_of_codes(const Queue& queue, const ConstView& codes, const View& y) {
   const Rows<4> rows = elements_of(y, codes, codes, codes);
   const QuantizeProblem p{rows,
-                          RowBlocks(rows.columns, kTensorBlock),
+                          QuantizeBlocks(rows.columns, kTensorBlock),
                           y.mutable_data(),
                           static_cast<std::uint8_t*>(const_cast<void*>(codes.data)),
                           nullptr,

@@ -7,7 +7,7 @@
 namespace rooftile {
 namespace {
 using namespace tile;
-using Place = RowBlocks::Place;
+using Place = QuantizeBlocks::Place;
 
 constexpr std::int64_t kWhole = std::numeric_limits<std::int64_t>::max() / 2;  // a CPU holds any length
 

@@ -15,7 +15,7 @@ constexpr int kHeldThreads = 512;
 /// One of a block's operands, empty where it is absent. `written`: an input that is the output, too; a thread
 /// then reads no byte beside its own elements.
 template <class T, class P>
-ROOFTILE_TILE Row<T> block_of(const P& p, int operand, const void* data, const RowBlocks::Place& its,
+ROOFTILE_TILE Row<T> block_of(const P& p, int operand, const void* data, const QuantizeBlocks::Place& its,
                               bool written = false) {
   if (!data) return {nullptr, its.size, 0};
   const std::int64_t stride = p.rows.column_stride[operand];
@@ -27,7 +27,7 @@ ROOFTILE_TILE Row<T> block_of(const P& p, int operand, const void* data, const R
 }
 /// Where a block's scale is.
 template <class T, class P>
-ROOFTILE_TILE T* scale_of(const P& p, int operand, T* data, const RowBlocks::Place& its) {
+ROOFTILE_TILE T* scale_of(const P& p, int operand, T* data, const QuantizeBlocks::Place& its) {
   return data ? data + offset_of(p.rows, operand, its.row) + its.block * p.rows.column_stride[operand]
               : nullptr;
 }
@@ -95,7 +95,7 @@ struct Backward : Blocks<FakeQuantizeBackwardProblem> {
 template <template <class> class Program, bool kAligned = true, class P, int n>
 Status launch_blocks(const CudaLaunch& launch, const char* name, const P& p, const void* const (&data)[n],
                      const int (&bytes)[n]) {
-  const RowBlocks& b = p.blocks;
+  const QuantizeBlocks& b = p.blocks;
   const std::int64_t programs = p.rows.rows * b.blocks;
   if (programs == 0) return {};
   bool aligned = b.blocks == 1 || b.block % kLanes == 0;

@@ -28,10 +28,10 @@ constexpr CodeFormat code_format(DType type) {
 }
 
 /// A row's blocks are programs by themselves: `blocks` of each row, the last shorter.
-struct RowBlocks {
+struct QuantizeBlocks {
   std::int64_t columns, block, blocks;
 
-  constexpr RowBlocks(std::int64_t its_columns, std::int64_t its_block)
+  constexpr QuantizeBlocks(std::int64_t its_columns, std::int64_t its_block)
       : columns(its_columns),
         block(its_block < its_columns ? its_block
               : its_columns < 1       ? 1
@@ -55,7 +55,7 @@ struct RowBlocks {
 struct QuantizeProblem {
   enum { kValues, kCodes, kScale, kGiven };
   Rows<4> rows;  ///< of kScale and kGiven a column is a block's
-  RowBlocks blocks;
+  QuantizeBlocks blocks;
   void* values;         ///< x; dequantising, y
   std::uint8_t* codes;  ///< null: fake quantising,
   void* fake;           ///< to here, by kCodes' strides
@@ -77,7 +77,7 @@ struct QuantizeTensorProblem {
 struct FakeQuantizeBackwardProblem {
   enum { kDx, kX, kDy, kGiven };
   Rows<4> rows;
-  RowBlocks blocks;
+  QuantizeBlocks blocks;
   void* dx;
   const void *x, *dy;
   const float* given;

@@ -17,9 +17,17 @@ struct PartOfRow {
 /// The same of a tensor that is one row of whole aligned words: no offset is left to compute.
 struct PartOfWords : PartOfRow {};
 
+/// Blocks that a multiprocessor must be able to have, if a program says; 0: as the compiler likes.
+template <class Program>
+constexpr int least_blocks_of() {
+  if constexpr (requires { Program::kLeastBlocks; })
+    return Program::kLeastBlocks;
+  else
+    return 0;
+}
 /// Each team takes one part after the other.
 template <class Team, class Program>
-__global__ void __launch_bounds__(kPartThreads)
+__global__ void __launch_bounds__(kPartThreads, least_blocks_of<Program>())
     run_parts(const __grid_constant__ Program program, std::int64_t count, std::int64_t columns,
               std::int64_t length, std::int64_t parts, const __grid_constant__ RowShape shape) {
   Rounds rounds;
@@ -50,7 +58,8 @@ __global__ void __launch_bounds__(kPartThreads)
 }
 
 /// Runs program(team, part) over `rows` rows of `columns` elements, `kLanes` to a thread and chunk. A part is
-/// what kPartThreads threads hold. `aligned`: all rows of all operands are whole 16-byte words.
+/// what kPartThreads threads hold. `aligned`: all rows of all operands are whole 16-byte words. A program may
+/// have kLeastBlocks.
 template <int kLanes, int kChunks, class Real, class Program>
 Status for_parts(const CudaLaunch& launch, const char* name, std::int64_t rows, std::int64_t columns,
                  bool aligned, const Program& program) {

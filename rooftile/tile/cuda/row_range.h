@@ -5,6 +5,7 @@
 #include "rooftile/backend/cuda/launch.h"
 #include "rooftile/core/element.h"
 #include "rooftile/core/plugin.h"
+#include "rooftile/core/row_problem.h"
 #include "rooftile/core/rows.h"
 #include "rooftile/tile/cuda/staging.h"
 
@@ -68,6 +69,13 @@ RowAlignment alignment_of(const Rows<kOperands>& rows, int operand, const void* 
   if (aligned_rows(rows, operand, data, element_bytes)) return RowAlignment::vectorized;
   return rows.columns <= 1 || rows.column_stride[operand] == 1 ? RowAlignment::contiguous
                                                                : RowAlignment::strided;
+}
+
+/// The same of a vector over the columns; an absent one is no obstacle.
+inline RowAlignment vector_alignment(const ColumnVector& c, std::int64_t columns) {
+  if (c.data && c.stride != 1 && columns > 1) return RowAlignment::strided;
+  return reinterpret_cast<std::uintptr_t>(c.data) % 16 == 0 ? RowAlignment::vectorized
+                                                            : RowAlignment::contiguous;
 }
 
 /// Elements from an operand's start to a row's. Outer dimensions that one stride cannot cover are rare, and

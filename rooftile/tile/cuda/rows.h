@@ -45,11 +45,6 @@ Status with_vector_type(DType type, F&& f) {
     if (type != DType::f32) return f.template operator()<T>();
   return f.template operator()<float>();
 }
-inline RowAlignment vector_alignment(const ColumnVector& c, std::int64_t columns) {
-  if (c.data && c.stride != 1 && columns > 1) return RowAlignment::strided;
-  return reinterpret_cast<std::uintptr_t>(c.data) % 16 == 0 ? RowAlignment::vectorized
-                                                            : RowAlignment::contiguous;
-}
 /// How a problem's rows and vectors lie; the last of them counts.
 template <class T, class Problem>
 RowAlignment problem_alignment(const Problem& p) {
