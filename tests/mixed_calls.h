@@ -6,7 +6,11 @@
 #include <cstring>
 #include <vector>
 
-#include "rooftile/rooftile.h"
+#include "rooftile/core/view_of.h"
+#include "rooftile/ops/blas1/blas1.h"
+#include "rooftile/ops/image/image.h"
+#include "rooftile/ops/layer_norm/layer_norm.h"
+#include "rooftile/ops/softmax/softmax.h"
 
 namespace rooftile::mixed {
 

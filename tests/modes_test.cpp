@@ -11,7 +11,8 @@
 #include <csignal>
 
 #include "rooftile/harness/check/runner.h"
-#include "rooftile/rooftile.h"
+#include "rooftile/ops/activation/activation.h"
+#include "rooftile/ops/layer_norm/layer_norm.h"
 
 namespace rooftile::harness {
 namespace {

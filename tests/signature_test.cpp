@@ -9,7 +9,10 @@
 #include <vector>
 
 #include "rooftile/core/signature.h"
-#include "rooftile/rooftile.h"
+#include "rooftile/core/view_of.h"
+#include "rooftile/ops/activation/activation.h"
+#include "rooftile/ops/gated/gated.h"
+#include "rooftile/ops/rms_norm/rms_norm.h"
 
 namespace rooftile {
 namespace {

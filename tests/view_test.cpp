@@ -11,7 +11,8 @@
 #include <stdfloat>
 #endif
 
-#include "rooftile/rooftile.h"
+#include "rooftile/core/view_of.h"
+#include "rooftile/ops/blas1/blas1.h"
 
 /// As CUDA's headers have it: 2 bytes with constructors.
 struct alignas(2) __half {

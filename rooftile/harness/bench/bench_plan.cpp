@@ -69,7 +69,8 @@ class Plan {
     return scale_memory(spec, c, options_.scope == Scope::full ? std::max(least, kFullMemory) : least);
   }
 
-  /// One row for each number of threads; of the chosen variant, or of those asked for.
+  /// One row for each number of threads; of the chosen variant, or of those asked for. The baselines run
+  /// beside the first.
   void best(const Spec& spec, const Case& c, CacheState cache, bool in_memory) {
     best(spec, c, cache, in_memory, threads_);
   }
@@ -83,8 +84,8 @@ class Plan {
         for (const std::string& variant : options_.variants) {
           row.variant = variant;
           row.group = "full";
-          row.baselines = false;
           rows_.push_back(row);
+          row.baselines = false;
         }
       }
   }

@@ -36,6 +36,7 @@ inline std::vector<Case> top_k_cases() {
       for (Fill fill : {Fill::one_nan, Fill::zeros, Fill::minus_infinities, Fill::masked, Fill::one_infinity})
         add({5, 200}, {{"k", k}}, Layout::contiguous, fill);
     }
+    add({5, 100}, {{"k", 40}, {"ties", 1}});  // the last of the list are 0 and -0
     add({2, 1024}, {{"k", 32}});
     add({1, 20001}, {{"k", 64}});
     for (std::int64_t n : {1, 2, 3, 7, 8, 30, 33}) {
