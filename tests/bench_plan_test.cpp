@@ -93,6 +93,18 @@ TEST(Plan, ReportBeginsWithTheLadderOfSoftmax) {
   for (const BenchRow& row : plan_rows(options, kMachine, all_specs())) EXPECT_EQ(row.group, "full");
 }
 
+TEST(Plan, BaselinesRunBesideTheFirstOfTheVariants) {
+  BenchOptions options;
+  options.functions = {"softmax"};
+  options.variants = {"tile", "04_accumulators"};
+  std::size_t beside_tile = 0;
+  for (const BenchRow& row : plan_rows(options, kMachine, all_specs())) {
+    EXPECT_EQ(row.baselines, row.variant == "tile") << describe(row);
+    beside_tile += row.baselines;
+  }
+  EXPECT_GT(beside_tile, 0u);
+}
+
 TEST(Plan, FullIsAllOfItAndTwoGibibytes) {
   BenchOptions options;
   options.scope = Scope::full;
