@@ -122,9 +122,12 @@ Status refuse_rank(const char* function, Argument argument) {
     case kUnlikeOrder:
       return Status::error("%s: %s is permuted by %lld dimensions and has %lld, name each once", function,
                            argument.name, first, second);
-    case kNoDimension:
+    case kNoDimension: {
+      const auto count =
+          std::clamp<long long>(second, 0, kMaxRank);  // of a view made by hand it is any number
       return Status::error("%s: %s is permuted by dimension %lld, must be from %lld to %lld", function,
-                           argument.name, first, -second, second - 1);
+                           argument.name, first, -count, count - 1);
+    }
     case kTwiceDimension:
       return Status::error("%s: %s is permuted by dimension %lld twice, name each of its %lld once", function,
                            argument.name, first, second);

@@ -20,9 +20,9 @@ inline constexpr std::int64_t kMaxSmallBox = 63;
 template <bool kSmall, int kChannels>
 class BoxBlur {
   using Sum = std::conditional_t<kSmall, std::uint16_t, std::uint32_t>;
-  using Sums = Vec<std::int32_t>;
-  static constexpr int kParts = kVectorBytes / kLaneBytes, kLane = 4;  // sums of windows in a lane
-  static constexpr int kStep = 2 * (kChannels == 3 ? 3 : kLane);       // elements of a part at a time
+  using Sums = Vec<std::conditional_t<kSmall, std::int32_t, std::uint32_t>>;  // at radius 2047 up to 2^32
+  static constexpr int kParts = kVectorBytes / kLaneBytes, kLane = 4;         // sums of windows in a lane
+  static constexpr int kStep = 2 * (kChannels == 3 ? 3 : kLane);              // elements of a part at a time
   static constexpr std::int64_t kGroup = 2 * kStep / kChannels;  // pixels of a part that are stored together
   static constexpr auto kAll = std::make_integer_sequence<int, kVecLanes<std::int32_t>>();
   static constexpr auto kAll16 = std::make_integer_sequence<int, kVecLanes<std::uint16_t>>();
@@ -152,7 +152,7 @@ class BoxBlur {
   }
   /// Of each lane the windows one pixel to the left of its first.
   Sums before_first(std::int64_t pitch) const {
-    alignas(64) std::int32_t windows[kParts][kLane] = {};
+    alignas(64) std::uint32_t windows[kParts][kLane] = {};
     for (int part = 0; part < kParts; ++part) {
       const Sum* from = sums_ + part * pitch;
       const std::int64_t n = (2 * r_ + 1) * kChannels;
@@ -162,12 +162,13 @@ class BoxBlur {
       for (; j + kChannels * kLanes <= n; j += kChannels * kLanes)
 #pragma GCC unroll 4
         for (int c = 0; c < kChannels; ++c) sum[c] += widened(from + j + c * kLanes);
-      std::int32_t lanes[kChannels * kLanes];
+      std::uint32_t lanes[kChannels * kLanes];
       std::memcpy(lanes, sum, sizeof lanes);
       for (int k = 0; k < kChannels * kLanes; ++k) windows[part][k % kChannels] += lanes[k];
-      for (; j < n; ++j) windows[part][j % kChannels] += static_cast<std::int32_t>(from[j]);
+      for (; j < n; ++j) windows[part][j % kChannels] += from[j];
       for (int c = 0; c < kLane; ++c)
-        windows[part][c] = windows[part][c % kChannels] + (c < kChannels ? add() : 0);
+        windows[part][c] =
+            windows[part][c % kChannels] + (c < kChannels ? static_cast<std::uint32_t>(add()) : 0);
     }
     return load_unaligned<Sums>(windows);
   }
