@@ -122,9 +122,8 @@ Status refuse_rank(const char* function, Argument argument) {
     case kUnlikeOrder:
       return Status::error("%s: %s is permuted by %lld dimensions and has %lld, name each once", function,
                            argument.name, first, second);
-    case kNoDimension: {
-      const auto count =
-          std::clamp<long long>(second, 0, kMaxRank);  // of a view made by hand it is any number
+    case kNoDimension: {  // of a view made by hand, by any number of dimensions
+      const auto count = std::clamp<long long>(second, 0, kMaxRank);
       return Status::error("%s: %s is permuted by dimension %lld, must be from %lld to %lld", function,
                            argument.name, first, -count, count - 1);
     }

@@ -24,6 +24,13 @@ inline std::vector<std::int64_t> pixels_met(BlurBorder border, std::int64_t size
   }
   return pixels;
 }
+/// The same for each position of a line.
+inline std::vector<std::vector<std::int64_t>> pixels_met(BlurBorder border, std::int64_t size,
+                                                         std::int64_t r) {
+  std::vector<std::vector<std::int64_t>> pixels;
+  for (std::int64_t at = 0; at < size; ++at) pixels.push_back(pixels_met(border, size, at, r));
+  return pixels;
+}
 
 /// y = ⌊(sum + ⌊n/2⌋) / n⌋, n = (2r + 1)²: first along the rows, then down the columns. A window larger than
 /// the picture meets each pixel several times.
@@ -38,12 +45,11 @@ struct BoxBlurOracle {
     if (picture == 0) return;
     // How often the window around each position of a line meets each of its pixels.
     const auto times_of = [&](std::int64_t size) {
-      std::vector<std::vector<double>> times(static_cast<std::size_t>(size));
-      for (std::int64_t at = 0; at < size; ++at) {
-        auto& its = times[static_cast<std::size_t>(at)];
-        its.assign(static_cast<std::size_t>(size), 0);
-        for (const std::int64_t i : pixels_met(border, size, at, r))
-          if (i >= 0) ++its[static_cast<std::size_t>(i)];
+      std::vector<std::vector<double>> times;
+      for (const auto& met : pixels_met(border, size, r)) {
+        times.emplace_back(static_cast<std::size_t>(size), 0);
+        for (const std::int64_t i : met)
+          if (i >= 0) ++times.back()[static_cast<std::size_t>(i)];
       }
       return times;
     };
@@ -87,12 +93,7 @@ struct GaussianBlurOracle {
     const auto border = static_cast<BlurBorder>(static_cast<int>(c.parameter("border")));
     const std::int64_t picture = h * w * channels, r = weights.radius;
     if (picture == 0) return;
-    const auto met_in = [&](std::int64_t size) {
-      std::vector<std::vector<std::int64_t>> met;
-      for (std::int64_t at = 0; at < size; ++at) met.push_back(pixels_met(border, size, at, r));
-      return met;
-    };
-    const auto met_across = met_in(w), met_down = met_in(h);
+    const auto met_across = pixels_met(border, w, r), met_down = pixels_met(border, h, r);
     const auto weighed = [&](const std::vector<std::int64_t>& met, int shift, auto pixel) {
       S sum(std::ldexp(1, shift - 1));
       for (std::int64_t k = -r; k <= r; ++k) {
